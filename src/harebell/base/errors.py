@@ -1,0 +1,63 @@
+"""Errors: what a peer did wrong, in words that every layer understands.
+
+There are three kinds (docs/ARCHITECTURE.md 4.1). The model refuses with a `Refusal`, which knows no
+protocol version. The wire and the front raise `ProtocolError`, which carries an AMQP reply code. Anything
+else that escapes is our own fault and closes the connection with 541.
+"""
+
+from __future__ import annotations
+
+import enum
+
+
+class ErrorKind(enum.Enum):
+    """Why something was refused, independent of any protocol version."""
+
+    ACCESS_REFUSED = "access refused"
+    NOT_FOUND = "not found"
+    RESOURCE_LOCKED = "resource locked"
+    PRECONDITION_FAILED = "precondition failed"
+    NOT_ALLOWED = "not allowed"
+    NOT_IMPLEMENTED = "not implemented"
+    RESOURCE_ERROR = "resource error"
+    INTERNAL_ERROR = "internal error"
+
+
+class HarebellError(Exception):
+    """Base of every error that Harebell raises on purpose."""
+
+
+class Refusal(HarebellError):
+    """The model refuses an operation.
+
+    Args:
+        kind: the neutral reason; the front maps it to a reply code and a scope.
+        text: the explanation, naming the thing, without the reply code's name in front.
+    """
+
+    def __init__(self, kind: ErrorKind, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+        self.text = text
+
+
+class ProtocolError(HarebellError):
+    """The peer broke the protocol, or asked for what this version refuses.
+
+    Args:
+        code: AMQP reply code (0-9-1 section 1.2 of the XML, "constants").
+        text: the explanation without the code's name.
+        class_id: class of the method that failed, 0 when there is none.
+        method_id: method that failed, 0 when there is none.
+        hard: True closes the connection, False only the channel.
+    """
+
+    def __init__(
+        self, code: int, text: str, class_id: int = 0, method_id: int = 0, hard: bool = True
+    ) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.class_id = class_id
+        self.method_id = method_id
+        self.hard = hard

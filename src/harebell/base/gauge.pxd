@@ -1,0 +1,10 @@
+cdef class Gauge:
+    cdef readonly long long used
+    cdef readonly bint over
+    cdef readonly long long high
+    cdef readonly long long low
+
+    cpdef int add(self, long long octets) except -1
+    cpdef int take(self, long long octets) except -1
+    cpdef bint exceeded(self) except -1
+    cpdef bint crossed(self) except -1

@@ -1,0 +1,86 @@
+"""The one switch between the compiled and the pure Python implementation.
+
+`HAREBELL_IMPL=native` demands the compiled parts, `HAREBELL_IMPL=python` ignores them, and without it
+they are used when they were built. The choice is made once, when `harebell` is first imported,
+and it is all or nothing: compiled classes share C layouts with each other, so a mixture of
+compiled and uncompiled modules cannot run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+NATIVE = "native"
+PYTHON = "python"
+_KERNELS = "harebell.kernels"
+_PROBE = _KERNELS + ".frames"
+
+_state = {"chosen": ""}
+
+
+class SourceOnly(MetaPathFinder):
+    """Loads `harebell.*` from `.py` files even where a compiled module lies beside them."""
+
+    def __init__(self) -> None:
+        self._finders: dict[str, FileFinder] = {}
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The source file's spec; None for modules that are not ours."""
+        if not fullname.startswith("harebell.") or path is None:
+            return None
+        if fullname.startswith(_KERNELS + "."):
+            raise ImportError(f"{fullname} is compiled, and HAREBELL_IMPL=python was asked for")
+        for folder in path:
+            finder = self._finders.get(folder)
+            if finder is None:
+                finder = FileFinder(folder, (SourceFileLoader, SOURCE_SUFFIXES))
+                self._finders[folder] = finder
+            spec = finder.find_spec(fullname)
+            if spec is not None:
+                return spec
+        return None
+
+
+def choose(wanted: str) -> None:
+    """Fix the implementation for this process.
+
+    Args:
+        wanted: the value of HAREBELL_IMPL, or "" when it is not set.
+
+    Raises:
+        ImportError: an unknown value, or `native` where nothing was compiled.
+    """
+    if wanted not in ("", NATIVE, PYTHON):
+        raise ImportError(f"HAREBELL_IMPL={wanted!r} is unknown: use 'python' or 'native'")
+    built = wanted != PYTHON and find_spec(_PROBE) is not None
+    if wanted == NATIVE and not built:
+        raise ImportError(
+            "HAREBELL_IMPL=native, but the compiled parts are not built: "
+            "run `pip install -e .` with a C compiler (Debian: apt-get install gcc python3-dev)"
+        )
+    if built:
+        _state["chosen"] = NATIVE
+    else:
+        _state["chosen"] = PYTHON
+        sys.meta_path.insert(0, SourceOnly())
+
+
+def chosen() -> str:
+    """The implementation in use: "native" or "python"."""
+    return _state["chosen"]
+
+
+def kernel(module: str, name: str, twin: Any) -> Any:
+    """The compiled object `name` of `harebell.kernels.<module>`, or its pure Python twin."""
+    if _state["chosen"] != NATIVE:
+        return twin
+    return getattr(import_module(f"{_KERNELS}.{module}"), name)

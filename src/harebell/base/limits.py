@@ -1,0 +1,61 @@
+"""Every limit of the broker and the client: its name, its unit, its default, and one home.
+
+Names end in the unit. A limit that a user may change is repeated, by the same name, in the configuration
+(`harebell.server.config`), whose defaults come from here.
+"""
+
+from __future__ import annotations
+
+# --- frames and connections ---------------------------------------------------------------------
+FRAME_MAX_BYTES = 131_072
+"""Largest frame offered in connection.tune, in octets, header and end octet included."""
+FRAME_MIN_BYTES = 4_096
+"""Smallest frame-max a client may ask for (AMQP 0-9-1 4.2.3, frame-min-size)."""
+FRAME_FUDGE_BYTES = 8
+"""Tolerance over frame-max for clients that forget to count the frame's own eight octets."""
+FRAME_OVERHEAD_BYTES = 8
+"""Octets of a frame that are not payload: type, channel, size, end."""
+HANDSHAKE_FRAME_BYTES = 8_192
+"""Largest frame accepted before connection.tune-ok."""
+CHANNEL_MAX = 2_047
+"""Highest number of channels per connection offered in connection.tune."""
+HEARTBEAT_SECONDS = 60
+"""Heartbeat interval offered in connection.tune."""
+HANDSHAKE_TIMEOUT_SECONDS = 10.0
+"""Time from connecting to connection.open-ok."""
+CLOSE_TIMEOUT_SECONDS = 10.0
+"""Time we wait for close-ok after sending connection.close."""
+REFUSAL_PAUSE_SECONDS = 3.0
+"""Pause before a connection that failed to log in is cut: slows down guessing."""
+REPLY_TEXT_BYTES = 255
+"""Longest reply text; a shortstr cannot carry more."""
+NAME_BYTES = 255
+"""Longest exchange, queue or routing-key name (a shortstr)."""
+TABLE_DEPTH = 32
+"""Deepest nesting of tables and arrays inside a field table."""
+
+# --- messages -----------------------------------------------------------------------------------
+MESSAGE_MAX_BYTES = 134_217_728
+"""Largest message body accepted (128 MiB)."""
+BODY_HARD_MAX_BYTES = 536_870_912
+"""A content header that announces more than this closes the connection (512 MiB)."""
+CONSUMERS_PER_CHANNEL = 0
+"""Most consumers on one channel; 0 is no limit."""
+
+# --- memory and back-pressure -------------------------------------------------------------------
+OUTPUT_HIGH_BYTES = 1_048_576
+"""Unsent output of a connection above which its consumers get no more deliveries."""
+OUTPUT_LOW_BYTES = 262_144
+"""Unsent output of a connection below which its consumers are served again."""
+OUTPUT_STOP_BYTES = 4_194_304
+"""Unsent output of a connection above which we stop reading from it."""
+READ_BUFFER_BYTES = 262_144
+"""Size of the one buffer that all connections are read through."""
+MEMORY_HIGH_WATERMARK = 0.4
+"""Share of the machine's memory that queued messages may take before publishers are blocked."""
+MEMORY_LOW_SHARE = 0.9
+"""Publishers are let go again when memory falls to this share of the high watermark."""
+MESSAGE_OVERHEAD_BYTES = 192
+"""What a queued message is counted beside its body and properties."""
+ROUTE_CACHE_ENTRIES = 4_096
+"""Routing keys whose destinations an exchange remembers."""

@@ -1,0 +1,76 @@
+"""The message: what the wire makes, the model routes and the store keeps.
+
+One object per message is all that the hot path can afford, so the layers of row 2 share this one. It keeps
+the bytes that it came with; a peer of another protocol family gets a converted copy, made when it is needed.
+"""
+
+from __future__ import annotations
+
+from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
+
+FAMILY_09 = 9
+"""Properties encoded as AMQP 0-8, 0-9 and 0-9-1 do (property flags, then values)."""
+
+PERSISTENT = 2
+"""The delivery-mode of a message that is to survive a restart."""
+
+_OVERHEAD = MESSAGE_OVERHEAD_BYTES
+
+
+class Properties:
+    """A property list as its publisher encoded it, with the two values that the broker itself needs.
+
+    Equal lists that follow each other on a connection share one object.
+
+    Args:
+        raw: the encoded list: property flags and values.
+        delivery_mode: 1 transient, 2 persistent, 0 when absent.
+        priority: 0 to 255, -1 when absent.
+        has_headers: whether a header table is present.
+    """
+
+    __slots__ = ("delivery_mode", "family", "has_headers", "priority", "raw")
+
+    def __init__(
+        self, raw: bytes, delivery_mode: int = 0, priority: int = -1, has_headers: bool = False
+    ) -> None:
+        self.raw = raw
+        self.delivery_mode = delivery_mode
+        self.priority = priority
+        self.has_headers = has_headers
+        self.family = FAMILY_09
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Properties) and self.raw == other.raw
+
+    def __hash__(self) -> int:
+        return hash(self.raw)
+
+    def __repr__(self) -> str:
+        return f"Properties({self.raw!r})"
+
+
+class Message:
+    """One published message.
+
+    Args:
+        exchange: the exchange it was published to.
+        routing_key: the routing key it was published with.
+        properties: its encoded properties.
+        body: its body, unchanged for ever.
+    """
+
+    __slots__ = ("body", "exchange", "properties", "routing_key")
+
+    def __init__(self, exchange: str, routing_key: str, properties: Properties, body: bytes) -> None:
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.properties = properties
+        self.body = body
+
+    def footprint(self) -> int:
+        """What this message is counted in memory, in octets."""
+        return len(self.body) + len(self.properties.raw) + _OVERHEAD
+
+    def __repr__(self) -> str:
+        return f"Message({self.exchange!r}, {self.routing_key!r}, {len(self.body)} octets)"

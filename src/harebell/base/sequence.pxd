@@ -1,0 +1,29 @@
+cimport cython
+
+cdef int CHUNK_SHIFT
+cdef int CHUNK_SIZE
+cdef int CHUNK_MASK
+
+cdef class Chunk:
+    cdef long long index
+    cdef list items
+    cdef int live
+
+cdef class Sequence:
+    cdef readonly long long next
+    cdef readonly long long count
+    cdef long long _first
+    cdef dict _chunks
+    cdef Chunk _recent
+
+    @cython.locals(number="long long")
+    cpdef long long append(self, object member) except -1
+    @cython.locals(index="long long", chunk=Chunk)
+    cpdef int put(self, long long number, object member) except -1
+    @cython.locals(index="long long", chunk=Chunk)
+    cpdef object get(self, long long number)
+    @cython.locals(index="long long", chunk=Chunk, offset=int)
+    cpdef object take(self, long long number)
+    @cython.locals(number="long long", chunk=Chunk)
+    cpdef long long first(self) except -1
+    cdef int _drop(self, Chunk chunk) except -1

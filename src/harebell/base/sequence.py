@@ -1,0 +1,145 @@
+"""A sequence that grows at one end and loses its members in any order.
+
+Unacknowledged deliveries (by delivery tag) and the log in memory (by position) are both of this kind: numbers
+are handed out in order, most members leave soon and nearly in order, a few stay long. Members live in chunks,
+and a chunk goes when its last member went, so memory follows the members and not the numbers.
+
+    number   0 .. 127        128 .. 255       256 .. 383
+             [gone]          [x . . x ...]    [x x x ...      ]
+                             ^ first                   ^ next
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+CHUNK_SHIFT = 7
+CHUNK_SIZE = 1 << CHUNK_SHIFT
+CHUNK_MASK = CHUNK_SIZE - 1
+
+
+class Chunk:
+    """A run of CHUNK_SIZE consecutive numbers, and how many of them have a member."""
+
+    __slots__ = ("index", "items", "live")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.items: list[Any] = [None] * CHUNK_SIZE
+        self.live = 0
+
+
+class Sequence:
+    """Members by ever-growing number. A number is used once.
+
+    Args:
+        start: the first number that `append` hands out.
+
+    Attributes:
+        next: the number after the largest one used.
+        count: how many members there are.
+    """
+
+    __slots__ = ("_chunks", "_first", "_recent", "count", "next")
+
+    def __init__(self, start: int = 0) -> None:
+        self.next = start
+        self.count = 0
+        self._first = start
+        self._chunks: dict[int, Chunk] = {}
+        self._recent: Chunk | None = None
+
+    def append(self, member: Any) -> int:
+        """Add a member under the next number, and return that number."""
+        number = self.next
+        self.put(number, member)
+        return number
+
+    def put(self, number: int, member: Any) -> int:
+        """Add a member under a number that has none: a new one, or one that was taken before."""
+        index = number >> CHUNK_SHIFT
+        chunk = self._recent
+        if chunk is None or chunk.index != index:
+            chunk = self._chunks.get(index)
+            if chunk is None:
+                chunk = Chunk(index)
+                self._chunks[index] = chunk
+            self._recent = chunk
+        chunk.items[number & CHUNK_MASK] = member
+        chunk.live += 1
+        self.count += 1
+        if number >= self.next:
+            self.next = number + 1
+        if number < self._first or self.count == 1:
+            self._first = number
+        return 0
+
+    def get(self, number: int) -> Any:
+        """The member under a number, or None."""
+        index = number >> CHUNK_SHIFT
+        chunk = self._recent
+        if chunk is None or chunk.index != index:
+            chunk = self._chunks.get(index)
+            if chunk is None:
+                return None
+        return chunk.items[number & CHUNK_MASK]
+
+    def take(self, number: int) -> Any:
+        """Remove the member under a number and return it; None when there is none."""
+        index = number >> CHUNK_SHIFT
+        chunk = self._recent
+        if chunk is None or chunk.index != index:
+            chunk = self._chunks.get(index)
+            if chunk is None:
+                return None
+        offset = number & CHUNK_MASK
+        member = chunk.items[offset]
+        if member is None:
+            return None
+        chunk.items[offset] = None
+        chunk.live -= 1
+        self.count -= 1
+        if chunk.live == 0:
+            self._drop(chunk)
+        return member
+
+    def first(self) -> int:
+        """The smallest number that has a member; `next` when there are none."""
+        if self.count == 0:
+            self._first = self.next
+            return self.next
+        number = self._first
+        while True:
+            chunk = self._chunks.get(number >> CHUNK_SHIFT)
+            if chunk is None:
+                number = ((number >> CHUNK_SHIFT) + 1) << CHUNK_SHIFT
+            elif chunk.items[number & CHUNK_MASK] is None:
+                number += 1
+            else:
+                self._first = number
+                return number
+
+    def numbers(self) -> list[int]:
+        """Every number that has a member, smallest first."""
+        found: list[int] = []
+        for index in sorted(self._chunks):
+            items = self._chunks[index].items
+            base = index << CHUNK_SHIFT
+            found.extend(base + i for i, member in enumerate(items) if member is not None)
+        return found
+
+    def clear(self) -> None:
+        """Remove every member; numbers go on from `next`."""
+        self._chunks.clear()
+        self._recent = None
+        self.count = 0
+        self._first = self.next
+
+    def _drop(self, chunk: Chunk) -> int:
+        """Let an empty chunk go, unless numbers are still being handed out in it."""
+        if self.next >> CHUNK_SHIFT == chunk.index and self.next & CHUNK_MASK:
+            return 0
+        del self._chunks[chunk.index]
+        if self._recent is chunk:
+            self._recent = None
+        return 0

@@ -1,0 +1,37 @@
+from harebell.base.message cimport Properties
+
+cdef class FrameSink:
+    cpdef int frame(self, int kind, int channel, bytes payload) except -1
+    cpdef int publish(self, int channel, int flags, str exchange, str routing_key,
+                      Properties properties, bytes body) except -1
+    cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1
+    cpdef int deliver(self, int channel, str consumer_tag, unsigned long long tag,
+                      bint redelivered, str exchange, str routing_key, Properties properties,
+                      bytes body) except -1
+
+cdef class FrameScanner:
+    cdef FrameSink _sink
+    cdef public Py_ssize_t frame_max
+    cdef public bint fast
+    cdef public bint client
+    cdef public bint stopped
+    cdef public int pending
+    cdef bytearray _rest
+    cdef bytes _last_method
+    cdef str _last_exchange
+    cdef str _last_key
+    cdef str _last_tag
+    cdef bytes _last_tag_raw
+    cdef bytes _last_route
+    cdef Properties _last_properties
+
+    cpdef int feed(self, object data) except -1
+    cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,
+                                   int channel, Py_ssize_t size, bint published) except -1
+    cdef int _hand_publish(self, int channel, const unsigned char* p, Py_ssize_t n,
+                           Properties properties, bytes body) except -1
+    cdef int _hand_delivery(self, int channel, const unsigned char* p, Py_ssize_t n,
+                            Properties properties, bytes body) except -1
+    cdef Properties _properties(self, const unsigned char* p, Py_ssize_t n)

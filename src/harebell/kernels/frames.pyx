@@ -1,0 +1,408 @@
+"""Scan frames in C, and hand whole contents to the sink in one call.
+
+The pure Python twin, harebell.wire.v09.frames, says what this does; both must agree call for call.
+
+    frame    type(1) channel(2) size(4) payload(size) 0xCE           AMQP 0-9-1 4.2.3
+    publish  00 3C 00 28 ticket(2) exchange(shortstr) routing-key(shortstr) bits(1)
+    deliver  00 3C 00 3C consumer-tag(shortstr) delivery-tag(8) bits(1) exchange routing-key
+    header   00 3C 00 00 body-size(8) property-flags(2) properties   AMQP 0-9-1 4.2.6.1
+    ack      00 3C 00 50 delivery-tag(8) bits(1)
+"""
+
+from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.string cimport memcmp
+
+from harebell.base.message cimport Properties
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, TABLE_DEPTH
+
+cdef enum:
+    METHOD = 1
+    HEADER = 2
+    BODY = 3
+    HEARTBEAT = 8
+    END = 0xCE
+    OVERHEAD = 8
+    HEAD = 7
+    HEADER_FIXED = 12
+    BASIC_PUBLISH = 0x003C0028
+    BASIC_DELIVER = 0x003C003C
+    BASIC_ACK = 0x003C0050
+    ACK_SIZE = 13
+    BODY_PREFIX_MAX = 0x7FFFFFFF
+
+cdef int FUDGE = FRAME_FUDGE_BYTES
+cdef int DEPTH = TABLE_DEPTH
+
+
+cdef inline unsigned int u16(const unsigned char* p) noexcept:
+    return (p[0] << 8) | p[1]
+
+
+cdef inline unsigned int u32(const unsigned char* p) noexcept:
+    return (<unsigned int>p[0] << 24) | (p[1] << 16) | (p[2] << 8) | p[3]
+
+
+cdef inline unsigned long long u64(const unsigned char* p) noexcept:
+    return (<unsigned long long>u32(p) << 32) | u32(p + 4)
+
+
+cdef str _text(const unsigned char* p, Py_ssize_t n):
+    try:
+        return PyUnicode_DecodeUTF8(<const char*>p, n, NULL)
+    except UnicodeDecodeError:
+        raise ProtocolError(501, "Malformed UTF-8 in shortstr") from None
+
+
+cdef class FrameSink:
+    """What a scanner calls; see the twin."""
+
+    cpdef int frame(self, int kind, int channel, bytes payload) except -1:
+        raise NotImplementedError
+
+    cpdef int publish(self, int channel, int flags, str exchange, str routing_key,
+                      Properties properties, bytes body) except -1:
+        raise NotImplementedError
+
+    cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1:
+        raise NotImplementedError
+
+    cpdef int deliver(self, int channel, str consumer_tag, unsigned long long tag,
+                      bint redelivered, str exchange, str routing_key, Properties properties,
+                      bytes body) except -1:
+        raise NotImplementedError
+
+
+cdef class FrameScanner:
+    """Bytes in, calls of the sink out; see the twin."""
+
+    def __init__(self, FrameSink sink not None):
+        self._sink = sink
+        self.frame_max = HANDSHAKE_FRAME_BYTES
+        self.fast = False
+        self.client = False
+        self.stopped = False
+        self.pending = 0
+        self._rest = None
+        self._last_method = b""
+        self._last_route = b""
+        self._last_tag_raw = b""
+        self._last_properties = Properties(b"\0\0")
+
+    @property
+    def buffered(self):
+        """Octets of an incomplete frame that are kept until the rest comes."""
+        return 0 if self._rest is None else len(self._rest)
+
+    cpdef int feed(self, object data) except -1:
+        """Scan what has arrived."""
+        cdef Py_buffer view
+        cdef const unsigned char* start
+        cdef Py_ssize_t length, used
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        try:
+            start = <const unsigned char*>view.buf
+            length = view.len
+            if self._rest is not None:
+                used = self._finish_rest(start, length)
+                start += used
+                length -= used
+            if length and not self.stopped:
+                used = self._scan(start, length)
+                if used < length and not self.stopped:
+                    self._rest = bytearray(start[used:length])
+        finally:
+            PyBuffer_Release(&view)
+        return 0
+
+    cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1:
+        cdef bytearray rest = self._rest
+        cdef Py_ssize_t used = 0, have, want, take
+        cdef const unsigned char* p
+        have = len(rest)
+        if have < HEAD:
+            take = min(HEAD - have, length)
+            rest += data[:take]
+            used = take
+            have += take
+            if have < HEAD:
+                return used
+        p = <const unsigned char*><char*>rest
+        want = <Py_ssize_t>u32(p + 3) + OVERHEAD
+        if want - OVERHEAD <= self.frame_max - OVERHEAD + FUDGE:
+            take = min(want - have, length - used)
+            rest += data[used:used + take]
+            used += take
+            if have + take < want:
+                return used
+        self._rest = None
+        p = <const unsigned char*><char*>rest
+        self._scan(p, len(rest))
+        return used
+
+    cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1:
+        cdef Py_ssize_t at = 0, size, used
+        cdef const unsigned char* p
+        cdef unsigned int which
+        cdef int channel
+        while length - at >= HEAD:
+            p = data + at
+            size = u32(p + 3)
+            if size > self.frame_max - OVERHEAD + FUDGE:
+                raise ProtocolError(
+                    501, f"type {p[0]}, all octets = <<>>: "
+                    f"{{frame_too_large,{size},{self.frame_max - OVERHEAD}}}")
+            if length - at < size + OVERHEAD:
+                break
+            if p[HEAD + size] != END:
+                raise ProtocolError(
+                    501, f"type {p[0]}, all octets = <<>>: "
+                    f"{{invalid_frame_end_marker,{p[HEAD + size]}}}")
+            channel = u16(p + 1)
+            if self.fast and p[0] == METHOD and size >= 4:
+                which = u32(p + HEAD)
+                if which == BASIC_PUBLISH:
+                    if self.pending == 0 and not self.client:
+                        used = self._whole_content(p, length - at, channel, size, True)
+                        if used:
+                            at += used
+                            if self.stopped:
+                                return length
+                            continue
+                elif which == BASIC_DELIVER:
+                    if self.pending == 0 and self.client:
+                        used = self._whole_content(p, length - at, channel, size, False)
+                        if used:
+                            at += used
+                            if self.stopped:
+                                return length
+                            continue
+                elif which == BASIC_ACK and size == ACK_SIZE:
+                    self._sink.ack(channel, u64(p + 11), p[19] & 1)
+                    at += size + OVERHEAD
+                    if self.stopped:
+                        return length
+                    continue
+            self._sink.frame(p[0], channel,
+                             PyBytes_FromStringAndSize(<const char*>p + HEAD, size))
+            at += size + OVERHEAD
+            if self.stopped:
+                return length
+        return at
+
+    cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,
+                                   int channel, Py_ssize_t size, bint published) except -1:
+        """Take method, header and body frames that lie side by side; 0 when they do not."""
+        cdef Py_ssize_t at = size + OVERHEAD, header_size, limit
+        cdef const unsigned char* h
+        cdef const unsigned char* b
+        cdef unsigned long long body_size
+        cdef bytes body
+        cdef Properties properties
+        limit = self.frame_max - OVERHEAD + FUDGE
+        if length - at < HEAD + HEADER_FIXED + 3:
+            return 0
+        h = data + at
+        header_size = u32(h + 3)
+        if (h[0] != HEADER or u16(h + 1) != <unsigned int>channel or header_size > limit
+                or header_size < HEADER_FIXED + 2 or length - at < header_size + OVERHEAD
+                or h[HEAD + header_size] != END or u32(h + HEAD) != 0x003C0000):
+            return 0
+        body_size = u64(h + HEAD + 4)
+        at += header_size + OVERHEAD
+        if body_size == 0:
+            body = b""
+        else:
+            if body_size > <unsigned long long>limit or length - at < HEAD + 1:
+                return 0
+            b = data + at
+            if (b[0] != BODY or u16(b + 1) != <unsigned int>channel
+                    or u32(b + 3) != body_size
+                    or length - at < <Py_ssize_t>body_size + OVERHEAD
+                    or b[HEAD + body_size] != END):
+                return 0
+            body = PyBytes_FromStringAndSize(<const char*>b + HEAD, <Py_ssize_t>body_size)
+            at += <Py_ssize_t>body_size + OVERHEAD
+        properties = self._properties(h + HEAD + HEADER_FIXED, header_size - HEADER_FIXED)
+        if published:
+            self._hand_publish(channel, data + HEAD + 4, size - 4, properties, body)
+        else:
+            self._hand_delivery(channel, data + HEAD + 4, size - 4, properties, body)
+        return at
+
+    cdef int _hand_publish(self, int channel, const unsigned char* p, Py_ssize_t n,
+                           Properties properties, bytes body) except -1:
+        cdef Py_ssize_t exchange_size, key_size
+        if not (PyBytes_GET_SIZE(self._last_method) == n
+                and memcmp(PyBytes_AS_STRING(self._last_method), p, n) == 0):
+            if n < 5:
+                raise _short_publish()
+            exchange_size = p[2]
+            if n < 5 + exchange_size:
+                raise _short_publish()
+            key_size = p[3 + exchange_size]
+            if n != 5 + exchange_size + key_size:
+                raise _short_publish()
+            if not (self._last_exchange is not None
+                    and PyBytes_GET_SIZE(self._last_method) >= 3 + exchange_size
+                    and memcmp(PyBytes_AS_STRING(self._last_method) + 2, p + 2,
+                               exchange_size + 1) == 0):
+                self._last_exchange = _text(p + 3, exchange_size)
+            self._last_method = b""
+            self._last_key = _text(p + 4 + exchange_size, key_size)
+            self._last_method = PyBytes_FromStringAndSize(<const char*>p, n)
+        return self._sink.publish(channel, p[n - 1] & 3, self._last_exchange, self._last_key,
+                                  properties, body)
+
+    cdef int _hand_delivery(self, int channel, const unsigned char* p, Py_ssize_t n,
+                            Properties properties, bytes body) except -1:
+        cdef Py_ssize_t tag_size, exchange_size, key_size, at
+        if n < 1:
+            raise _short_delivery()
+        tag_size = p[0]
+        at = 1 + tag_size + 9
+        if n < at + 2:
+            raise _short_delivery()
+        exchange_size = p[at]
+        if n < at + 2 + exchange_size:
+            raise _short_delivery()
+        key_size = p[at + 1 + exchange_size]
+        if n != at + 2 + exchange_size + key_size:
+            raise _short_delivery()
+        if not (PyBytes_GET_SIZE(self._last_tag_raw) == tag_size and self._last_tag is not None
+                and memcmp(PyBytes_AS_STRING(self._last_tag_raw), p + 1, tag_size) == 0):
+            self._last_tag = _text(p + 1, tag_size)
+            self._last_tag_raw = PyBytes_FromStringAndSize(<const char*>p + 1, tag_size)
+        if not (PyBytes_GET_SIZE(self._last_route) == n - at
+                and memcmp(PyBytes_AS_STRING(self._last_route), p + at, n - at) == 0):
+            self._last_route = b""
+            self._last_exchange = _text(p + at + 1, exchange_size)
+            self._last_key = _text(p + at + 2 + exchange_size, key_size)
+            self._last_route = PyBytes_FromStringAndSize(<const char*>p + at, n - at)
+        return self._sink.deliver(channel, self._last_tag, u64(p + 1 + tag_size),
+                                  p[9 + tag_size] & 1, self._last_exchange, self._last_key,
+                                  properties, body)
+
+    cdef Properties _properties(self, const unsigned char* p, Py_ssize_t n):
+        cdef bytes raw = self._last_properties.raw
+        if PyBytes_GET_SIZE(raw) == n and memcmp(PyBytes_AS_STRING(raw), p, n) == 0:
+            return self._last_properties
+        self._last_properties = _parse_properties(p, n)
+        return self._last_properties
+
+
+cdef object _short_publish():
+    return ProtocolError(502, "basic.publish: arguments do not fit the frame", 60, 40)
+
+
+cdef object _short_delivery():
+    return ProtocolError(502, "basic.deliver: arguments do not fit the frame", 60, 60)
+
+
+cdef object _malformed(str why):
+    return ProtocolError(505, f"malformed content header: {why}", 60, 0)
+
+
+def parse_properties(bytes raw not None):
+    """Check an encoded property list and pick out what the broker needs; see the twin."""
+    return _parse_properties(<const unsigned char*>PyBytes_AS_STRING(raw), PyBytes_GET_SIZE(raw))
+
+
+cdef Properties _parse_properties(const unsigned char* p, Py_ssize_t n):
+    cdef unsigned int flags
+    cdef Py_ssize_t at = 2, size
+    cdef int bit, mode = 0, priority = -1
+    if n < 2:
+        raise _malformed("property flags are missing")
+    flags = u16(p)
+    if flags & 3:
+        raise _malformed("unknown property flags")
+    for bit in range(15, 1, -1):
+        if not flags & (1 << bit):
+            continue
+        if bit == 12 or bit == 11:
+            if at + 1 > n:
+                raise _malformed("properties run over the end")
+            if bit == 12:
+                mode = p[at]
+            else:
+                priority = p[at]
+            at += 1
+        elif bit == 6:
+            if at + 8 > n:
+                raise _malformed("properties run over the end")
+            at += 8
+        elif bit == 13:
+            if at + 4 > n:
+                raise _malformed("properties run over the end")
+            size = u32(p + at)
+            if size > n - at - 4:
+                raise _malformed("headers run over the end")
+            if not _table_fits(p + at + 4, size, 1):
+                raise _malformed("headers are not a field table")
+            at += 4 + size
+        else:
+            if at + 1 > n or at + 1 + p[at] > n:
+                raise _malformed("properties run over the end")
+            at += 1 + p[at]
+    if at != n:
+        raise _malformed("octets after the last property")
+    return Properties(PyBytes_FromStringAndSize(<const char*>p, n), mode, priority,
+                      (flags >> 13) & 1)
+
+
+cdef bint _table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept:
+    """Whether `n` octets are name-value pairs that exactly fill the table."""
+    cdef Py_ssize_t at = 0, used
+    while at < n:
+        at += 1 + p[at]
+        if at >= n:
+            return False
+        used = _value_size(p + at, n - at, depth)
+        if used < 0:
+            return False
+        at += used
+    return at == n
+
+
+cdef Py_ssize_t _value_size(const unsigned char* p, Py_ssize_t n, int depth) noexcept:
+    """Octets of a tagged value, tag included; -1 when it does not fit or is unknown."""
+    cdef Py_ssize_t size
+    cdef Py_ssize_t at
+    cdef Py_ssize_t used
+    cdef unsigned char tag = p[0]
+    if tag == c'V':
+        return 1
+    if tag == c't' or tag == c'b' or tag == c'B':
+        return 2 if n >= 2 else -1
+    if tag == c's' or tag == c'u':
+        return 3 if n >= 3 else -1
+    if tag == c'I' or tag == c'i' or tag == c'f':
+        return 5 if n >= 5 else -1
+    if tag == c'l' or tag == c'L' or tag == c'd' or tag == c'T':
+        return 9 if n >= 9 else -1
+    if tag == c'D':
+        return 6 if n >= 6 else -1
+    if tag == c'S' or tag == c'x' or tag == c'F' or tag == c'A':
+        if n < 5:
+            return -1
+        size = u32(p + 1)
+        if size > n - 5:
+            return -1
+        if tag == c'F':
+            if depth >= DEPTH or not _table_fits(p + 5, size, depth + 1):
+                return -1
+        elif tag == c'A':
+            if depth >= DEPTH:
+                return -1
+            at = 0
+            while at < size:
+                used = _value_size(p + 5 + at, size - at, depth + 1)
+                if used < 0:
+                    return -1
+                at += used
+        return 5 + size
+    return -1

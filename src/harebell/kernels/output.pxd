@@ -1,0 +1,22 @@
+from cpython.object cimport PyObject
+from harebell.base.message cimport Message
+
+cdef class OutBuffer:
+    cdef PyObject* _bytes
+    cdef unsigned char* _base
+    cdef Py_ssize_t _capacity
+    cdef readonly Py_ssize_t size
+
+    cdef unsigned char* _room(self, Py_ssize_t more) except NULL
+    cdef Py_ssize_t _content_frames(self, int channel, Message message,
+                                    Py_ssize_t frame_max) except -1
+    cpdef int raw(self, bytes data) except -1
+    cpdef int frame(self, int kind, int channel, bytes payload) except -1
+    cpdef int deliver(self, int channel, bytes consumer_tag, unsigned long long tag,
+                      bint redelivered, Message message, Py_ssize_t frame_max) except -1
+    cpdef int content(self, int channel, bytes method, Message message,
+                      Py_ssize_t frame_max) except -1
+    cpdef int publish(self, int channel, int flags, Message message,
+                      Py_ssize_t frame_max) except -1
+    cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1
+    cpdef bytes take(self)

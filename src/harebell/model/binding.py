@@ -1,0 +1,56 @@
+"""Bindings: from an exchange to a queue or to another exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.queue.kind import Queue
+
+
+def frozen(value: Any) -> Hashable:
+    """A hashable value that is equal exactly for equal table values (1 and true differ)."""
+    if isinstance(value, Mapping):
+        return ("table", tuple(sorted((key, frozen(item)) for key, item in value.items())))
+    if isinstance(value, list | tuple):
+        return ("array", tuple(frozen(item) for item in value))
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, int):
+        return ("int", value)
+    return (type(value).__name__, value)
+
+
+class Binding:
+    """One binding. Two with the same ends, key and arguments are the same binding.
+
+    Args:
+        source: the exchange that messages come from.
+        destination: the queue or exchange that they go to.
+        routing_key: the binding key.
+        arguments: the binding's arguments.
+    """
+
+    __slots__ = ("arguments", "destination", "identity", "routing_key", "source")
+
+    def __init__(
+        self,
+        source: Exchange,
+        destination: Exchange | Queue,
+        routing_key: str,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        self.source = source
+        self.destination = destination
+        self.routing_key = routing_key
+        self.arguments = arguments
+        self.identity: Hashable = (
+            id(destination),
+            routing_key,
+            frozen(arguments) if arguments else None,
+        )
+
+    def __repr__(self) -> str:
+        return f"Binding({self.source.name!r} -> {self.destination.name!r}, {self.routing_key!r})"

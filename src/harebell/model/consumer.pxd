@@ -1,0 +1,14 @@
+from harebell.base.message cimport Message
+
+cdef class Consumer:
+    cdef public object queue
+    cdef public str tag
+    cdef public bint no_ack
+    cdef public bint exclusive
+    cdef public int priority
+    cdef public int prefetch
+    cdef public object arguments
+    cdef public int unacked
+
+    cpdef bint ready(self) except -1
+    cpdef int deliver(self, Message message, long long position, bint redelivered) except -1

@@ -1,0 +1,71 @@
+"""Consumers, as a queue sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import Message
+
+if TYPE_CHECKING:
+    from harebell.model.queue.kind import Queue
+
+
+class Consumer:
+    """Someone who takes a queue's messages. The front derives from it and does the delivering.
+
+    Args:
+        queue: what is consumed.
+        tag: the consumer tag.
+        no_ack: whether a delivery counts as acknowledged when it is sent.
+        exclusive: whether nobody else may consume.
+        priority: higher ones are served first.
+        prefetch: most unacknowledged deliveries at a time; 0 is no limit.
+        arguments: as given by the client.
+
+    Attributes:
+        unacked: deliveries that are not acknowledged yet.
+    """
+
+    __slots__ = (
+        "arguments",
+        "exclusive",
+        "no_ack",
+        "prefetch",
+        "priority",
+        "queue",
+        "tag",
+        "unacked",
+    )
+
+    def __init__(
+        self,
+        queue: Queue,
+        tag: str,
+        *,
+        no_ack: bool = False,
+        exclusive: bool = False,
+        priority: int = 0,
+        prefetch: int = 0,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.queue = queue
+        self.tag = tag
+        self.no_ack = no_ack
+        self.exclusive = exclusive
+        self.priority = priority
+        self.prefetch = prefetch
+        self.arguments = arguments or {}
+        self.unacked = 0
+
+    def ready(self) -> bool:
+        """Whether one more delivery may be handed over now."""
+        raise NotImplementedError
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Hand over a message; `position` is -1 when nothing will be acknowledged. Returns 0."""
+        raise NotImplementedError
+
+    def queue_deleted(self) -> None:
+        """The queue is gone; nothing more will come."""
+        raise NotImplementedError

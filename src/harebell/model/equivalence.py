@@ -1,0 +1,83 @@
+"""Whether a redeclaration means the same thing as the first declaration.
+
+Only arguments that the broker acts on are compared; others are kept and ignored. Integers of any width are equal when
+their values are; a string never equals an integer, nor a boolean either of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harebell.base.errors import Refusal
+from harebell.model.resource import precondition
+
+_INT32 = range(-(2**31), 2**31)
+
+
+def type_name(value: Any) -> str:
+    """The name of a table value's type, in the words RabbitMQ uses in its error texts."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "signedint" if value in _INT32 else "long"
+    if isinstance(value, str | bytes):
+        return "longstr"
+    if isinstance(value, float):
+        return "double"
+    if isinstance(value, Mapping):
+        return "table"
+    if isinstance(value, list | tuple):
+        return "array"
+    if value is None:
+        return "void"
+    return type(value).__name__.lower()
+
+
+def shown(value: Any) -> str:
+    """A value as error texts show it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return str(value)
+
+
+def inequivalent(field: str, thing: str, received: str, current: str) -> Refusal:
+    """The refusal of a redeclaration that differs."""
+    return precondition(
+        f"inequivalent arg '{field}' for {thing}: received {received} but current is {current}"
+    )
+
+
+def check_field(field: str, thing: str, received: Any, current: Any) -> None:
+    """Refuse unless both values are equal."""
+    if received != current:
+        raise inequivalent(field, thing, f"'{shown(received)}'", f"'{shown(current)}'")
+
+
+def _described(arguments: Mapping[str, Any], key: str) -> str:
+    if key not in arguments:
+        return "none"
+    value = arguments[key]
+    return f"the value '{shown(value)}' of type '{type_name(value)}'"
+
+
+def _class(value: Any) -> str:
+    name = type_name(value)
+    return "int" if name in ("signedint", "long") else name
+
+
+def check_arguments(
+    thing: str, received: Mapping[str, Any], current: Mapping[str, Any], keys: Iterable[str]
+) -> None:
+    """Refuse unless both sets of arguments agree in the given keys."""
+    for key in keys:
+        if key not in received and key not in current:
+            continue
+        if key in received and key in current:
+            new, old = received[key], current[key]
+            if _class(new) != _class(old) or new != old:
+                raise inequivalent(key, thing, f"'{shown(new)}'", f"'{shown(old)}'")
+            continue
+        raise inequivalent(key, thing, _described(received, key), _described(current, key))

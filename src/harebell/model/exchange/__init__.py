@@ -1,0 +1,15 @@
+"""Exchange kinds, one per file, behind the contract in `kind`."""
+
+from __future__ import annotations
+
+from harebell.model.exchange.direct import DirectExchange
+from harebell.model.exchange.fanout import FanoutExchange
+from harebell.model.exchange.headers import HeadersExchange
+from harebell.model.exchange.kind import Exchange
+from harebell.model.exchange.topic import TopicExchange
+
+KINDS: dict[str, type[Exchange]] = {
+    kind.KIND: kind for kind in (DirectExchange, FanoutExchange, TopicExchange, HeadersExchange)
+}
+
+__all__ = ["KINDS", "Exchange"]

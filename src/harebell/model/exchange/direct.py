@@ -1,0 +1,38 @@
+"""Direct exchange: a message goes where a binding key equals its routing key (AMQP 0-9-1 3.1.3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import Message
+from harebell.model.binding import Binding
+from harebell.model.exchange.kind import Exchange
+
+if TYPE_CHECKING:
+    from harebell.model.queue.kind import Queue
+
+
+class DirectExchange(Exchange):
+    """Bindings by their key."""
+
+    KIND = "direct"
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self._by_key: dict[str, list[Binding]] = {}
+
+    def added(self, binding: Binding) -> None:
+        """File the binding under its key."""
+        self._by_key.setdefault(binding.routing_key, []).append(binding)
+
+    def removed(self, binding: Binding) -> None:
+        """Take the binding from under its key."""
+        filed = self._by_key[binding.routing_key]
+        filed.remove(binding)
+        if not filed:
+            del self._by_key[binding.routing_key]
+
+    def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
+        """Destinations bound with exactly the message's key."""
+        return [binding.destination for binding in self._by_key.get(message.routing_key, ())]

@@ -1,0 +1,14 @@
+cdef class Exchange:
+    cdef public str name
+    cdef public bint durable
+    cdef public bint auto_delete
+    cdef public bint internal
+    cdef public object arguments
+    cdef public object alternate
+    cdef public dict bindings
+    cdef public object bound
+    cdef public bint by_key
+    cdef public bint default
+    cdef public dict routes
+    cdef public long long routes_epoch
+    cdef public long long published

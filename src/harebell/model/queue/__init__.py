@@ -1,0 +1,1 @@
+"""Queue kinds, one per file, behind the contract in `kind`."""

@@ -1,0 +1,22 @@
+from harebell.base.message cimport Message
+
+cdef class Queue:
+    cdef public str name
+    cdef public str vhost
+    cdef public bint durable
+    cdef public bint auto_delete
+    cdef public object owner
+    cdef public object arguments
+    cdef public object bound
+    cdef public tuple itself
+    cdef public list consumers
+    cdef public bint had_consumers
+    cdef public long long unacked
+    cdef public long long published
+    cdef public bint deleted
+
+    cpdef int publish(self, Message message) except -1
+    cpdef long long ready_count(self) except -1
+    cpdef int settle(self, long long position) except -1
+    cpdef int requeue(self, long long position) except -1
+    cpdef int drain(self) except -1

@@ -1,0 +1,108 @@
+"""The contract of a queue kind.
+
+A kind is a log and something that remembers positions in it. It decides in which order messages become ready and hands
+them to consumers that are ready too; it knows neither protocol nor connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import Message
+from harebell.model.consumer import Consumer
+
+if TYPE_CHECKING:
+    from harebell.model.binding import Binding
+
+ACCEPTED = 0
+"""The queue took the message."""
+REJECTED = 1
+"""The queue is full and says so: the publisher's confirm becomes a nack."""
+
+
+class Queue:
+    """A queue of any kind.
+
+    Args:
+        name: its name.
+        vhost: the name of its vhost.
+        durable: whether it survives a restart.
+        auto_delete: whether it goes with its last consumer.
+        owner: the connection it belongs to alone, or None.
+        arguments: as declared.
+
+    Attributes:
+        bound: the bindings that lead here; None until there is one.
+        itself: a tuple of just this queue, the commonest route of all.
+        consumers: those who consume, in the order of service.
+        had_consumers: whether there ever was a consumer (auto-delete waits for the first).
+        unacked: messages delivered and not settled.
+        deleted: True once the queue is gone.
+    """
+
+    KIND = ""
+
+    def __init__(
+        self,
+        name: str,
+        vhost: str,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        owner: object = None,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.vhost = vhost
+        self.durable = durable
+        self.auto_delete = auto_delete
+        self.owner = owner
+        self.arguments = arguments or {}
+        self.bound: dict[Hashable, Binding] | None = None
+        self.itself: tuple[Queue, ...] = (self,)
+        self.consumers: list[Consumer] = []
+        self.had_consumers = False
+        self.unacked = 0
+        self.published = 0
+        self.deleted = False
+
+    def publish(self, message: Message) -> int:
+        """Take a message: to a ready consumer at once, or into the log. ACCEPTED or REJECTED."""
+        raise NotImplementedError
+
+    def ready_count(self) -> int:
+        """Messages waiting for a consumer."""
+        raise NotImplementedError
+
+    def get(self) -> tuple[Message, int, bool] | None:
+        """Take the next message: (message, position, redelivered), or None when there is none."""
+        raise NotImplementedError
+
+    def settle(self, position: int) -> int:
+        """A delivered message is done with."""
+        raise NotImplementedError
+
+    def requeue(self, position: int) -> int:
+        """A delivered message comes back to its place, marked as redelivered."""
+        raise NotImplementedError
+
+    def drain(self) -> int:
+        """Serve ready consumers as long as there is a message and one of them."""
+        raise NotImplementedError
+
+    def purge(self) -> int:
+        """Drop every ready message; returns how many."""
+        raise NotImplementedError
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Serve a new consumer from now on."""
+        raise NotImplementedError
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Serve a consumer no longer; its unacknowledged deliveries stay out."""
+        raise NotImplementedError
+
+    def delete(self) -> int:
+        """The queue is gone: tell its consumers, drop everything; returns the ready messages."""
+        raise NotImplementedError

@@ -1,0 +1,16 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.model.exchange.kind cimport Exchange
+from harebell.model.queue.kind cimport Queue
+
+cdef tuple NOWHERE
+cdef Py_ssize_t _CACHE_ENTRIES
+
+cdef class Router:
+    cdef readonly dict exchanges
+    cdef readonly dict queues
+    cdef readonly long long epoch
+    cdef object _headers_of
+
+    @cython.locals(queue=Queue, found=tuple)
+    cpdef tuple route(self, Exchange exchange, Message message)

@@ -1,0 +1,93 @@
+"""From an exchange and a message to the queues that get it, each once.
+
+The walk follows exchange-to-exchange bindings, through cycles too, and an exchange's alternate when nothing of its own
+matches. Where only the routing key counts the outcome is remembered, until the topology changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harebell.base.limits import ROUTE_CACHE_ENTRIES
+from harebell.base.message import Message, Properties
+from harebell.model.exchange.kind import Exchange
+from harebell.model.queue.kind import Queue
+
+_CACHE_ENTRIES = ROUTE_CACHE_ENTRIES
+NOWHERE: tuple[Queue, ...] = ()
+NO_HEADERS: dict[str, Any] = {}
+
+
+class Router:
+    """Routes the messages of one vhost.
+
+    Args:
+        headers_of: decodes the headers of encoded properties, for the kinds that look at them.
+
+    Attributes:
+        exchanges: the vhost's exchanges by name.
+        queues: the vhost's queues by name.
+        epoch: grows whenever a remembered route may have become wrong.
+    """
+
+    def __init__(self, headers_of: Callable[[Properties], Mapping[str, Any]]) -> None:
+        self.exchanges: dict[str, Exchange] = {}
+        self.queues: dict[str, Queue] = {}
+        self.epoch = 0
+        self._headers_of = headers_of
+
+    def changed(self) -> None:
+        """The topology changed: forget what was remembered."""
+        self.epoch += 1
+
+    def route(self, exchange: Exchange, message: Message) -> tuple[Queue, ...]:
+        """The queues that a message published to this exchange goes to."""
+        if exchange.default:
+            queue = self.queues.get(message.routing_key)
+            return NOWHERE if queue is None else queue.itself
+        if exchange.routes_epoch == self.epoch:
+            found = exchange.routes.get(message.routing_key)
+            if found is not None:
+                return found
+        return self._walk(exchange, message)
+
+    def _walk(self, start: Exchange, message: Message) -> tuple[Queue, ...]:
+        queues: dict[Queue, None] = {}
+        seen = {start}
+        todo = [start]
+        by_key = True
+        while todo:
+            exchange = todo.pop()
+            by_key = by_key and exchange.by_key
+            for destination in self._matches(exchange, message):
+                if isinstance(destination, Queue):
+                    queues[destination] = None
+                elif destination not in seen:
+                    seen.add(destination)
+                    todo.append(destination)
+        found = tuple(queues)
+        if by_key:
+            self._remember(start, message.routing_key, found)
+        return found
+
+    def _matches(self, exchange: Exchange, message: Message) -> list[Exchange | Queue]:
+        """What an exchange's own bindings match; its alternate when they match nothing."""
+        if exchange.default:
+            queue = self.queues.get(message.routing_key)
+            return [] if queue is None else [queue]
+        headers: Mapping[str, Any] = NO_HEADERS
+        if exchange.needs_headers and message.properties.has_headers:
+            headers = self._headers_of(message.properties)
+        matched = list(exchange.match(message, headers))
+        if not matched and exchange.alternate is not None:
+            alternate = self.exchanges.get(exchange.alternate)
+            if alternate is not None:
+                return [alternate]
+        return matched
+
+    def _remember(self, exchange: Exchange, key: str, found: tuple[Queue, ...]) -> None:
+        if exchange.routes_epoch != self.epoch or len(exchange.routes) >= _CACHE_ENTRIES:
+            exchange.routes.clear()
+            exchange.routes_epoch = self.epoch
+        exchange.routes[key] = found

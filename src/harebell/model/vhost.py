@@ -1,0 +1,318 @@
+"""A virtual host: exchanges, queues and bindings by name, and the rules for declaring and deleting them.
+
+Refusals carry the texts that RabbitMQ's users know. Whoever asks is given as `owner`, the token of the asking
+connection: an exclusive queue is open to its owner alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.message import Properties
+from harebell.base.ports import Store
+from harebell.model import equivalence
+from harebell.model.binding import Binding
+from harebell.model.consumer import Consumer
+from harebell.model.exchange import KINDS, Exchange
+from harebell.model.exchange.direct import DirectExchange
+from harebell.model.queue.arguments import COMPARED, check_queue_arguments
+from harebell.model.queue.classic import ClassicQueue
+from harebell.model.queue.kind import Queue
+from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
+from harebell.model.router import Router
+
+PREDECLARED = {
+    "amq.direct": "direct",
+    "amq.fanout": "fanout",
+    "amq.topic": "topic",
+    "amq.headers": "headers",
+    "amq.match": "headers",
+}
+
+
+class VHost:
+    """One virtual host.
+
+    Args:
+        name: its name.
+        store: opens the queues' logs.
+        headers_of: decodes the headers of encoded properties.
+    """
+
+    def __init__(
+        self, name: str, store: Store, headers_of: Callable[[Properties], Mapping[str, Any]]
+    ) -> None:
+        self.name = name
+        self.router = Router(headers_of)
+        self.exchanges = self.router.exchanges
+        self.queues = self.router.queues
+        self._store = store
+        self.exchanges[""] = DirectExchange("", durable=True)
+        for exchange, kind in PREDECLARED.items():
+            self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
+
+    # --- exchanges ----------------------------------------------------------------------------
+
+    def exchange(self, name: str) -> Exchange:
+        """The exchange of that name; refuses when there is none."""
+        exchange = self.exchanges.get(name)
+        if exchange is None:
+            raise missing("exchange", name, self.name)
+        return exchange
+
+    def declare_exchange(
+        self,
+        name: str,
+        kind: str,
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Exchange:
+        """Make an exchange, or check that the existing one is the same."""
+        self._not_default(name)
+        if kind not in KINDS:
+            raise precondition(f"unknown exchange type '{kind}'")
+        arguments = arguments or {}
+        thing = rendered("exchange", name, self.name)
+        exchange = self.exchanges.get(name)
+        if exchange is not None:
+            equivalence.check_field("type", thing, kind, exchange.KIND)
+            equivalence.check_field("durable", thing, durable, exchange.durable)
+            equivalence.check_field("auto_delete", thing, auto_delete, exchange.auto_delete)
+            equivalence.check_field("internal", thing, internal, exchange.internal)
+            equivalence.check_arguments(
+                thing, arguments, exchange.arguments, ("alternate-exchange",)
+            )
+            return exchange
+        if name.startswith(RESERVED_PREFIX):
+            raise refused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        alternate = arguments.get("alternate-exchange")
+        if alternate is not None and not isinstance(alternate, str):
+            found = equivalence.type_name(alternate)
+            raise precondition(f"invalid type '{found}' for arg 'alternate-exchange' in {thing}")
+        exchange = KINDS[kind](
+            name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
+        )
+        self.exchanges[name] = exchange
+        self.router.changed()
+        return exchange
+
+    def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
+        """Delete an exchange and its bindings; a missing one is fine."""
+        self._not_default(name)
+        if name.startswith(RESERVED_PREFIX):
+            thing = rendered("exchange", name, self.name)
+            raise refused(f"deletion of system {thing} not allowed")
+        exchange = self.exchanges.get(name)
+        if exchange is None:
+            return
+        if if_unused and exchange.bindings:
+            raise precondition(f"{rendered('exchange', name, self.name)} in use")
+        self._drop_exchange(exchange)
+
+    def _drop_exchange(self, exchange: Exchange) -> None:
+        del self.exchanges[exchange.name]
+        for binding in list(exchange.bindings.values()):
+            self._forget(binding)
+        exchange.bindings.clear()
+        self._drop_bound(exchange)
+        self.router.changed()
+
+    def _not_default(self, name: str) -> None:
+        if name == "":
+            raise refused("operation not permitted on the default exchange")
+
+    # --- queues -------------------------------------------------------------------------------
+
+    def queue(self, name: str, owner: object = None) -> Queue:
+        """The queue of that name, for this owner; refuses a missing or somebody else's one."""
+        queue = self.queues.get(name)
+        if queue is None:
+            raise missing("queue", name, self.name)
+        self._check_owner(queue, owner)
+        return queue
+
+    def _check_owner(self, queue: Queue, owner: object) -> None:
+        if queue.owner is not None and queue.owner is not owner:
+            self._locked(queue)
+
+    def _locked(self, queue: Queue) -> None:
+        raise Refusal(
+            ErrorKind.RESOURCE_LOCKED,
+            "cannot obtain exclusive access to locked "
+            f"{rendered('queue', queue.name, self.name)}. It could be originally declared on "
+            "another connection or the exclusive property value does not match that of the "
+            "original declaration.",
+        )
+
+    def declare_queue(
+        self,
+        name: str,
+        *,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+        owner: object = None,
+        generated: bool = False,
+    ) -> Queue:
+        """Make a queue, or check that the existing one is the same.
+
+        Args:
+            name: its name, never empty.
+            durable: whether it survives a restart; an exclusive queue never does.
+            exclusive: whether it belongs to `owner` alone.
+            auto_delete: whether it goes with its last consumer.
+            arguments: as given by the client.
+            owner: the asking connection.
+            generated: whether the broker chose the name, which may then begin with "amq.".
+        """
+        arguments = arguments or {}
+        thing = rendered("queue", name, self.name)
+        queue = self.queues.get(name)
+        if queue is not None:
+            self._check_owner(queue, owner)
+            if exclusive != (queue.owner is not None):
+                self._locked(queue)
+            kept = durable and not exclusive
+            equivalence.check_field("durable", thing, kept, queue.durable)
+            equivalence.check_field("auto_delete", thing, auto_delete, queue.auto_delete)
+            equivalence.check_arguments(thing, arguments, queue.arguments, COMPARED)
+            return queue
+        if name.startswith(RESERVED_PREFIX) and not generated:
+            raise refused(f"queue name '{name}' contains reserved prefix 'amq.*'")
+        check_queue_arguments(thing, arguments)
+        kept = durable and not exclusive
+        queue = ClassicQueue(
+            name,
+            self.name,
+            self._store.open_log(self.name, name, kept),
+            durable=kept,
+            auto_delete=auto_delete,
+            owner=owner if exclusive else None,
+            arguments=arguments,
+        )
+        self.queues[name] = queue
+        return queue
+
+    def delete_queue(
+        self, name: str, owner: object = None, *, if_unused: bool = False, if_empty: bool = False
+    ) -> int:
+        """Delete a queue and its bindings; returns its ready messages, 0 for a missing queue."""
+        if name not in self.queues:
+            return 0
+        queue = self.queue(name, owner)
+        thing = rendered("queue", name, self.name)
+        if if_unused and queue.consumers:
+            raise precondition(f"{thing} in use")
+        if if_empty and queue.ready_count():
+            raise precondition(f"{thing} not empty")
+        return self.drop_queue(queue)
+
+    def drop_queue(self, queue: Queue) -> int:
+        """Delete a queue without asking; returns its ready messages."""
+        if queue.deleted:
+            return 0
+        del self.queues[queue.name]
+        self._drop_bound(queue)
+        return queue.delete()
+
+    def drop_owned(self, owner: object) -> None:
+        """A connection is gone: so are its exclusive queues."""
+        for queue in [queue for queue in self.queues.values() if queue.owner is owner]:
+            self.drop_queue(queue)
+
+    # --- consumers ----------------------------------------------------------------------------
+
+    def check_consumer(self, queue: Queue, *, exclusive: bool) -> None:
+        """Refuse a consumer that cannot be had beside the others."""
+        taken = any(consumer.exclusive for consumer in queue.consumers)
+        if taken or (exclusive and queue.consumers):
+            thing = rendered("queue", queue.name, self.name)
+            raise refused(f"{thing} in exclusive use")
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """A consumer was cancelled; an auto-delete queue goes with its last one."""
+        queue: Queue = consumer.queue
+        if queue.deleted:
+            return
+        queue.remove_consumer(consumer)
+        if queue.auto_delete and not queue.consumers:
+            self.drop_queue(queue)
+
+    # --- bindings -----------------------------------------------------------------------------
+
+    def bind(
+        self,
+        source: str,
+        destination: Exchange | Queue,
+        routing_key: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Binding:
+        """Bind a queue or an exchange to the exchange `source`; binding twice is fine."""
+        self._not_default(source)
+        exchange = self.exchange(source)
+        binding = Binding(exchange, destination, routing_key, arguments or {})
+        if exchange.bind(binding):
+            if destination.bound is None:
+                destination.bound = {}
+            destination.bound[(source, binding.identity)] = binding
+            self.router.changed()
+        return binding
+
+    def unbind(
+        self,
+        source: str,
+        destination: Exchange | Queue | None,
+        routing_key: str,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> bool:
+        """Remove a binding; False when there was none."""
+        self._not_default(source)
+        exchange = self.exchanges.get(source)
+        if exchange is None or destination is None:
+            return False
+        identity = Binding(exchange, destination, routing_key, arguments or {}).identity
+        binding = exchange.unbind(identity)
+        if binding is None:
+            return False
+        self._forget(binding)
+        self.router.changed()
+        self._auto_delete(exchange)
+        return True
+
+    def _forget(self, binding: Binding) -> None:
+        """Take a binding out of its destination's list."""
+        bound = binding.destination.bound
+        if bound is not None:
+            bound.pop((binding.source.name, binding.identity), None)
+
+    def _drop_bound(self, destination: Exchange | Queue) -> None:
+        """Remove every binding that leads to something that goes."""
+        bound, destination.bound = destination.bound, None
+        if not bound:
+            return
+        sources = []
+        for binding in bound.values():
+            binding.source.unbind(binding.identity)
+            sources.append(binding.source)
+        self.router.changed()
+        for source in sources:
+            self._auto_delete(source)
+
+    def _auto_delete(self, exchange: Exchange) -> None:
+        if (
+            exchange.auto_delete
+            and not exchange.bindings
+            and self.exchanges.get(exchange.name) is exchange
+        ):
+            self._drop_exchange(exchange)
+
+    def bindings(self) -> Iterator[Binding]:
+        """Every explicit binding."""
+        for exchange in self.exchanges.values():
+            yield from exchange.bindings.values()

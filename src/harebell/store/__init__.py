@@ -1,0 +1,1 @@
+"""Where messages are kept, behind the `Log` interface of `harebell.base.ports`."""
