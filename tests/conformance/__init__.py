@@ -1,0 +1,1 @@
+"""Conformance with the AMQP specifications, rule by rule."""

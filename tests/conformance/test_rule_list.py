@@ -1,0 +1,166 @@
+"""The rule list is complete, agrees with the specifications' rules, and is in our own words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from tests.conformance.rule_list import (
+    HERE,
+    NOT_APPLICABLE_FILE,
+    RULES_DIRECTORY,
+    SPECIFICATIONS,
+    RuleListError,
+    load_not_applicable,
+    load_rules,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Where the extract of the specifications lies when the project has it beside it; the repository
+# stands alone without, and then the counts below are what the list is held to.
+EXTRACT = HERE.parents[1].parent / "shared" / "specs" / "rules.tsv"
+COUNTS = {"0-8": 159, "0-9-1": 58, "0-9-1r": 126, "0-10t": 280}
+TEXT_LENGTH_MAX = 160
+# A line may share terms with the sentence it stands for ("session.open on a channel that"), not
+# phrases.
+SHARED_WORDS_MAX = 8
+
+
+class Stated(NamedTuple):
+    """A rule as the extract of the specifications has it."""
+
+    where: str
+    level: str
+    sentence: str
+
+
+def extract() -> dict[str, Stated] | None:
+    if not EXTRACT.exists():
+        return None
+    rows = [line.split("\t") for line in EXTRACT.read_text(encoding="utf-8").splitlines()]
+    assert rows[0][:6] == ["id", "spec", "where", "level", "name", "rule"]
+    return {row[0]: Stated(row[2], row[3], row[5]) for row in rows[1:]}
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
+def longest_shared_run(ours: list[str], theirs: list[str]) -> int:
+    longest = 0
+    previous = [0] * (len(theirs) + 1)
+    for word in ours:
+        current = [0]
+        for index, other in enumerate(theirs):
+            current.append(previous[index] + 1 if word == other else 0)
+        longest = max(longest, *current)
+        previous = current
+    return longest
+
+
+def test_every_specification_has_its_rules_numbered_without_a_gap() -> None:
+    rules = load_rules()
+    assert Counter(rule.specification for rule in rules.values()) == COUNTS
+    for specification in SPECIFICATIONS:
+        ids = [rule.id for rule in rules.values() if rule.specification == specification]
+        assert ids == [f"{specification}#{n:03}" for n in range(1, COUNTS[specification] + 1)]
+
+
+def test_ids_levels_and_places_are_those_of_the_specifications() -> None:
+    stated = extract()
+    ours = {rule.id: (rule.where, rule.level) for rule in load_rules().values()}
+    if stated is None:
+        assert Counter(rule_id.partition("#")[0] for rule_id in ours) == COUNTS
+        return
+    assert ours == {rule_id: (rule.where, rule.level) for rule_id, rule in stated.items()}
+
+
+def test_every_rule_is_one_short_line_of_english() -> None:
+    for rule in load_rules().values():
+        assert rule.text == rule.text.strip(), rule.id
+        assert len(words(rule.text)) >= 4, rule.id
+        assert len(rule.text) <= TEXT_LENGTH_MAX, rule.id
+        assert rule.text.isascii(), rule.id
+        assert rule.text.endswith("."), rule.id
+
+
+def test_no_specification_says_the_same_line_twice() -> None:
+    lines = Counter((rule.specification, rule.text) for rule in load_rules().values())
+    assert [line for line, times in lines.items() if times > 1] == []
+
+
+def test_no_rule_is_a_sentence_of_its_specification() -> None:
+    stated = extract()
+    if stated is None:
+        # Without the sentences to compare with, hold the lines to what extracts look like.
+        assert not [r.id for r in load_rules().values() if re.search(r"\bMUST\b|\bMAY\b", r.text)]
+        return
+    for rule in load_rules().values():
+        ours, theirs = words(rule.text), words(stated[rule.id].sentence)
+        assert ours != theirs, rule.id
+        assert longest_shared_run(ours, theirs) < SHARED_WORDS_MAX, rule.id
+
+
+def test_the_measure_of_shared_words_finds_a_copied_phrase() -> None:
+    theirs = words("The server MUST recreate the durable queue after a restart.")
+    assert longest_shared_run(words("It must recreate the durable queue, they say."), theirs) == 5
+    assert longest_shared_run(words("Nothing alike"), theirs) == 0
+
+
+def test_every_excuse_names_a_rule_and_gives_a_sentence() -> None:
+    rules = load_rules()
+    for rule_id, reason in load_not_applicable(rules).items():
+        assert rules[rule_id].specification in {"0-9-1", "0-9-1r"}, rule_id
+        assert len(words(reason)) >= 8, rule_id
+        assert reason.endswith("."), rule_id
+
+
+def test_a_must_of_the_server_is_never_excused() -> None:
+    rules = load_rules()
+    reasons = load_not_applicable(rules)
+    # 0-9-1r#102 binds only an exchange that refuses content, which is the MAY in the same rule.
+    strong = {rule_id for rule_id in reasons if rules[rule_id].level == "MUST"} - {"0-9-1r#102"}
+    assert strong == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("0-9-1#059\t4.9\tMUST", r"0-9-1\.tsv:60: 3 fields, need 4"),
+        ("0-9-1#059\t4.9\tOUGHT\tBe good to peers.", r"0-9-1\.tsv:60: level 'OUGHT'"),
+        ("0-9-1#059\t4.9\tMUST\t", r"0-9-1\.tsv:60: 0-9-1#059 lacks"),
+        ("0-8#059\t4.9\tMUST\tBe good to peers.", r"0-9-1\.tsv:60: 0-8#059 is not of 0-9-1"),
+        ("0-9-1#058\t4.9\tMUST\tBe good to peers.", r"0-9-1\.tsv:60: 0-9-1#058 is listed twice"),
+    ],
+)
+def test_a_malformed_rule_line_is_refused_with_its_place(
+    tmp_path: Path, line: str, complaint: str
+) -> None:
+    for specification in SPECIFICATIONS:
+        text = (RULES_DIRECTORY / f"{specification}.tsv").read_text(encoding="utf-8")
+        added = f"{line}\n" if specification == "0-9-1" else ""
+        (tmp_path / f"{specification}.tsv").write_text(text + added, encoding="utf-8")
+    with pytest.raises(RuleListError, match=complaint):
+        load_rules(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('"0-9-1#999" = "No such rule."', "'0-9-1#999' is no rule; 0-9-1 has 0-9-1#001 to"),
+        ('"0-7#001" = "No such version."', "'0-7#001' is no rule; an id starts with one of 0-8"),
+        ('"0-9-1#006" = "  "', "0-9-1#006 needs its reason"),
+        ('"0-9-1#006" = true', "0-9-1#006 needs its reason"),
+        ("0-9-1#006 = no quotes", "not TOML"),
+    ],
+)
+def test_a_malformed_excuse_is_refused_by_name(tmp_path: Path, text: str, complaint: str) -> None:
+    path = tmp_path / NOT_APPLICABLE_FILE.name
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(RuleListError, match=complaint):
+        load_not_applicable(load_rules(), path)
