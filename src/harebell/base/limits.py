@@ -59,3 +59,33 @@ MESSAGE_OVERHEAD_BYTES = 192
 """What a queued message is counted beside its body and properties."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
+
+# --- client -------------------------------------------------------------------------------------
+CLIENT_PREFETCH = 100
+"""Unacknowledged messages that a consumer of the client takes ahead, unless told otherwise."""
+CLIENT_BUFFER_MESSAGES = 10_000
+"""Messages read for consumers that do not take them, above which the client stops reading."""
+CLIENT_WRITE_BYTES = 65_536
+"""Output that the blocking client gathers before it writes without being asked."""
+PUBLISH_WINDOW = 10_000
+"""Publishes of a bulk that wait for their confirm at the same time."""
+RECOVERY_FIRST_SECONDS = 0.5
+"""Longest delay before the first attempt to recover a connection."""
+RECOVERY_MOST_SECONDS = 30.0
+"""Longest delay between attempts to recover a connection."""
+
+# --- the shell ----------------------------------------------------------------------------------
+LINGER_SECONDS = 3.0
+"""Time a closed connection's peer has to end its side before the socket is cut."""
+TICK_SECONDS = 0.5
+"""How often heartbeats and deadlines are looked at."""
+SHUTDOWN_SECONDS = 5.0
+"""Time that clients have to answer connection.close when the broker stops."""
+BACKLOG_CONNECTIONS = 1_024
+"""Connections that wait to be accepted."""
+CONTROL_PATH_BYTES = 107
+"""Longest path of the control socket: sun_path of unix(7) without its closing zero."""
+CONTROL_LINE_BYTES = 4_096
+"""Longest request on the control socket."""
+CONTROL_TIMEOUT_SECONDS = 5.0
+"""Time that either side of the control socket waits for the other."""

@@ -1,0 +1,212 @@
+"""How a broker is set up: defaults, then the TOML file, then the environment, then the flags.
+
+Later sources win. Whatever is wrong in any of them ends the start with one sentence that names the
+source, the key, what is allowed and, for an unknown key, the nearest known one. What keys there
+are stands in `harebell.server.settings`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harebell.base import limits
+from harebell.base.errors import HarebellError
+from harebell.base.names import did_you_mean
+from harebell.server.settings import BY_NAME, PREFIX, SETTINGS
+
+CONFIG_VARIABLE = "HAREBELL_CONFIG"
+OTHER_VARIABLES = (CONFIG_VARIABLE, "HAREBELL_IMPL", "HAREBELL_URL", "HAREBELL_BUILD_THREADS")
+"""Variables with our prefix that are no keys of the broker."""
+FOREIGN_PREFIXES = ("HAREBELL_TEST_", "HAREBELL_BENCH_")
+"""Variables of the project's own tests and benchmark."""
+_KUBERNETES = re.compile(r"HAREBELL_(SERVICE_(HOST|PORT\w*)|PORT_\d+_\w+)|HAREBELL_\w+_SERVICE_\w+")
+"""What Kubernetes puts into every container near a Service called `harebell`."""
+
+
+class ConfigError(HarebellError):
+    """The configuration cannot be used; the text is a sentence for the user."""
+
+
+def default_data_dir() -> Path:
+    """`harebell` in the user's data directory (XDG base directories)."""
+    base = os.environ.get("XDG_DATA_HOME", "")
+    # The XDG rules: a relative path there is invalid and must be ignored.
+    root = Path(base) if base.startswith("/") else Path.home() / ".local" / "share"
+    return root / "harebell"
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """How a broker is set up; see docs/configuration.md for what each key means."""
+
+    host: str = "127.0.0.1"
+    port: int = 5672
+    data_dir: Path = msgspec.field(default_factory=default_data_dir)
+    tls_port: int | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    tls_ca: str | None = None
+    channel_max: int = limits.CHANNEL_MAX
+    frame_max: int = limits.FRAME_MAX_BYTES
+    heartbeat: int = limits.HEARTBEAT_SECONDS
+    handshake_timeout_seconds: float = limits.HANDSHAKE_TIMEOUT_SECONDS
+    memory_high_watermark: float | int = limits.MEMORY_HIGH_WATERMARK
+    message_max_bytes: int = limits.MESSAGE_MAX_BYTES
+    log_level: str = "info"
+    loop: str = "auto"
+    default_user: str = "guest"
+    default_pass: str = "guest"  # noqa: S105  # the well-known default, accepted on loopback only
+
+    def __repr__(self) -> str:
+        """All values but the secret ones, so that a configuration may be logged."""
+        shown = (
+            f"{each.name}={'...' if each.secret else repr(getattr(self, each.name))}"
+            for each in SETTINGS
+        )
+        return f"Config({', '.join(shown)})"
+
+
+def load(
+    flags: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    config_file: str | os.PathLike[str] | None = None,
+) -> Config:
+    """The configuration from all sources.
+
+    Args:
+        flags: values given on the command line, by key; None for those not given.
+        environ: the environment; the process's own without it.
+        config_file: the TOML file; without it the one that HAREBELL_CONFIG names, if any.
+
+    Raises:
+        ConfigError: something in one of the sources is wrong.
+    """
+    environ = os.environ if environ is None else environ
+    values: dict[str, Any] = {}
+    file = config_file or environ.get(CONFIG_VARIABLE) or None
+    if file is not None:
+        values.update(_from_file(Path(file)))
+    values.update(_from_environment(environ))
+    for name, value in (flags or {}).items():
+        if value is not None:
+            values[name] = _read(name, value, BY_NAME[name].flag or name)
+    config = Config(**values)
+    _check_together(config)
+    return config
+
+
+def memory_octets(high_watermark: float | int, machine_octets: int | None = None) -> int:
+    """The watermark in octets.
+
+    Args:
+        high_watermark: a share of the memory (float) or octets (int), as in `Config`.
+        machine_octets: the memory there is; asked from the system without it.
+    """
+    if isinstance(high_watermark, int):
+        return high_watermark
+    total = machine_memory_octets() if machine_octets is None else machine_octets
+    return int(total * high_watermark)
+
+
+def machine_memory_octets(cgroup_limit: str = "/sys/fs/cgroup/memory.max") -> int:
+    """The memory this process may count on: the machine's, or its container's if that is less."""
+    total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit = Path(cgroup_limit).read_text(encoding="ascii").strip()
+    except OSError:
+        return total
+    return min(total, int(limit)) if limit.isdigit() else total
+
+
+def _read(name: str, value: Any, source: str) -> Any:
+    """One value, or the sentence about it. Secrets are not repeated in errors."""
+    setting = BY_NAME[name]
+    try:
+        return setting.read(value)
+    except ValueError as error:
+        shown = "" if setting.secret else f", not {value!r}"
+        raise ConfigError(f"{source} {error}{shown}") from None
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    known = {setting.variable: setting for setting in SETTINGS}
+    values: dict[str, Any] = {}
+    for variable, value in environ.items():
+        if not variable.startswith(PREFIX) or variable in OTHER_VARIABLES:
+            continue
+        if variable.startswith(FOREIGN_PREFIXES) or _KUBERNETES.fullmatch(variable):
+            continue
+        if variable not in known:
+            hint = did_you_mean(variable, [*known, *OTHER_VARIABLES])
+            raise ConfigError(f"the environment variable {variable} is unknown: {hint}")
+        name = known[variable].name
+        if value.startswith("tcp://"):
+            raise ConfigError(
+                f"the environment variable {variable} is {value!r}, which Kubernetes sets for a "
+                "Service of that name: set enableServiceLinks: false in the pod, or rename the "
+                "Service"
+            )
+        values[name] = _read(name, value, f"the environment variable {variable}")
+    return values
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not a TOML file: octet {error.start} is not UTF-8") from None
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read the configuration file {path}: {error.strerror or error}"
+        ) from None
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(_toml_sentence(path, text, str(error))) from None
+    values: dict[str, Any] = {}
+    for name, value in table.items():
+        source = f"{path}, line {_line_of(name, text)}:"
+        if name not in BY_NAME:
+            raise ConfigError(f"{source} the key {name} is unknown: {did_you_mean(name, BY_NAME)}")
+        values[name] = _read(name, value, f"{source} {name}")
+    return values
+
+
+def _toml_sentence(path: Path, text: str, reason: str) -> str:
+    """A parser's complaint, its place in front."""
+    found = re.fullmatch(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", reason, re.S)
+    if found is None:
+        return f"{path} is not valid TOML: {reason}"
+    line = found[2] or str(text.count("\n") + 1)
+    return f"{path}, line {line}: not valid TOML: {found[1]}"
+
+
+def _line_of(name: str, text: str) -> int:
+    """The line where a top-level key or table stands."""
+    key = re.compile(rf"""\s*\[*\s*["']?{re.escape(name)}["']?\s*[=.\]]""")
+    for number, line in enumerate(text.splitlines(), start=1):
+        if key.match(line):
+            return number
+    return 1
+
+
+def _check_together(config: Config) -> None:
+    """Rules about more than one key."""
+    if config.tls_port is None:
+        for name in ("tls_cert", "tls_key", "tls_ca"):
+            if getattr(config, name) is not None:
+                raise ConfigError(f"{name} is set but tls_port is not: set tls_port to serve TLS")
+        return
+    for name in ("tls_cert", "tls_key"):
+        if getattr(config, name) is None:
+            raise ConfigError(f"tls_port is set but {name} is not: TLS needs the PEM file")
+    if config.tls_port == config.port != 0:
+        raise ConfigError(
+            f"port and tls_port are both {config.port}: AMQP and AMQP over TLS need two ports"
+        )

@@ -1,0 +1,97 @@
+"""Where a running broker can be asked about itself, and how to ask it.
+
+A broker listens on the unix socket `control.sock` in its data directory. A request is one line of
+JSON, `{"ask": "overview"}`, and the answer is one line: `{"ok": true, "overview": {...}}` or
+`{"ok": false, "error": "..."}`. Only the user who runs the broker may open the socket. This half
+needs no event loop, so that `harebell status` starts quickly; the broker's half is
+`harebell.server.status`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import CONTROL_PATH_BYTES, CONTROL_TIMEOUT_SECONDS
+
+SOCKET_NAME = "control.sock"
+OVERVIEW = "overview"
+_CHUNK_BYTES = 65_536
+
+
+class ControlError(HarebellError):
+    """The control socket cannot be used; the text is a sentence for the user."""
+
+
+class NotRunning(ControlError):
+    """No broker runs on that data directory."""
+
+
+def socket_path(data_dir: Path) -> Path:
+    """The control socket of a data directory.
+
+    Raises:
+        ControlError: the path is too long for the address of a unix socket.
+    """
+    path = data_dir / SOCKET_NAME
+    octets = len(os.fsencode(path))
+    if octets > CONTROL_PATH_BYTES:
+        raise ControlError(
+            f"the path {path} has {octets} octets, and the system takes {CONTROL_PATH_BYTES} for a "
+            "socket: choose a shorter directory with --data-dir"
+        )
+    return path
+
+
+def ask_overview(data_dir: Path) -> dict[str, Any]:
+    """The figures of the broker that runs on a data directory.
+
+    Raises:
+        NotRunning: there is none.
+        ControlError: there is one, but it cannot be asked.
+    """
+    path = socket_path(data_dir)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(CONTROL_TIMEOUT_SECONDS)
+        try:
+            link.connect(os.fspath(path))
+            link.sendall(msgspec.json.encode({"ask": OVERVIEW}) + b"\n")
+            line = _read_line(link)
+        except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
+            raise NotRunning(
+                f"no broker runs on the data directory {data_dir}: start one with "
+                f"`harebell serve --data-dir {data_dir}`, or name another with --data-dir"
+            ) from None
+        except PermissionError:
+            raise ControlError(
+                f"the broker on {data_dir} belongs to another user: ask as that user or as root"
+            ) from None
+        except OSError as error:
+            raise ControlError(f"the broker on {data_dir} does not answer: {error}") from None
+    return _overview(line, data_dir)
+
+
+def _read_line(link: socket.socket) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = link.recv(_CHUNK_BYTES)
+        if not chunk:
+            raise ConnectionResetError("it closed the control connection")
+        line += chunk
+    return line
+
+
+def _overview(line: bytes, data_dir: Path) -> dict[str, Any]:
+    try:
+        answer = msgspec.json.decode(line, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise ControlError(f"the broker on {data_dir} answered nonsense: {error}") from None
+    overview = answer.get(OVERVIEW)
+    if not isinstance(overview, dict):
+        raise ControlError(f"the broker on {data_dir} refused: {answer.get('error', answer)}")
+    return overview

@@ -1,0 +1,228 @@
+"""What can be configured: one row for every key, with its reader and its one-line description.
+
+A key has one name everywhere: `tls_port` in the TOML file, `HAREBELL_TLS_PORT` in the environment
+and `--tls-port` on the command line. The readers below turn what stands there (TOML values are
+typed, the others are text) into the value that `harebell.server.config.Config` holds, and raise
+ValueError with what is allowed, which the caller completes with the source and the key.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harebell.base import limits
+
+PREFIX = "HAREBELL_"
+
+Reader = Callable[[Any], Any]
+
+_PORT_MAX = 65_535
+_SHORT_MAX = 65_535
+_TIMEOUT_MIN_SECONDS = 0.1
+_TIMEOUT_MAX_SECONDS = 3_600.0
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+    "TIB": 2**40,
+}
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One key.
+
+    Args:
+        name: the key in the TOML file; the other spellings follow from it.
+        read: turns what was written into the value, or raises ValueError saying what is allowed.
+        help: what it decides, in one line, for `--help` and the documentation.
+        secret: true for a value that must not stand on a command line, where others can read it.
+    """
+
+    name: str
+    read: Reader
+    help: str
+    secret: bool = False
+
+    @property
+    def variable(self) -> str:
+        """Its name in the environment."""
+        return PREFIX + self.name.upper()
+
+    @property
+    def flag(self) -> str | None:
+        """Its name on the command line; None when it may not be given there."""
+        return None if self.secret else "--" + self.name.replace("_", "-")
+
+
+def whole(low: int, high: int) -> Reader:
+    """A whole number from `low` to `high`."""
+    allowed = f"must be a whole number from {low} to {high}"
+
+    def read(value: Any) -> int:
+        if isinstance(value, str) and re.fullmatch(r"-?\d{1,12}", value.strip()):
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+            raise ValueError(allowed)
+        return value
+
+    return read
+
+
+def seconds(low: float, high: float) -> Reader:
+    """A number of seconds from `low` to `high`."""
+    allowed = f"must be a number of seconds from {low:g} to {high:g}"
+
+    def read(value: Any) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(allowed) from None
+        if isinstance(value, bool) or not low <= number <= high:
+            raise ValueError(allowed)
+        return number
+
+    return read
+
+
+def _octets(value: Any) -> int | None:
+    """The size somebody wrote, in octets; None when it is no size."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None or found[2].upper() not in _UNITS:
+        return None
+    return int(float(found[1]) * _UNITS[found[2].upper()])
+
+
+def size(low: int, high: int) -> Reader:
+    """A number of octets, plain or with a unit."""
+    allowed = f"must be a size from {low} to {high} octets, such as {high} or 128KiB"
+
+    def read(value: Any) -> int:
+        octets = _octets(value)
+        if octets is None or not low <= octets <= high:
+            raise ValueError(allowed)
+        return octets
+
+    return read
+
+
+def watermark(value: Any) -> float | int:
+    """A share of the machine's memory (float, above 0 and up to 1) or a size in octets (int)."""
+    text = value.strip() if isinstance(value, str) else value
+    if isinstance(text, str) and re.fullmatch(r"\d+(\.\d+)?%", text):
+        text = float(text[:-1]) / 100
+    elif isinstance(text, str) and re.fullmatch(r"\d*\.\d+|1", text):
+        text = float(text)
+    if isinstance(text, float) and 0 < text <= 1:
+        return text
+    octets = None if isinstance(text, float) else _octets(text)
+    if octets == 1:
+        return 1.0
+    if octets is not None and octets > 1:
+        return octets
+    raise ValueError(
+        "must be a share of the machine's memory, such as 0.4 or 40%, or a size, such as 512MiB"
+    )
+
+
+def choice(*words: str) -> Reader:
+    """One of a few words."""
+    allowed = "must be one of " + ", ".join(words)
+
+    def read(value: Any) -> str:
+        if isinstance(value, str) and value.strip().lower() in words:
+            return value.strip().lower()
+        raise ValueError(allowed)
+
+    return read
+
+
+def text(value: Any) -> str:
+    """Some text that fits a short string of AMQP."""
+    if not isinstance(value, str) or not 0 < len(value.encode()) <= limits.NAME_BYTES:
+        raise ValueError(f"must be text of 1 to {limits.NAME_BYTES} octets")
+    return value
+
+
+def address(value: Any) -> str:
+    """A host name or an IP address, without a port."""
+    name = value.strip().removeprefix("[").removesuffix("]") if isinstance(value, str) else ""
+    if not re.fullmatch(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+(%\w+)?", name):
+        raise ValueError("must be a host name or an IP address, such as 127.0.0.1 or ::1")
+    return name
+
+
+def folder(value: Any) -> Path:
+    """A directory that exists or can be made."""
+    if not isinstance(value, str | os.PathLike) or not str(value).strip():
+        raise ValueError("must be the path of a directory")
+    path = Path(value).expanduser().absolute()
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"must be a directory, and {path} is a file")
+    return path
+
+
+def pem_file(value: Any) -> str:
+    """A file that can be read now."""
+    if not isinstance(value, str | os.PathLike) or not str(value).strip():
+        raise ValueError("must be the path of a PEM file")
+    path = Path(value).expanduser().absolute()
+    if not path.is_file():
+        raise ValueError(f"must be a PEM file, and there is no file {path}")
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"must be a file that this user may read, and {path} is not")
+    return str(path)
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("host", address, "Address to listen on."),
+    Setting("port", whole(0, _PORT_MAX), "Port for AMQP; 0 takes a free one and prints it."),
+    Setting("data_dir", folder, "Directory for everything the broker keeps."),
+    Setting("tls_port", whole(0, _PORT_MAX), "Port for AMQP over TLS; without it there is no TLS."),
+    Setting("tls_cert", pem_file, "Certificate chain of the broker (PEM)."),
+    Setting("tls_key", pem_file, "Private key of the certificate (PEM)."),
+    Setting("tls_ca", pem_file, "Authorities that client certificates are checked against (PEM)."),
+    Setting("channel_max", whole(1, _SHORT_MAX), "Most channels per connection."),
+    Setting(
+        "frame_max",
+        size(limits.FRAME_MIN_BYTES, limits.MESSAGE_MAX_BYTES),
+        "Largest frame, in octets.",
+    ),
+    Setting("heartbeat", whole(0, _SHORT_MAX), "Seconds between heartbeats; 0 turns them off."),
+    Setting(
+        "handshake_timeout_seconds",
+        seconds(_TIMEOUT_MIN_SECONDS, _TIMEOUT_MAX_SECONDS),
+        "Seconds that a client has to log in.",
+    ),
+    Setting(
+        "memory_high_watermark",
+        watermark,
+        "Memory for queued messages above which publishers wait.",
+    ),
+    Setting(
+        "message_max_bytes",
+        size(1, limits.BODY_HARD_MAX_BYTES),
+        "Largest message body, in octets.",
+    ),
+    Setting("log_level", choice("debug", "info", "warning", "error"), "Least important log line."),
+    Setting("loop", choice("auto", "uvloop", "asyncio"), "Event loop; auto prefers uvloop."),
+    Setting("default_user", text, "User that exists from the start."),
+    Setting("default_pass", text, "Password of that user.", secret=True),
+)
+
+BY_NAME = {setting.name: setting for setting in SETTINGS}

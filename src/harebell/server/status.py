@@ -1,0 +1,142 @@
+"""The broker's half of the control socket: answers `harebell status`.
+
+`control = await status.start(app, data_dir)` opens it, `await control.close()` removes it. The
+figures are `app.overview()`, a dictionary. Requests and answers are described in
+`harebell.server.control`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from harebell.base.limits import CONTROL_LINE_BYTES, CONTROL_TIMEOUT_SECONDS
+from harebell.server.control import OVERVIEW, ControlError, socket_path
+
+_OWNER_ONLY = 0o177
+_FOLDER_MODE = 0o700
+
+
+class Overviewed(Protocol):
+    """Whatever has figures to tell: the app."""
+
+    def overview(self) -> dict[str, Any]:
+        """The figures."""
+
+
+class Control:
+    """An open control socket.
+
+    Args:
+        app: has the figures.
+        path: the file of the socket.
+    """
+
+    def __init__(self, app: Overviewed, path: Path) -> None:
+        self.path = path
+        self._app = app
+        self._server: asyncio.AbstractServer | None = None
+        self._inode = 0
+
+    async def open(self) -> None:
+        """Listen."""
+        link = _bind(self.path)
+        self._inode = self.path.stat().st_ino
+        self._server = await asyncio.start_unix_server(
+            self._serve, sock=link, limit=CONTROL_LINE_BYTES
+        )
+
+    async def close(self) -> None:
+        """Stop listening, and remove the file if it is still ours."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        try:
+            if self.path.stat().st_ino == self._inode:
+                self.path.unlink()
+        except FileNotFoundError:
+            return  # somebody tidied up before us
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the lines of one peer until it goes away or stays silent for too long."""
+        try:
+            while line := await asyncio.wait_for(reader.readline(), CONTROL_TIMEOUT_SECONDS):
+                writer.write(msgspec.json.encode(self._answer(line)) + b"\n")
+                await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
+        except ValueError:
+            # readline's word for a line above the limit; what follows in it means nothing.
+            refusal = {"ok": False, "error": f"a line has at most {CONTROL_LINE_BYTES} octets"}
+            writer.write(msgspec.json.encode(refusal) + b"\n")
+        except (TimeoutError, ConnectionError):
+            pass  # nobody is left to tell
+        finally:
+            writer.close()
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            asked = msgspec.json.decode(line, type=dict[str, Any]).get("ask")
+        except msgspec.DecodeError as error:
+            return {"ok": False, "error": f"not a JSON object: {error}"}
+        if asked != OVERVIEW:
+            return {"ok": False, "error": f"cannot answer {asked!r}: ask for {OVERVIEW!r}"}
+        return {"ok": True, OVERVIEW: self._app.overview()}
+
+
+async def start(app: Overviewed, data_dir: Path) -> Control:
+    """Open the control socket of a broker, and its data directory if that does not exist.
+
+    Raises:
+        ControlError: it cannot be opened, or another broker runs on the data directory.
+    """
+    path = socket_path(data_dir)
+    control = Control(app, path)
+    try:
+        _make_room(path)
+        await control.open()
+    except OSError as error:
+        raise ControlError(
+            f"cannot use the data directory {data_dir}: {error.strerror or error}; choose another "
+            "with --data-dir"
+        ) from None
+    return control
+
+
+def _make_room(path: Path) -> None:
+    """Make the directory, and remove the socket of a broker that was killed.
+
+    Raises:
+        ControlError: the socket is that of a broker that is alive.
+    """
+    path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    if not path.exists():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(CONTROL_TIMEOUT_SECONDS)
+        try:
+            link.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise ControlError(
+        f"another broker runs on the data directory {path.parent}: stop it, or choose another "
+        "directory with --data-dir"
+    )
+
+
+def _bind(path: Path) -> socket.socket:
+    """A bound socket that only its owner may open, from the first moment on."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(_OWNER_ONLY)
+    try:
+        link.bind(os.fspath(path))
+    except OSError:
+        link.close()
+        raise
+    finally:
+        os.umask(mask)
+    return link
