@@ -19,12 +19,12 @@ SOURCE = Path("src")
 
 
 def hot_modules() -> list[Path]:
-    """Every `.pyx`, and every `.py` that has a `.pxd` of the same name."""
+    """Every `.pyx`, and every `.py` that has a `.pxd` of the same name and no `.pyx`."""
     kernels = sorted((SOURCE / "harebell").rglob("*.pyx"))
     augmented = [
         pxd.with_suffix(".py")
         for pxd in sorted((SOURCE / "harebell").rglob("*.pxd"))
-        if pxd.with_suffix(".py").exists()
+        if pxd.with_suffix(".py").exists() and not pxd.with_suffix(".pyx").exists()
     ]
     return kernels + augmented
 

@@ -10,23 +10,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.abc import MetaPathFinder
-from importlib.machinery import SOURCE_SUFFIXES, FileFinder, ModuleSpec, SourceFileLoader
-from importlib.util import find_spec
+from importlib.machinery import (
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    PathFinder,
+    SourceFileLoader,
+)
+from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 NATIVE = "native"
 PYTHON = "python"
-_KERNELS = "harebell.kernels"
-_PROBE = _KERNELS + ".frames"
+_PROBE = "harebell.kernels.frames"
 
 _state = {"chosen": ""}
 
 
-class SourceOnly(MetaPathFinder):
-    """Loads `harebell.*` from `.py` files even where a compiled module lies beside them."""
+class SourceOnly:
+    """A finder that loads `harebell.*` from `.py` files even where a compiled module lies beside them."""
 
     def __init__(self) -> None:
         self._finders: dict[str, FileFinder] = {}
@@ -37,8 +40,6 @@ class SourceOnly(MetaPathFinder):
         """The source file's spec; None for modules that are not ours."""
         if not fullname.startswith("harebell.") or path is None:
             return None
-        if fullname.startswith(_KERNELS + "."):
-            raise ImportError(f"{fullname} is compiled, and HAREBELL_IMPL=python was asked for")
         for folder in path:
             finder = self._finders.get(folder)
             if finder is None:
@@ -48,6 +49,12 @@ class SourceOnly(MetaPathFinder):
             if spec is not None:
                 return spec
         return None
+
+
+def _compiled(module: str) -> bool:
+    """Whether importing the module would load a compiled one."""
+    spec = PathFinder.find_spec(module, [str(Path(__file__).parents[1] / "kernels")])
+    return spec is not None and isinstance(spec.loader, ExtensionFileLoader)
 
 
 def choose(wanted: str) -> None:
@@ -61,7 +68,7 @@ def choose(wanted: str) -> None:
     """
     if wanted not in ("", NATIVE, PYTHON):
         raise ImportError(f"HAREBELL_IMPL={wanted!r} is unknown: use 'python' or 'native'")
-    built = wanted != PYTHON and find_spec(_PROBE) is not None
+    built = wanted != PYTHON and _compiled(_PROBE)
     if wanted == NATIVE and not built:
         raise ImportError(
             "HAREBELL_IMPL=native, but the compiled parts are not built: "
@@ -77,10 +84,3 @@ def choose(wanted: str) -> None:
 def chosen() -> str:
     """The implementation in use: "native" or "python"."""
     return _state["chosen"]
-
-
-def kernel(module: str, name: str, twin: Any) -> Any:
-    """The compiled object `name` of `harebell.kernels.<module>`, or its pure Python twin."""
-    if _state["chosen"] != NATIVE:
-        return twin
-    return getattr(import_module(f"{_KERNELS}.{module}"), name)

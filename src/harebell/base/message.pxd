@@ -5,6 +5,7 @@ cdef class Properties:
     cdef readonly int delivery_mode
     cdef readonly int priority
     cdef readonly bint has_headers
+    cdef readonly bint suspect
     cdef readonly int family
 
 cdef class Message:

@@ -27,17 +27,24 @@ class Properties:
         delivery_mode: 1 transient, 2 persistent, 0 when absent.
         priority: 0 to 255, -1 when absent.
         has_headers: whether a header table is present.
+        suspect: whether a user-id or an expiration is present, which are checked on publishing.
     """
 
-    __slots__ = ("delivery_mode", "family", "has_headers", "priority", "raw")
+    __slots__ = ("delivery_mode", "family", "has_headers", "priority", "raw", "suspect")
 
     def __init__(
-        self, raw: bytes, delivery_mode: int = 0, priority: int = -1, has_headers: bool = False
+        self,
+        raw: bytes,
+        delivery_mode: int = 0,
+        priority: int = -1,
+        has_headers: bool = False,
+        suspect: bool = False,
     ) -> None:
         self.raw = raw
         self.delivery_mode = delivery_mode
         self.priority = priority
         self.has_headers = has_headers
+        self.suspect = suspect
         self.family = FAMILY_09
 
     def __eq__(self, other: object) -> bool:

@@ -15,8 +15,10 @@ cdef class FrameScanner:
     cdef public bint fast
     cdef public bint client
     cdef public bint stopped
+    cdef public bint hold
     cdef public int pending
     cdef bytearray _rest
+    cdef bytearray _held
     cdef bytes _last_method
     cdef str _last_exchange
     cdef str _last_key
@@ -26,6 +28,7 @@ cdef class FrameScanner:
     cdef Properties _last_properties
 
     cpdef int feed(self, object data) except -1
+    cdef int _feed(self, object data) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,

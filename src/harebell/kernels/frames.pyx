@@ -1,6 +1,6 @@
 """Scan frames in C, and hand whole contents to the sink in one call.
 
-The pure Python twin, harebell.wire.v09.frames, says what this does; both must agree call for call.
+frames.py beside this file says in pure Python what this does; both agree call for call.
 
     frame    type(1) channel(2) size(4) payload(size) 0xCE           AMQP 0-9-1 4.2.3
     publish  00 3C 00 28 ticket(2) exchange(shortstr) routing-key(shortstr) bits(1)
@@ -85,8 +85,10 @@ cdef class FrameScanner:
         self.fast = False
         self.client = False
         self.stopped = False
+        self.hold = False
         self.pending = 0
         self._rest = None
+        self._held = None
         self._last_method = b""
         self._last_route = b""
         self._last_tag_raw = b""
@@ -95,10 +97,24 @@ cdef class FrameScanner:
     @property
     def buffered(self):
         """Octets of an incomplete frame that are kept until the rest comes."""
-        return 0 if self._rest is None else len(self._rest)
+        cdef Py_ssize_t kept = 0 if self._rest is None else len(self._rest)
+        return kept if self._held is None else kept + len(self._held)
 
     cpdef int feed(self, object data) except -1:
         """Scan what has arrived."""
+        cdef bytearray held = self._held
+        if held is not None:
+            held += data
+            if self.hold:
+                return 0
+            self._held = None
+            return self._feed(held)
+        if self.hold:
+            self._held = bytearray(data)
+            return 0
+        return self._feed(data)
+
+    cdef int _feed(self, object data) except -1:
         cdef Py_buffer view
         cdef const unsigned char* start
         cdef Py_ssize_t length, used
@@ -110,9 +126,13 @@ cdef class FrameScanner:
                 used = self._finish_rest(start, length)
                 start += used
                 length -= used
-            if length and not self.stopped:
+            if self.hold and length:
+                self._held = bytearray(start[:length])
+            elif length and not self.stopped:
                 used = self._scan(start, length)
-                if used < length and not self.stopped:
+                if self.hold and used < length:
+                    self._held = bytearray(start[used:length])
+                elif used < length and not self.stopped:
                     self._rest = bytearray(start[used:length])
         finally:
             PyBuffer_Release(&view)
@@ -171,6 +191,8 @@ cdef class FrameScanner:
                             at += used
                             if self.stopped:
                                 return length
+                            if self.hold:
+                                return at
                             continue
                 elif which == BASIC_DELIVER:
                     if self.pending == 0 and self.client:
@@ -179,6 +201,8 @@ cdef class FrameScanner:
                             at += used
                             if self.stopped:
                                 return length
+                            if self.hold:
+                                return at
                             continue
                 elif which == BASIC_ACK and size == ACK_SIZE:
                     self._sink.ack(channel, u64(p + 11), p[19] & 1)
@@ -191,6 +215,8 @@ cdef class FrameScanner:
             at += size + OVERHEAD
             if self.stopped:
                 return length
+            if self.hold:
+                return at
         return at
 
     cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,
@@ -351,7 +377,7 @@ cdef Properties _parse_properties(const unsigned char* p, Py_ssize_t n):
     if at != n:
         raise _malformed("octets after the last property")
     return Properties(PyBytes_FromStringAndSize(<const char*>p, n), mode, priority,
-                      (flags >> 13) & 1)
+                      (flags >> 13) & 1, (flags & 0x0110) != 0)
 
 
 cdef bint _table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept:

@@ -1,6 +1,6 @@
 """Encode frames in C into one growing buffer that is handed over without a copy.
 
-The pure Python twin, harebell.wire.v09.output, says what this does; both must agree octet for octet.
+output.py beside this file says in pure Python what this does; both agree octet for octet.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE

@@ -73,7 +73,7 @@ class VHost:
         arguments: Mapping[str, Any] | None = None,
     ) -> Exchange:
         """Make an exchange, or check that the existing one is the same."""
-        self._not_default(name)
+        self.check_not_default(name)
         if kind not in KINDS:
             raise precondition(f"unknown exchange type '{kind}'")
         arguments = arguments or {}
@@ -103,7 +103,7 @@ class VHost:
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
         """Delete an exchange and its bindings; a missing one is fine."""
-        self._not_default(name)
+        self.check_not_default(name)
         if name.startswith(RESERVED_PREFIX):
             thing = rendered("exchange", name, self.name)
             raise refused(f"deletion of system {thing} not allowed")
@@ -122,7 +122,8 @@ class VHost:
         self._drop_bound(exchange)
         self.router.changed()
 
-    def _not_default(self, name: str) -> None:
+    def check_not_default(self, name: str) -> None:
+        """Refuse what nobody may do with the default exchange."""
         if name == "":
             raise refused("operation not permitted on the default exchange")
 
@@ -254,7 +255,7 @@ class VHost:
         arguments: Mapping[str, Any] | None = None,
     ) -> Binding:
         """Bind a queue or an exchange to the exchange `source`; binding twice is fine."""
-        self._not_default(source)
+        self.check_not_default(source)
         exchange = self.exchange(source)
         binding = Binding(exchange, destination, routing_key, arguments or {})
         if exchange.bind(binding):
@@ -272,7 +273,7 @@ class VHost:
         arguments: Mapping[str, Any] | None = None,
     ) -> bool:
         """Remove a binding; False when there was none."""
-        self._not_default(source)
+        self.check_not_default(source)
         exchange = self.exchanges.get(source)
         if exchange is None or destination is None:
             return False

@@ -53,3 +53,11 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
         raise precondition(
             f"invalid arg '{QUEUE_TYPE}' for {thing}: unsupported queue type '{shown(wanted)}'"
         )
+
+
+ACTED_ON = (QUEUE_TYPE,)
+
+
+def ignored_arguments(arguments: Mapping[str, Any]) -> list[str]:
+    """The `x-` arguments that were accepted and have no effect yet."""
+    return [name for name in arguments if name.startswith("x-") and name not in ACTED_ON]

@@ -1,0 +1,1 @@
+"""Who may connect: users, password hashes, SASL mechanisms."""

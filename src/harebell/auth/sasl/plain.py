@@ -1,0 +1,23 @@
+"""SASL PLAIN (RFC 4616): authorization identity, user and password, separated by zero octets."""
+
+from __future__ import annotations
+
+from harebell.auth.sasl.mechanism import Credentials, Mechanism, SaslError
+
+_PARTS = 3
+
+
+class Plain(Mechanism):
+    """User and password in the clear. The authorization identity is ignored, as RabbitMQ does."""
+
+    NAME = "PLAIN"
+
+    def credentials(self, response: bytes) -> Credentials:
+        """The user and password between the zero octets."""
+        parts = response.split(b"\0")
+        if len(parts) != _PARTS:
+            raise SaslError("a PLAIN response is <identity> NUL <user> NUL <password>")
+        try:
+            return Credentials(parts[1].decode(), parts[2].decode())
+        except UnicodeDecodeError:
+            raise SaslError("a PLAIN response is UTF-8") from None

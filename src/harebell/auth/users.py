@@ -1,0 +1,72 @@
+"""Users: their password hashes, and where they may come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from harebell.auth.passwords import SALT_BYTES, hashed, matches
+
+
+def is_loopback(address: str) -> bool:
+    """Whether a peer's address is this machine's own (a Unix socket has the address "")."""
+    return address == "" or address == "::1" or address.startswith(("127.", "::ffff:127."))
+
+
+@dataclass(slots=True)
+class User:
+    """One user.
+
+    Args:
+        name: the user's name.
+        password_hash: see `harebell.auth.passwords`; "" lets nobody in with a password.
+        loopback_only: refused unless the peer is on this machine.
+        tags: as RabbitMQ's: administrator, monitoring, ...
+        vhosts: names of the vhosts that the user may open.
+    """
+
+    name: str
+    password_hash: str
+    loopback_only: bool = False
+    tags: tuple[str, ...] = ()
+    vhosts: set[str] = field(default_factory=set)
+
+
+class Users:
+    """All users of the broker.
+
+    Args:
+        rng: returns that many random octets; used for salts.
+    """
+
+    def __init__(self, rng: Callable[[int], bytes]) -> None:
+        self._rng = rng
+        self._users: dict[str, User] = {}
+
+    def add(
+        self,
+        name: str,
+        password: str,
+        *,
+        loopback_only: bool = False,
+        tags: tuple[str, ...] = (),
+        vhosts: tuple[str, ...] = (),
+    ) -> User:
+        """Add a user, or replace the one of that name."""
+        stored = hashed(password, self._rng(SALT_BYTES))
+        user = User(name, stored, loopback_only, tags, set(vhosts))
+        self._users[name] = user
+        return user
+
+    def get(self, name: str) -> User | None:
+        """The user of that name."""
+        return self._users.get(name)
+
+    def authenticate(self, name: str, password: str, address: str) -> User | None:
+        """The user, if the password is right and may be used from that address."""
+        user = self._users.get(name)
+        if user is None or not user.password_hash or not matches(password, user.password_hash):
+            return None
+        if user.loopback_only and not is_loopback(address):
+            return None
+        return user

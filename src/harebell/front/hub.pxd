@@ -1,0 +1,7 @@
+from harebell.base.gauge cimport Gauge
+
+cdef class Hub:
+    cdef public Gauge gauge
+    cdef public list dirty
+    cdef public set connections
+    cdef public list blocked

@@ -1,0 +1,183 @@
+"""The basic class, but for what happens per message (AMQP 0-9-1 1.8; nack is RabbitMQ's)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import CONSUMERS_PER_CHANNEL
+from harebell.front.session09.consumer import ChannelConsumer
+from harebell.front.session09.content import Content
+from harebell.front.session09.names import generated
+from harebell.front.session09.queue import find
+from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.unacked import Unacked
+from harebell.model.equivalence import type_name
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+TAG_PREFIX = "amq.ctag-"
+_CLASS = 60
+_REJECT = 90
+_NACK = 120
+
+
+def qos(channel: Channel, method: methods.BasicQos) -> None:
+    """basic.qos: for consumers started later, or with `global` for the channel as a whole."""
+    if method.prefetch_size:
+        raise hard(540, f"prefetch_size!=0 ({method.prefetch_size})", _CLASS, 10)
+    if method.global_:
+        channel.prefetch_global = method.prefetch_count
+    else:
+        channel.prefetch = method.prefetch_count
+    channel.connection.send(channel.number, methods.BasicQosOk())
+    if method.global_:
+        channel.serve()
+
+
+def _priority(arguments: Mapping[str, Any]) -> int:
+    value = arguments.get("x-priority", 0)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise soft(
+            406, f"invalid arg 'x-priority': expected integer, got {type_name(value)}", _CLASS, 20
+        )
+    return max(-(2**31), min(value, 2**31 - 1))
+
+
+def consume(channel: Channel, method: methods.BasicConsume) -> None:
+    """basic.consume: the reply goes out before the first delivery."""
+    queue = find(channel, method.queue)
+    tag = method.consumer_tag or generated(TAG_PREFIX, channel.connection.settings.rng)
+    if channel.consumers is None:
+        channel.consumers = {}
+    if tag in channel.consumers:
+        raise hard(530, f"attempt to reuse consumer tag '{tag}'", _CLASS, 20)
+    if CONSUMERS_PER_CHANNEL and len(channel.consumers) >= CONSUMERS_PER_CHANNEL:
+        raise hard(
+            530,
+            f"reached maximum ({CONSUMERS_PER_CHANNEL}) of consumers per channel",
+            _CLASS,
+            20,
+        )
+    channel.vhost.check_consumer(queue, exclusive=method.exclusive)
+    consumer = ChannelConsumer(
+        channel,
+        queue,
+        tag,
+        no_ack=method.no_ack,
+        exclusive=method.exclusive,
+        priority=_priority(method.arguments),
+        prefetch=channel.prefetch,
+        arguments=method.arguments,
+    )
+    channel.consumers[tag] = consumer
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.BasicConsumeOk(consumer_tag=tag))
+    queue.add_consumer(consumer)
+
+
+def cancel(channel: Channel, method: methods.BasicCancel) -> None:
+    """basic.cancel: deliveries that are out stay out; an unknown tag is fine."""
+    consumers = channel.consumers
+    consumer = consumers.pop(method.consumer_tag, None) if consumers else None
+    if not method.nowait:
+        reply = methods.BasicCancelOk(consumer_tag=method.consumer_tag)
+        channel.connection.send(channel.number, reply)
+    if consumer is not None:
+        channel.vhost.remove_consumer(consumer)
+
+
+def cancelled(channel: Channel, method: methods.BasicCancelOk) -> None:
+    """basic.cancel-ok: the client has noted that its consumer is gone."""
+
+
+def get(channel: Channel, method: methods.BasicGet) -> None:
+    """basic.get: one message, or get-empty."""
+    queue = find(channel, method.queue)
+    found = queue.get()
+    if found is None:
+        channel.connection.send(channel.number, methods.BasicGetEmpty())
+        return
+    message, position, redelivered = found
+    tag = channel.next_tag
+    channel.next_tag += 1
+    reply = methods.BasicGetOk(
+        delivery_tag=tag,
+        redelivered=redelivered,
+        exchange=message.exchange,
+        routing_key=message.routing_key,
+        message_count=queue.ready_count(),
+    )
+    channel.connection.send_content(channel.number, reply, message)
+    if method.no_ack:
+        queue.settle(position)
+    else:
+        channel.unacked.put(tag, Unacked(queue, None, position, tag))
+
+
+def publish(channel: Channel, method: methods.BasicPublish) -> None:
+    """basic.publish whose header and body come as frames of their own."""
+    channel.content = Content(method)
+    channel.connection.scanner.pending += 1
+
+
+def ack(channel: Channel, method: methods.BasicAck) -> None:
+    """basic.ack."""
+    channel.ack(method.delivery_tag, method.multiple)
+
+
+def _refuse(
+    channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int
+) -> None:
+    entries = channel.take(tag, multiple, method_id)
+    if channel.transaction is not None:
+        channel.transaction.settle(entries, requeue)
+    elif requeue:
+        channel.requeue(entries)
+    else:
+        channel.discard(entries)
+
+
+def reject(channel: Channel, method: methods.BasicReject) -> None:
+    """basic.reject: back to the queue, or done with."""
+    _refuse(channel, method.delivery_tag, False, method.requeue, _REJECT)
+
+
+def nack(channel: Channel, method: methods.BasicNack) -> None:
+    """basic.nack: reject, for several at once."""
+    _refuse(channel, method.delivery_tag, method.multiple, method.requeue, _NACK)
+
+
+def _recover(channel: Channel, requeue: bool, method_id: int) -> None:
+    if not requeue:
+        raise hard(540, "requeue=false", _CLASS, method_id)
+    entries = [channel.unacked.take(tag) for tag in channel.unacked.numbers()]
+    channel.requeue(entries)
+
+
+def recover(channel: Channel, method: methods.BasicRecover) -> None:
+    """basic.recover: everything unacknowledged on this channel goes back to its queue."""
+    _recover(channel, method.requeue, 110)
+    channel.connection.send(channel.number, methods.BasicRecoverOk())
+
+
+def recover_async(channel: Channel, method: methods.BasicRecoverAsync) -> None:
+    """basic.recover-async: the same without a reply."""
+    _recover(channel, method.requeue, 100)
+
+
+HANDLERS = {
+    methods.BasicQos: qos,
+    methods.BasicConsume: consume,
+    methods.BasicCancel: cancel,
+    methods.BasicCancelOk: cancelled,
+    methods.BasicGet: get,
+    methods.BasicPublish: publish,
+    methods.BasicAck: ack,
+    methods.BasicReject: reject,
+    methods.BasicNack: nack,
+    methods.BasicRecover: recover,
+    methods.BasicRecoverAsync: recover_async,
+}

@@ -1,0 +1,41 @@
+cimport cython
+from harebell.base.message cimport Message, Properties
+from harebell.base.sequence cimport Sequence
+from harebell.front.session09.confirm cimport Confirms
+from harebell.front.session09.connection cimport Connection
+from harebell.front.session09.unacked cimport Unacked
+from harebell.model.exchange.kind cimport Exchange
+from harebell.model.queue.kind cimport Queue
+from harebell.model.router cimport Router
+
+cdef int _MANDATORY
+cdef int _IMMEDIATE
+
+cdef class Channel:
+    cdef readonly Connection connection
+    cdef readonly int number
+    cdef readonly object vhost
+    cdef Router _router
+    cdef readonly Sequence unacked
+    cdef public unsigned long long next_tag
+    cdef public dict consumers
+    cdef public int prefetch
+    cdef public int prefetch_global
+    cdef public Confirms confirms
+    cdef public object transaction
+    cdef public object content
+    cdef public str last_queue
+    cdef Exchange _exchange
+    cdef long long _exchange_epoch
+
+    @cython.locals(connection=Connection, exchange=Exchange, message=Message, queues=tuple)
+    cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,
+                      bytes body) except -1
+    @cython.locals(rejected=int, queue=Queue)
+    cpdef int accept(self, Message message, tuple queues, int flags) except -1
+    @cython.locals(entry=Unacked, queue=Queue)
+    cpdef int ack(self, unsigned long long tag, bint multiple) except -1
+    @cython.locals(entry=Unacked, number="unsigned long long", last="unsigned long long",
+                   entries=list)
+    cpdef list take(self, unsigned long long tag, bint multiple, int method_id)
+    cpdef int serve(self) except -1

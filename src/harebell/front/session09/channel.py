@@ -1,0 +1,239 @@
+"""A channel: publishing, delivering and acknowledging, and everything that ends with it.
+
+This file holds what happens per message. The methods of each AMQP class are in the file of that class.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.message import Message, Properties
+from harebell.base.sequence import Sequence
+from harebell.front.session09.checks import check_properties
+from harebell.front.session09.confirm import Confirms
+from harebell.front.session09.content import Content
+from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.tx import Transaction
+from harebell.front.session09.unacked import Unacked
+from harebell.model.exchange.kind import Exchange
+from harebell.model.queue.kind import Queue
+from harebell.model.resource import rendered
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.session09.connection import Connection
+    from harebell.front.session09.consumer import ChannelConsumer
+
+_MANDATORY = 1
+_IMMEDIATE = 2
+_PUBLISH = (60, 40)
+_NO_ROUTE = 312
+
+
+class Channel:
+    """One channel of a connection.
+
+    Args:
+        connection: the connection it belongs to.
+        number: its channel number, from 1.
+
+    Attributes:
+        unacked: deliveries not acknowledged yet, by delivery tag.
+        next_tag: the next delivery tag (AMQP 0-9-1 1.1, delivery-tag: from 1, per channel).
+        consumers: the consumers started here, by tag; None until there is one.
+        prefetch: what basic.qos set for consumers started from now on.
+        prefetch_global: what basic.qos set for the channel as a whole.
+        confirms: set by confirm.select.
+        transaction: set by tx.select.
+        content: the content that is being assembled from single frames.
+        last_queue: the queue declared last, which an empty queue name means.
+    """
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self.connection = connection
+        self.number = number
+        self.vhost = connection.vhost
+        self._router = self.vhost.router
+        self.unacked = Sequence(1)
+        self.next_tag = 1
+        self.consumers: dict[str, ChannelConsumer] | None = None
+        self.prefetch = 0
+        self.prefetch_global = 0
+        self.confirms: Confirms | None = None
+        self.transaction: Transaction | None = None
+        self.content: Content | None = None
+        self.last_queue = ""
+        self._exchange: Exchange | None = None
+        self._exchange_epoch = -1
+
+    # --- publishing -----------------------------------------------------------------------------
+
+    def publish(
+        self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """Take a published message: check, route, hand to the queues, confirm."""
+        connection = self.connection
+        if flags & _IMMEDIATE:
+            raise hard(540, "immediate=true", *_PUBLISH)
+        if len(body) > connection.message_max:
+            raise self.too_large(len(body))
+        exchange = self._exchange
+        if (
+            exchange is None
+            or exchange.name != exchange_name
+            or self._exchange_epoch != self._router.epoch
+        ):
+            exchange = self._find_exchange(exchange_name)
+        if properties.suspect:
+            check_properties(properties, connection.user)
+        message = Message(exchange_name, routing_key, properties, body)
+        connection.published = True
+        exchange.published += 1
+        queues = self._router.route(exchange, message)
+        if self.transaction is not None:
+            self.transaction.publish(message, queues, flags)
+            return 0
+        return self.accept(message, queues, flags)
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Hand a routed message to its queues; a return goes out before its confirm."""
+        rejected = 0
+        if queues:
+            for queue in queues:
+                rejected |= queue.publish(message)
+        elif flags & _MANDATORY:
+            self._return(message)
+        if self.confirms is not None:
+            self.confirms.published(rejected)
+        return 0
+
+    def _find_exchange(self, name: str) -> Exchange:
+        exchange: Exchange = self.vhost.exchange(name)
+        if exchange.internal:
+            thing = rendered("exchange", name, self.vhost.name)
+            raise soft(403, f"cannot publish to internal {thing}", *_PUBLISH)
+        self._exchange = exchange
+        self._exchange_epoch = self._router.epoch
+        return exchange
+
+    def too_large(self, size: int) -> Exception:
+        """The error for a body over the configured limit."""
+        most = self.connection.message_max
+        return soft(406, f"message size {size} is larger than configured max size {most}", *_PUBLISH)
+
+    def _return(self, message: Message) -> None:
+        """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
+        method = methods.BasicReturn(
+            reply_code=_NO_ROUTE,
+            reply_text="NO_ROUTE",
+            exchange=message.exchange,
+            routing_key=message.routing_key,
+        )
+        self.connection.send_content(self.number, method, message)
+
+    # --- acknowledging --------------------------------------------------------------------------
+
+    def ack(self, tag: int, multiple: bool) -> int:
+        """basic.ack: the deliveries are done with (tag 0 with multiple: all of them)."""
+        if self.transaction is not None:
+            self.transaction.settle(self.take(tag, multiple, 80))
+            return 0
+        if not multiple:
+            entry = self.unacked.take(tag)
+            if entry is None:
+                raise self._unknown_tag(tag, 80)
+            entry.settle()
+            if self.prefetch_global:
+                self.serve()
+            else:
+                entry.queue.drain()
+            return 0
+        queue: Queue | None = None
+        for entry in self.take(tag, True, 80):
+            entry.settle()
+            if entry.queue is not queue:
+                if queue is not None:
+                    queue.drain()
+                queue = entry.queue
+        if self.prefetch_global:
+            self.serve()
+        elif queue is not None:
+            queue.drain()
+        return 0
+
+    def take(self, tag: int, multiple: bool, method_id: int) -> list[Unacked]:
+        """Remove and return the unacknowledged deliveries that a tag means."""
+        entries: list[Unacked] = []
+        if not multiple or tag:
+            entry = self.unacked.get(tag)
+            if entry is None:
+                raise self._unknown_tag(tag, method_id)
+            if not multiple:
+                self.unacked.take(tag)
+                entries.append(entry)
+                return entries
+        last = tag if tag else self.next_tag - 1
+        number = self.unacked.first()
+        while number <= last:
+            entry = self.unacked.take(number)
+            if entry is not None:
+                entries.append(entry)
+            number += 1
+        return entries
+
+    def discard(self, entries: list[Unacked]) -> None:
+        """Rejected without requeue: the messages are done with."""
+        for entry in entries:
+            entry.settle()
+        self.serve_queues(entries)
+
+    def requeue(self, entries: list[Unacked]) -> None:
+        """Put deliveries back to where they were, then serve whoever is ready."""
+        for entry in entries:
+            entry.requeue()
+        self.serve_queues(entries)
+
+    def serve_queues(self, entries: list[Unacked]) -> None:
+        """Deliver what the entries' queues can deliver now."""
+        for queue in {entry.queue: None for entry in entries}:
+            queue.drain()
+        if self.prefetch_global:
+            self.serve()
+
+    def _unknown_tag(self, tag: int, method_id: int) -> Exception:
+        return soft(406, f"unknown delivery tag {tag}", 60, method_id)
+
+    # --- consumers ------------------------------------------------------------------------------
+
+    def serve(self) -> int:
+        """Deliver what this channel's consumers can take now."""
+        if self.consumers:
+            for consumer in list(self.consumers.values()):
+                consumer.queue.drain()
+        return 0
+
+    def consumer_lost(self, consumer: ChannelConsumer) -> None:
+        """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
+        if self.consumers is not None and self.consumers.pop(consumer.tag, None) is not None:
+            if self.connection.wants("consumer_cancel_notify"):
+                cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
+                self.connection.send(self.number, cancel)
+
+    # --- end ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """The channel is over: consumers go, what was not acknowledged goes back."""
+        connection = self.connection
+        if self.content is not None:
+            self.content = None
+            connection.scanner.pending -= 1
+        consumers, self.consumers = self.consumers, None
+        if consumers:
+            for consumer in consumers.values():
+                self.vhost.remove_consumer(consumer)
+        if self.transaction is not None:
+            self.transaction.rollback(self)
+            self.transaction = None
+        entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
+        self.requeue(entries)
+        self.confirms = None

@@ -1,0 +1,17 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.front.session09.channel cimport Channel
+from harebell.front.session09.connection cimport Connection
+from harebell.front.session09.unacked cimport Unacked
+from harebell.model.consumer cimport Consumer
+
+cdef Py_ssize_t _OUTPUT_HIGH
+
+cdef class ChannelConsumer(Consumer):
+    cdef Channel _channel
+    cdef bytes _tag_field
+
+    @cython.locals(channel=Channel, connection=Connection)
+    cpdef bint ready(self) except -1
+    @cython.locals(channel=Channel, connection=Connection, tag="unsigned long long")
+    cpdef int deliver(self, Message message, long long position, bint redelivered) except -1

@@ -1,0 +1,69 @@
+"""A consumer on a 0-9-1 channel: when it is ready, and how it is served."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import OUTPUT_HIGH_BYTES
+from harebell.base.message import Message
+from harebell.front.session09.unacked import Unacked
+from harebell.model.consumer import Consumer
+from harebell.model.queue.kind import Queue
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+_OUTPUT_HIGH = OUTPUT_HIGH_BYTES
+
+
+class ChannelConsumer(Consumer):
+    """Delivers into its connection's output.
+
+    Args:
+        channel: the channel it was started on.
+        queue: what it consumes.
+        tag: its consumer tag, at most 255 octets.
+        **options: as for `Consumer`.
+    """
+
+    __slots__ = ("_channel", "_tag_field")
+
+    def __init__(self, channel: Channel, queue: Queue, tag: str, **options: Any) -> None:
+        super().__init__(queue, tag, **options)
+        self._channel = channel
+        encoded = tag.encode()
+        self._tag_field = bytes((len(encoded),)) + encoded
+
+    def ready(self) -> bool:
+        """Whether there is credit, and room in the connection's output."""
+        channel = self._channel
+        if not self.no_ack:
+            if self.prefetch and self.unacked >= self.prefetch:
+                return False
+            if channel.prefetch_global and channel.unacked.count >= channel.prefetch_global:
+                return False
+        connection = channel.connection
+        if connection.congested or connection.out.size >= _OUTPUT_HIGH:
+            connection.starved = True
+            return False
+        return True
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Write basic.deliver and remember what has to be acknowledged."""
+        channel = self._channel
+        connection = channel.connection
+        tag = channel.next_tag
+        channel.next_tag = tag + 1
+        connection.out.deliver(
+            channel.number, self._tag_field, tag, redelivered, message, connection.frame_max
+        )
+        if not connection.dirty:
+            connection.touch()
+        if not self.no_ack:
+            self.unacked += 1
+            channel.unacked.put(tag, Unacked(self.queue, self, position, tag))
+        return 0
+
+    def queue_deleted(self) -> None:
+        """Tell the client that its consumer is gone, if it wants to know."""
+        self._channel.consumer_lost(self)

@@ -1,0 +1,63 @@
+"""The exchange class: declare, delete, bind, unbind (AMQP 0-9-1 1.6; bind and unbind are RabbitMQ's)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.session09.names import clean
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+
+def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
+    """exchange.declare: make it, or check that it is the same; passive: check that it is there."""
+    name = clean(method.exchange)
+    if method.passive:
+        channel.vhost.exchange(name)
+    else:
+        channel.vhost.declare_exchange(
+            name,
+            method.type,
+            durable=method.durable,
+            auto_delete=method.auto_delete,
+            internal=method.internal,
+            arguments=method.arguments,
+        )
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.ExchangeDeclareOk())
+
+
+def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
+    """exchange.delete: also fine for one that does not exist, as with RabbitMQ."""
+    channel.vhost.delete_exchange(clean(method.exchange), if_unused=method.if_unused)
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.ExchangeDeleteOk())
+
+
+def bind(channel: Channel, method: methods.ExchangeBind) -> None:
+    """exchange.bind: messages of `source` go to `destination` too."""
+    channel.vhost.check_not_default(method.destination)
+    channel.vhost.check_not_default(method.source)
+    destination = channel.vhost.exchange(clean(method.destination))
+    channel.vhost.bind(clean(method.source), destination, method.routing_key, method.arguments)
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.ExchangeBindOk())
+
+
+def unbind(channel: Channel, method: methods.ExchangeUnbind) -> None:
+    """exchange.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
+    channel.vhost.check_not_default(method.destination)
+    destination = channel.vhost.exchanges.get(clean(method.destination))
+    channel.vhost.unbind(clean(method.source), destination, method.routing_key, method.arguments)
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.ExchangeUnbindOk())
+
+
+HANDLERS = {
+    methods.ExchangeDeclare: declare,
+    methods.ExchangeDelete: delete,
+    methods.ExchangeBind: bind,
+    methods.ExchangeUnbind: unbind,
+}

@@ -1,0 +1,41 @@
+"""The channel class on an open channel: flow and close (AMQP 0-9-1 1.5). Opening is the connection's business."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.session09.replies import hard
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+
+def flow(channel: Channel, method: methods.ChannelFlow) -> None:
+    """channel.flow: going on is granted; stopping is refused, as RabbitMQ does."""
+    if not method.active:
+        raise hard(540, "active=false", 20, 20)
+    channel.connection.send(channel.number, methods.ChannelFlowOk(active=True))
+
+
+def flow_ok(channel: Channel, method: methods.ChannelFlowOk) -> None:
+    """channel.flow-ok: harmless, we never ask for it."""
+
+
+def close(channel: Channel, method: methods.ChannelClose) -> None:
+    """channel.close: everything of the channel ends before the reply, so its number is free again."""
+    connection = channel.connection
+    connection.drop_channel(channel)
+    connection.send(channel.number, methods.ChannelCloseOk())
+
+
+def close_ok(channel: Channel, method: methods.ChannelCloseOk) -> None:
+    """channel.close-ok that answers nothing is ignored."""
+
+
+HANDLERS = {
+    methods.ChannelFlow: flow,
+    methods.ChannelFlowOk: flow_ok,
+    methods.ChannelClose: close,
+    methods.ChannelCloseOk: close_ok,
+}

@@ -1,0 +1,183 @@
+"""The connection class: from protocol header to open, and the end (AMQP 0-9-1 1.4 and 2.2.4).
+
+Which method is legal in which state stands in `harebell.wire.v09.states`; this file says what each one does. A peer
+that errs before the connection is open is cut without a word, unless it may be told (a bad password, when it announced
+`authentication_failure_close`; a vhost it may not open; a limit it may not negotiate).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.sasl import MECHANISMS, SaslError
+from harebell.base import limits
+from harebell.base.errors import ProtocolError
+from harebell.front.session09.replies import hard
+from harebell.wire.v09 import methods
+from harebell.wire.v09.fields import decode_table
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from harebell.front.session09.connection import Connection
+
+CAPABILITIES = (
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+)
+"""What clients may branch on, each one real."""
+
+LOCALE = "en_US"
+_CLASS = 10
+
+
+def _table_without_length(data: bytes) -> dict[str, Any]:
+    """Decode an AMQPLAIN response."""
+    table, _ = decode_table(len(data).to_bytes(4) + data)
+    return table
+
+
+def start(connection: Connection) -> None:
+    """connection.start: who we are and how to log in."""
+    settings = connection.settings
+    properties = {
+        "capabilities": dict.fromkeys(CAPABILITIES, True),
+        "cluster_name": settings.cluster_name,
+        "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
+        "information": "AMQP broker, client and data pipeline in Python",
+        "platform": settings.platform,
+        "product": settings.product,
+        "version": settings.version,
+    }
+    method = methods.ConnectionStart(
+        version_major=0,
+        version_minor=9,
+        server_properties=properties,
+        mechanisms=" ".join(MECHANISMS).encode(),
+        locales=LOCALE.encode(),
+    )
+    connection.send(0, method)
+    connection.state = ConnectionState.STARTING
+
+
+def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
+    """connection.start-ok: check who it is, then offer limits."""
+    connection.client_properties = method.client_properties
+    capabilities = method.client_properties.get("capabilities")
+    if isinstance(capabilities, dict):
+        connection.capabilities = {name for name, on in capabilities.items() if on is True}
+    kind = MECHANISMS.get(method.mechanism)
+    if kind is None:
+        raise hard(503, f"unknown authentication mechanism '{method.mechanism}'", _CLASS, 11)
+    user = None
+    name = "?"
+    try:
+        credentials = kind(_table_without_length).credentials(bytes(method.response))
+        name = credentials.user
+        user = connection.users.authenticate(name, credentials.password, connection.peer.address)
+    except SaslError as error:
+        connection.settings.journal("warning", f"{connection.peer}: {error}")
+    if user is None:
+        connection.settings.journal(
+            "warning", f"{connection.peer}: {method.mechanism} login refused: user '{name}'"
+        )
+        raise hard(
+            403,
+            f"Login was refused using authentication mechanism {method.mechanism}. "
+            "For details see the broker logfile.",
+            0,
+            0,
+        )
+    connection.user = user
+    settings = connection.settings
+    tune = methods.ConnectionTune(
+        channel_max=settings.channel_max,
+        frame_max=settings.frame_max,
+        heartbeat=settings.heartbeat,
+    )
+    connection.send(0, tune)
+    connection.state = ConnectionState.TUNING
+
+
+def _negotiated(name: str, wanted: int, offered: int, least: int) -> int:
+    """The limit both keep to; a client's 0 leaves it to the server."""
+    if wanted == 0:
+        return offered
+    if wanted < least:
+        raise hard(
+            530,
+            f"negotiated {name} = {wanted} is lower than the minimum allowed value ({least})",
+            _CLASS,
+            31,
+        )
+    if offered and wanted > offered:
+        raise hard(
+            530,
+            f"negotiated {name} = {wanted} is higher than the maximum allowed value ({offered})",
+            _CLASS,
+            31,
+        )
+    return wanted
+
+
+def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
+    """connection.tune-ok: the client's limits, within ours (AMQP 0-9-1 1.4.2.6)."""
+    settings = connection.settings
+    connection.channel_max = _negotiated("channel_max", method.channel_max, settings.channel_max, 1)
+    connection.frame_max = _negotiated(
+        "frame_max", method.frame_max, settings.frame_max, limits.FRAME_MIN_BYTES
+    )
+    connection.heartbeat = method.heartbeat
+    connection.scanner.frame_max = connection.frame_max
+    connection.state = ConnectionState.OPENING
+
+
+def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
+    """connection.open: choose the vhost; from now on there are channels."""
+    name = method.virtual_host
+    vhost = connection.broker.vhosts.get(name)
+    if vhost is None:
+        raise hard(530, f"vhost {name} not found", _CLASS, 40)
+    if name not in connection.user.vhosts:
+        user = connection.user.name
+        raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)
+    connection.vhost = vhost
+    connection.state = ConnectionState.OPEN
+    connection.scanner.fast = True
+    connection.send(0, methods.ConnectionOpenOk())
+    connection.settings.journal(
+        "info", f"{connection.peer}: user '{connection.user.name}' opened vhost '{name}'"
+    )
+
+
+def close(connection: Connection, method: methods.ConnectionClose) -> None:
+    """connection.close: everything of the connection is gone before the reply."""
+    connection.release()
+    connection.send(0, methods.ConnectionCloseOk())
+    connection.finish()
+
+
+def close_ok(connection: Connection, method: methods.ConnectionCloseOk) -> None:
+    """connection.close-ok: the answer to our close."""
+    connection.finish()
+
+
+def may_be_told(connection: Connection, error: ProtocolError) -> bool:
+    """Whether a peer whose connection is not open yet gets a connection.close."""
+    if error.code == 403:
+        return "authentication_failure_close" in connection.capabilities
+    return error.code == 530
+
+
+HANDLERS = {
+    methods.ConnectionStartOk: start_ok,
+    methods.ConnectionTuneOk: tune_ok,
+    methods.ConnectionOpen: open_,
+    methods.ConnectionClose: close,
+    methods.ConnectionCloseOk: close_ok,
+}

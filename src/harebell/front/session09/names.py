@@ -1,0 +1,31 @@
+"""Names as clients give them, and names that the broker makes up."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+
+from harebell.base.errors import ErrorKind, Refusal
+
+_GENERATED_OCTETS = 16
+_LINE_ENDS = str.maketrans("", "", "\r\n")
+
+
+def clean(name: str) -> str:
+    """A queue or exchange name without line ends, which RabbitMQ strips too."""
+    return name.translate(_LINE_ENDS)
+
+
+def generated(prefix: str, rng: Callable[[int], bytes]) -> str:
+    """A name that nobody else has: `amq.gen-` or `amq.ctag-` and 22 random characters."""
+    return prefix + base64.urlsafe_b64encode(rng(_GENERATED_OCTETS)).rstrip(b"=").decode()
+
+
+def meant(name: str, last_queue: str) -> str:
+    """The queue a name means: "" is the one declared last on the channel (AMQP 0-9-1 1.7)."""
+    name = clean(name)
+    if name:
+        return name
+    if not last_queue:
+        raise Refusal(ErrorKind.NOT_FOUND, "no previously declared queue")
+    return last_queue

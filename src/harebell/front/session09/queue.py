@@ -1,0 +1,110 @@
+"""The queue class: declare, bind, unbind, purge, delete (AMQP 0-9-1 1.7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.session09.names import clean, generated, meant
+from harebell.model.queue.kind import Queue
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+GENERATED_PREFIX = "amq.gen-"
+
+
+def find(channel: Channel, name: str) -> Queue:
+    """The queue a name means, for this connection."""
+    queue: Queue = channel.vhost.queue(meant(name, channel.last_queue), channel.connection)
+    return queue
+
+
+def declare(channel: Channel, method: methods.QueueDeclare) -> None:
+    """queue.declare: make it, or check that it is the same; passive: say how it is.
+
+    An empty name makes a queue with a generated one, also on a passive declare of none.
+    """
+    name = clean(method.queue)
+    if method.passive:
+        queue = find(channel, name)
+    else:
+        made_up = name == ""
+        if made_up:
+            name = generated(GENERATED_PREFIX, channel.connection.settings.rng)
+        queue = channel.vhost.declare_queue(
+            name,
+            durable=method.durable,
+            exclusive=method.exclusive,
+            auto_delete=method.auto_delete,
+            arguments=method.arguments,
+            owner=channel.connection,
+            generated=made_up,
+        )
+        channel.connection.warn_of_ignored(queue)
+    channel.last_queue = queue.name
+    if not method.nowait:
+        reply = methods.QueueDeclareOk(
+            queue=queue.name,
+            message_count=queue.ready_count(),
+            consumer_count=len(queue.consumers),
+        )
+        channel.connection.send(channel.number, reply)
+
+
+def _binding_key(channel: Channel, method: methods.QueueBind | methods.QueueUnbind) -> str:
+    """With neither queue nor key given, the queue declared last is both (AMQP 0-9-1 1.7.2.3)."""
+    if method.queue == "" and method.routing_key == "":
+        return meant("", channel.last_queue)
+    return method.routing_key
+
+
+def bind(channel: Channel, method: methods.QueueBind) -> None:
+    """queue.bind: binding twice is the same as once."""
+    name = meant(method.queue, channel.last_queue)
+    key = _binding_key(channel, method)
+    channel.vhost.check_not_default(method.exchange)
+    queue = channel.vhost.queue(name, channel.connection)
+    channel.vhost.bind(clean(method.exchange), queue, key, method.arguments)
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.QueueBindOk())
+
+
+def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
+    """queue.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
+    name = meant(method.queue, channel.last_queue)
+    key = _binding_key(channel, method)
+    channel.vhost.check_not_default(method.exchange)
+    queue = None
+    if name in channel.vhost.queues:
+        queue = channel.vhost.queue(name, channel.connection)
+    channel.vhost.unbind(clean(method.exchange), queue, key, method.arguments)
+    channel.connection.send(channel.number, methods.QueueUnbindOk())
+
+
+def purge(channel: Channel, method: methods.QueuePurge) -> None:
+    """queue.purge: drop what is ready; deliveries that are out stay out."""
+    count = find(channel, method.queue).purge()
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.QueuePurgeOk(message_count=count))
+
+
+def delete(channel: Channel, method: methods.QueueDelete) -> None:
+    """queue.delete: also fine for one that does not exist, as with RabbitMQ."""
+    count = channel.vhost.delete_queue(
+        meant(method.queue, channel.last_queue),
+        channel.connection,
+        if_unused=method.if_unused,
+        if_empty=method.if_empty,
+    )
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.QueueDeleteOk(message_count=count))
+
+
+HANDLERS = {
+    methods.QueueDeclare: declare,
+    methods.QueueBind: bind,
+    methods.QueueUnbind: unbind,
+    methods.QueuePurge: purge,
+    methods.QueueDelete: delete,
+}

@@ -1,0 +1,89 @@
+"""The tx class: publishes and acknowledgements that take effect together at tx.commit.
+
+Routing and every check happen when a message is published; what its queues get, and what goes back as unroutable, waits
+for the commit. A rollback forgets the publishes and makes the acknowledged deliveries outstanding again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.message import Message
+from harebell.front.session09.replies import soft
+from harebell.front.session09.unacked import Unacked
+from harebell.model.queue.kind import Queue
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+_CLASS = 90
+
+
+class Transaction:
+    """What one channel has done since the last commit or rollback."""
+
+    __slots__ = ("_publishes", "_settled")
+
+    def __init__(self) -> None:
+        self._publishes: list[tuple[Message, tuple[Queue, ...], int]] = []
+        self._settled: list[tuple[list[Unacked], bool]] = []
+
+    def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
+        """Keep a publish for the commit."""
+        self._publishes.append((message, queues, flags))
+
+    def settle(self, entries: list[Unacked], requeue: bool = False) -> None:
+        """Keep an acknowledgement or rejection for the commit."""
+        self._settled.append((entries, requeue))
+
+    def commit(self, channel: Channel) -> None:
+        """Do it all: publishes first, then acknowledgements."""
+        publishes, self._publishes = self._publishes, []
+        settled, self._settled = self._settled, []
+        for message, queues, flags in publishes:
+            channel.accept(message, tuple(q for q in queues if not q.deleted), flags)
+        for entries, requeue in settled:
+            if requeue:
+                channel.requeue(entries)
+            else:
+                channel.discard(entries)
+
+    def rollback(self, channel: Channel) -> None:
+        """Do none of it: the acknowledged deliveries are outstanding again."""
+        self._publishes.clear()
+        settled, self._settled = self._settled, []
+        for entries, _ in settled:
+            for entry in entries:
+                channel.unacked.put(entry.tag, entry)
+
+
+def _transaction(channel: Channel, method_id: int) -> Transaction:
+    transaction: Transaction | None = channel.transaction
+    if transaction is None:
+        raise soft(406, "channel is not transactional", _CLASS, method_id)
+    return transaction
+
+
+def select(channel: Channel, method: methods.TxSelect) -> None:
+    """tx.select: gather from now on. Selecting twice changes nothing."""
+    if channel.confirms is not None:
+        raise soft(406, "cannot switch from confirm to tx mode", _CLASS, 10)
+    if channel.transaction is None:
+        channel.transaction = Transaction()
+    channel.connection.send(channel.number, methods.TxSelectOk())
+
+
+def commit(channel: Channel, method: methods.TxCommit) -> None:
+    """tx.commit: do what was gathered; returns go out before commit-ok."""
+    _transaction(channel, 20).commit(channel)
+    channel.connection.send(channel.number, methods.TxCommitOk())
+
+
+def rollback(channel: Channel, method: methods.TxRollback) -> None:
+    """tx.rollback: forget what was gathered."""
+    _transaction(channel, 30).rollback(channel)
+    channel.connection.send(channel.number, methods.TxRollbackOk())
+
+
+HANDLERS = {methods.TxSelect: select, methods.TxCommit: commit, methods.TxRollback: rollback}

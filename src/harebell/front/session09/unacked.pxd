@@ -1,0 +1,11 @@
+from harebell.model.consumer cimport Consumer
+from harebell.model.queue.kind cimport Queue
+
+cdef class Unacked:
+    cdef readonly Queue queue
+    cdef readonly Consumer consumer
+    cdef readonly long long position
+    cdef readonly unsigned long long tag
+
+    cpdef int settle(self) except -1
+    cpdef int requeue(self) except -1

@@ -1,0 +1,37 @@
+"""A delivery that has not been acknowledged yet."""
+
+from __future__ import annotations
+
+from harebell.model.consumer import Consumer
+from harebell.model.queue.kind import Queue
+
+
+class Unacked:
+    """One entry of a channel's unacknowledged deliveries, kept under its delivery tag.
+
+    Args:
+        queue: where it came from.
+        consumer: who got it; None for basic.get.
+        position: its position in the queue's log.
+        tag: its delivery tag.
+    """
+
+    __slots__ = ("consumer", "position", "queue", "tag")
+
+    def __init__(self, queue: Queue, consumer: Consumer | None, position: int, tag: int) -> None:
+        self.queue = queue
+        self.consumer = consumer
+        self.position = position
+        self.tag = tag
+
+    def settle(self) -> int:
+        """The delivery is done with."""
+        if self.consumer is not None:
+            self.consumer.unacked -= 1
+        return self.queue.settle(self.position)
+
+    def requeue(self) -> int:
+        """The message goes back to its place in the queue; the caller drains the queue."""
+        if self.consumer is not None:
+            self.consumer.unacked -= 1
+        return self.queue.requeue(self.position)

@@ -1,0 +1,390 @@
+"""Frames: where they begin and end, and whole contents found in one piece.
+
+    0      1         3             7                  size+7
+    +------+---------+-------------+------------------+-----------+
+    | type | channel |    size     | payload          | frame-end |      AMQP 0-9-1 4.2.3
+    +------+---------+-------------+------------------+-----------+
+      octet   short       long        'size' octets      0xCE
+
+A content travels as a method frame, a header frame and body frames. When all three lie side by side in what has
+arrived, which they nearly always do, the scanner hands the content over in one call instead of three. Everything else
+goes through `FrameSink.frame`, one frame at a time. `frames.pyx` beside this file is the same, compiled.
+"""
+
+from __future__ import annotations
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import (
+    FRAME_FUDGE_BYTES,
+    FRAME_OVERHEAD_BYTES,
+    HANDSHAKE_FRAME_BYTES,
+    TABLE_DEPTH,
+)
+from harebell.base.message import Properties
+
+METHOD = 1
+HEADER = 2
+BODY = 3
+END = 0xCE
+
+_HEAD = 7
+_HEADER_FIXED = 12
+_PUBLISH = b"\x00\x3c\x00\x28"
+_DELIVER = b"\x00\x3c\x00\x3c"
+_ACK = b"\x00\x3c\x00\x50"
+_ACK_SIZE = 13
+_BASIC_CONTENT = b"\x00\x3c\x00\x00"
+
+_HEADERS = 13
+_DELIVERY_MODE = 12
+_PRIORITY = 11
+_TIMESTAMP = 6
+
+
+class FrameSink:
+    """What a scanner calls. Every method returns 0 and may raise `ProtocolError`."""
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> int:
+        """One frame of any type."""
+        raise NotImplementedError
+
+    def publish(
+        self,
+        channel: int,
+        flags: int,
+        exchange: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+    ) -> int:
+        """A whole basic.publish; `flags`: 1 mandatory, 2 immediate."""
+        raise NotImplementedError
+
+    def ack(self, channel: int, tag: int, multiple: bool) -> int:
+        """A basic.ack."""
+        raise NotImplementedError
+
+    def deliver(
+        self,
+        channel: int,
+        consumer_tag: str,
+        tag: int,
+        redelivered: bool,
+        exchange: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+    ) -> int:
+        """A whole basic.deliver (on a client's side)."""
+        raise NotImplementedError
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ProtocolError(501, "Malformed UTF-8 in shortstr") from None
+
+
+class FrameScanner:
+    """Bytes in, calls of the sink out.
+
+    Args:
+        sink: called for every frame, in order.
+
+    Attributes:
+        frame_max: largest frame accepted, in octets, with type, channel, size and end.
+        fast: whether whole contents and acks are handed over in one call.
+        client: whether the peer is a server, so that contents are deliveries.
+        stopped: the sink sets it to have all further input ignored.
+        hold: the sink sets it to have further input kept; `feed(b"")` goes on after it is unset.
+        pending: contents that the sink is assembling from single frames.
+    """
+
+    def __init__(self, sink: FrameSink) -> None:
+        self._sink = sink
+        self.frame_max = HANDSHAKE_FRAME_BYTES
+        self.fast = False
+        self.client = False
+        self.stopped = False
+        self.hold = False
+        self.pending = 0
+        self._rest = bytearray()
+        self._held = b""
+        self._last_properties = Properties(b"\0\0")
+
+    @property
+    def buffered(self) -> int:
+        """Octets of an incomplete frame that are kept until the rest comes."""
+        return len(self._rest) + len(self._held)
+
+    def feed(self, data: bytes | bytearray | memoryview) -> int:
+        """Scan what has arrived.
+
+        Raises:
+            ProtocolError: 501 for a frame that is too large or badly ended; whatever the sink raises.
+        """
+        data = self._held + data
+        self._held = b""
+        if self.hold:
+            self._held = data
+            return 0
+        if self._rest:
+            data = data[self._finish_rest(data) :]
+        if self.hold:
+            self._held = data
+        elif data and not self.stopped:
+            used = self._scan(data)
+            if self.hold:
+                self._held = data[used:]
+            elif not self.stopped:
+                self._rest = bytearray(data[used:])
+        return 0
+
+    def _finish_rest(self, data: bytes) -> int:
+        """Complete the frame that was cut, and hand it over on its own; octets of `data` used."""
+        rest = self._rest
+        used = 0
+        if len(rest) < _HEAD:
+            used = min(_HEAD - len(rest), len(data))
+            rest += data[:used]
+            if len(rest) < _HEAD:
+                return used
+        size = int.from_bytes(rest[3:7])
+        want = size + FRAME_OVERHEAD_BYTES
+        if size <= self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES:
+            more = data[used : used + want - len(rest)]
+            rest += more
+            used += len(more)
+            if len(rest) < want:
+                return used
+        self._rest = bytearray()
+        self._scan(bytes(rest))
+        return used
+
+    def _scan(self, data: bytes) -> int:
+        at = 0
+        length = len(data)
+        while length - at >= _HEAD:
+            size = self._frame_size(data, at)
+            if length - at < size + FRAME_OVERHEAD_BYTES:
+                break
+            marker = data[at + _HEAD + size]
+            kind = data[at]
+            if marker != END:
+                raise ProtocolError(
+                    501,
+                    f"type {kind}, all octets = <<>>: {{invalid_frame_end_marker,{marker}}}",
+                )
+            used = self._whole(data, at, size) if self.fast and kind == METHOD else 0
+            if used == 0:
+                channel = int.from_bytes(data[at + 1 : at + 3])
+                self._sink.frame(kind, channel, data[at + _HEAD : at + _HEAD + size])
+                used = size + FRAME_OVERHEAD_BYTES
+            at += used
+            if self.stopped:
+                return length
+            if self.hold:
+                return at
+        return at
+
+    def _frame_size(self, data: bytes, at: int) -> int:
+        size = int.from_bytes(data[at + 3 : at + 7])
+        most = self.frame_max - FRAME_OVERHEAD_BYTES
+        if size > most + FRAME_FUDGE_BYTES:
+            raise ProtocolError(
+                501, f"type {data[at]}, all octets = <<>>: {{frame_too_large,{size},{most}}}"
+            )
+        return size
+
+    def _whole(self, data: bytes, at: int, size: int) -> int:
+        """Hand over a content or an ack that begins here; octets used, 0 when it must go singly."""
+        which = data[at + _HEAD : at + _HEAD + 4]
+        channel = int.from_bytes(data[at + 1 : at + 3])
+        if which == _ACK and size == _ACK_SIZE:
+            tag = int.from_bytes(data[at + 11 : at + 19])
+            self._sink.ack(channel, tag, bool(data[at + 19] & 1))
+            return size + FRAME_OVERHEAD_BYTES
+        if self.pending or which != (_DELIVER if self.client else _PUBLISH):
+            return 0
+        return self._whole_content(data, at, channel, size)
+
+    def _whole_content(self, data: bytes, at: int, channel: int, size: int) -> int:
+        limit = self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES
+        here = at + size + FRAME_OVERHEAD_BYTES
+        header = self._neighbour(data, here, HEADER, channel)
+        if header is None or len(header) < _HEADER_FIXED + 2 or header[:4] != _BASIC_CONTENT:
+            return 0
+        here += len(header) + FRAME_OVERHEAD_BYTES
+        body_size = int.from_bytes(header[4:12])
+        body = b""
+        if body_size:
+            found = self._neighbour(data, here, BODY, channel) if body_size <= limit else None
+            if found is None or len(found) != body_size:
+                return 0
+            body = found
+            here += body_size + FRAME_OVERHEAD_BYTES
+        properties = self._properties(header[_HEADER_FIXED:])
+        arguments = data[at + _HEAD + 4 : at + _HEAD + size]
+        if self.client:
+            self._hand_delivery(channel, arguments, properties, body)
+        else:
+            self._hand_publish(channel, arguments, properties, body)
+        return here - at
+
+    def _neighbour(self, data: bytes, at: int, kind: int, channel: int) -> bytes | None:
+        """The payload of a complete frame of this type and channel at `at`."""
+        if len(data) - at < FRAME_OVERHEAD_BYTES or data[at] != kind:
+            return None
+        size = int.from_bytes(data[at + 3 : at + 7])
+        end = at + _HEAD + size
+        if size > self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES or end >= len(data):
+            return None
+        if int.from_bytes(data[at + 1 : at + 3]) != channel or data[end] != END:
+            return None
+        return data[at + _HEAD : end]
+
+    def _properties(self, raw: bytes) -> Properties:
+        if raw != self._last_properties.raw:
+            self._last_properties = parse_properties(raw)
+        return self._last_properties
+
+    def _hand_publish(
+        self, channel: int, arguments: bytes, properties: Properties, body: bytes
+    ) -> None:
+        fits = len(arguments) >= 5 and len(arguments) >= 5 + arguments[2]
+        if fits:
+            key_at = 4 + arguments[2]
+            fits = len(arguments) == key_at + arguments[key_at - 1] + 1
+        if not fits:
+            raise ProtocolError(502, "basic.publish: arguments do not fit the frame", 60, 40)
+        exchange = _text(arguments[3 : key_at - 1])
+        key = _text(arguments[key_at:-1])
+        self._sink.publish(channel, arguments[-1] & 3, exchange, key, properties, body)
+
+    def _hand_delivery(
+        self, channel: int, arguments: bytes, properties: Properties, body: bytes
+    ) -> None:
+        size = len(arguments)
+        at = 10 + arguments[0] if size else 0
+        fits = size >= 12 and size >= at + 2
+        if fits:
+            fits = size >= at + 2 + arguments[at]
+        if fits:
+            key_at = at + 2 + arguments[at]
+            fits = size == key_at + arguments[key_at - 1]
+        if not fits:
+            raise ProtocolError(502, "basic.deliver: arguments do not fit the frame", 60, 60)
+        tag_end = 1 + arguments[0]
+        consumer_tag = _text(arguments[1:tag_end])
+        tag = int.from_bytes(arguments[tag_end : tag_end + 8])
+        self._sink.deliver(
+            channel,
+            consumer_tag,
+            tag,
+            bool(arguments[tag_end + 8] & 1),
+            _text(arguments[at + 1 : key_at - 1]),
+            _text(arguments[key_at:]),
+            properties,
+            body,
+        )
+
+
+_FIXED_SIZES = {b"V": 0, b"t": 1, b"b": 1, b"B": 1, b"s": 2, b"u": 2, b"I": 4, b"i": 4, b"f": 4}
+_FIXED_SIZES |= {b"l": 8, b"L": 8, b"d": 8, b"T": 8, b"D": 5}
+
+
+def _malformed(why: str) -> ProtocolError:
+    return ProtocolError(505, f"malformed content header: {why}", 60, 0)
+
+
+def parse_properties(raw: bytes) -> Properties:
+    """Check an encoded property list and pick out what the broker itself needs.
+
+    Raises:
+        ProtocolError: 505, the list is not what AMQP 0-9-1 4.2.6.1 describes.
+    """
+    if len(raw) < 2:
+        raise _malformed("property flags are missing")
+    flags = int.from_bytes(raw[:2])
+    if flags & 3:
+        raise _malformed("unknown property flags")
+    mode, priority, at = 0, -1, 2
+    for bit in range(15, 1, -1):
+        if not flags & (1 << bit):
+            continue
+        size = _property_size(raw, at, bit)
+        if bit == _DELIVERY_MODE:
+            mode = raw[at]
+        elif bit == _PRIORITY:
+            priority = raw[at]
+        at += size
+    if at != len(raw):
+        raise _malformed("octets after the last property")
+    return Properties(raw, mode, priority, bool(flags & 0x2000), bool(flags & 0x0110))
+
+
+def _property_size(raw: bytes, at: int, bit: int) -> int:
+    """Octets of the property at `at`."""
+    left = len(raw) - at
+    if bit in (_DELIVERY_MODE, _PRIORITY):
+        size = 1
+    elif bit == _TIMESTAMP:
+        size = 8
+    elif bit == _HEADERS:
+        if left < 4:
+            raise _malformed("properties run over the end")
+        size = 4 + int.from_bytes(raw[at : at + 4])
+        if size > left:
+            raise _malformed("headers run over the end")
+        if not _table_fits(raw[at + 4 : at + size], 1):
+            raise _malformed("headers are not a field table")
+    else:
+        size = 1 + raw[at] if left else 1
+    if size > left:
+        raise _malformed("properties run over the end")
+    return size
+
+
+def _table_fits(data: bytes, depth: int) -> bool:
+    """Whether the octets are name-value pairs that exactly fill the table."""
+    at = 0
+    while at < len(data):
+        at += 1 + data[at]
+        if at >= len(data):
+            return False
+        size = _value_size(data, at, depth)
+        if size < 0:
+            return False
+        at += size
+    return at == len(data)
+
+
+def _value_size(data: bytes, at: int, depth: int) -> int:
+    """Octets of a tagged value, tag included; -1 when it does not fit or is unknown."""
+    tag = data[at : at + 1]
+    left = len(data) - at
+    fixed = _FIXED_SIZES.get(tag)
+    if fixed is not None:
+        return 1 + fixed if left > fixed else -1
+    if tag not in (b"S", b"x", b"F", b"A") or left < 5:
+        return -1
+    size = int.from_bytes(data[at + 1 : at + 5])
+    if size > left - 5:
+        return -1
+    inner = data[at + 5 : at + 5 + size]
+    if tag == b"F" and (depth >= TABLE_DEPTH or not _table_fits(inner, depth + 1)):
+        return -1
+    if tag == b"A" and (depth >= TABLE_DEPTH or not _array_fits(inner, depth + 1)):
+        return -1
+    return 5 + size
+
+
+def _array_fits(data: bytes, depth: int) -> bool:
+    at = 0
+    while at < len(data):
+        size = _value_size(data, at, depth)
+        if size < 0:
+            return False
+        at += size
+    return True

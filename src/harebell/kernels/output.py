@@ -1,0 +1,111 @@
+"""Output: frames encoded one after the other into a buffer that is written once per turn.
+
+The layouts are drawn in `frames.py`. `output.pyx` beside this file is the same, compiled.
+"""
+
+from __future__ import annotations
+
+from harebell.base.limits import FRAME_OVERHEAD_BYTES, NAME_BYTES
+from harebell.base.message import Message
+
+_METHOD = 1
+_HEADER = 2
+_BODY = 3
+_END = b"\xce"
+_BASIC_CONTENT = b"\x00\x3c\x00\x00"
+_PUBLISH = b"\x00\x3c\x00\x28\x00\x00"
+_DELIVER = b"\x00\x3c\x00\x3c"
+_ACK = b"\x00\x3c\x00\x50"
+
+
+def _shortstr(text: str) -> bytes:
+    data = text.encode()
+    return bytes((len(data),)) + data
+
+
+class OutBuffer:
+    """One connection's output of one turn.
+
+    Attributes:
+        size: octets waiting to be taken.
+    """
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    @property
+    def size(self) -> int:
+        """Octets waiting to be taken."""
+        return len(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    def raw(self, data: bytes) -> int:
+        """Append octets that are already frames."""
+        self._data += data
+        return 0
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> int:
+        """Append one frame."""
+        self._data += bytes((kind,)) + channel.to_bytes(2) + len(payload).to_bytes(4)
+        self._data += payload
+        self._data += _END
+        return 0
+
+    def deliver(
+        self,
+        channel: int,
+        consumer_tag: bytes,
+        tag: int,
+        redelivered: bool,
+        message: Message,
+        frame_max: int,
+    ) -> int:
+        """Append basic.deliver and the message's content.
+
+        Args:
+            channel: the channel of the consumer.
+            consumer_tag: the encoded consumer tag, length octet included.
+            tag: the delivery tag.
+            redelivered: whether it was delivered before.
+            message: what is delivered.
+            frame_max: largest frame the peer takes, in octets.
+        """
+        method = _DELIVER + consumer_tag + tag.to_bytes(8) + bytes((redelivered,))
+        method += _shortstr(message.exchange) + _shortstr(message.routing_key)
+        return self.content(channel, method, message, frame_max)
+
+    def content(self, channel: int, method: bytes, message: Message, frame_max: int) -> int:
+        """Append a method that is already encoded, and the message's content."""
+        self.frame(_METHOD, channel, method)
+        body = message.body
+        header = _BASIC_CONTENT + len(body).to_bytes(8) + message.properties.raw
+        self.frame(_HEADER, channel, header)
+        most = frame_max - FRAME_OVERHEAD_BYTES
+        for at in range(0, len(body), most):
+            self.frame(_BODY, channel, body[at : at + most])
+        return 0
+
+    def publish(self, channel: int, flags: int, message: Message, frame_max: int) -> int:
+        """Append basic.publish and the message's content.
+
+        Raises:
+            ValueError: the exchange or the routing key does not fit a shortstr.
+        """
+        exchange = message.exchange.encode()
+        key = message.routing_key.encode()
+        if len(exchange) > NAME_BYTES or len(key) > NAME_BYTES:
+            raise ValueError("an exchange name or routing key has more than 255 octets")
+        method = _PUBLISH + _shortstr(message.exchange) + _shortstr(message.routing_key)
+        return self.content(channel, method + bytes((flags,)), message, frame_max)
+
+    def ack(self, channel: int, tag: int, multiple: bool) -> int:
+        """Append basic.ack."""
+        return self.frame(_METHOD, channel, _ACK + tag.to_bytes(8) + bytes((multiple,)))
+
+    def take(self) -> bytes:
+        """Everything appended so far; the buffer is empty afterwards."""
+        data = bytes(self._data)
+        self._data.clear()
+        return data

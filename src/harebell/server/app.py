@@ -1,0 +1,225 @@
+"""The running broker: listeners, the turn, the tick, and a graceful end.
+
+A turn is one round of the event loop: every socket that has something is read, what that causes is gathered in the
+connections' buffers, and at the end each of those is written once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import platform
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+from harebell import __version__
+from harebell.auth.users import Users
+from harebell.base import impl, limits
+from harebell.base.gauge import Gauge
+from harebell.front.convert import headers_of
+from harebell.front.hub import Hub
+from harebell.front.session09.connection import Connection, Peer
+from harebell.front.settings import Settings
+from harebell.model.broker import DEFAULT_VHOST, Broker
+from harebell.server import status
+from harebell.server.config import Config, memory_octets
+from harebell.server.connection import ServerProtocol
+from harebell.server.journal import Journal
+from harebell.server.listener import Listener, StartError, listen
+
+__all__ = ["App", "StartError", "run"]
+
+_GC_YOUNG = 50_000
+_GC_MIDDLE = 20
+_GC_OLD = 100
+
+
+class App:
+    """One broker process.
+
+    Args:
+        config: how it is set up.
+        journal: where log lines go.
+    """
+
+    def __init__(self, config: Config, journal: Journal) -> None:
+        self.config = config
+        self.journal = journal
+        self.clock: Callable[[], float] = time.monotonic
+        self.loop = asyncio.get_running_loop()
+        self.started_at = self.clock()
+        gauge = Gauge(memory_octets(config.memory_high_watermark))
+        self.broker = Broker(_store(gauge), gauge, headers_of)
+        self.hub = Hub(gauge)
+        self.users = Users(os.urandom)
+        self.users.add(
+            config.default_user,
+            config.default_pass,
+            loopback_only=config.default_user == "guest",
+            tags=("administrator",),
+            vhosts=(DEFAULT_VHOST,),
+        )
+        self.settings = Settings(
+            rng=os.urandom,
+            version=__version__,
+            platform=f"Python {platform.python_version()} ({impl.chosen()})",
+            frame_max=config.frame_max,
+            channel_max=config.channel_max,
+            heartbeat=config.heartbeat,
+            handshake_timeout=config.handshake_timeout_seconds,
+            message_max=config.message_max_bytes,
+            journal=journal.write,
+        )
+        self.read_buffer = memoryview(bytearray(limits.READ_BUFFER_BYTES))
+        self.listeners: list[Listener] = []
+        self._flushing = False
+        self._ticking: asyncio.TimerHandle | None = None
+        self._stop = asyncio.Event()
+        self._control: Any = None
+
+    # --- life -----------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Open the listeners.
+
+        Raises:
+            StartError: an address cannot be used, in a sentence for the user.
+        """
+        self.listeners = await listen(self)
+        self._control = await status.start(self, self.config.data_dir)
+        self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self.loop.add_signal_handler(number, self._stop.set)
+
+    async def wait(self) -> None:
+        """Until a signal asks the broker to stop."""
+        await self._stop.wait()
+
+    async def stop(self) -> None:
+        """Stop accepting, close every connection with a reason, and wait a little for the answers."""
+        self.journal.write("info", "stopping")
+        for listener in self.listeners:
+            listener.server.close()
+        now = self.clock()
+        for connection in list(self.hub.connections):
+            connection.force_close("shutdown", now)
+        self.flush_soon()
+        until = now + limits.SHUTDOWN_SECONDS
+        while self.hub.connections and self.clock() < until:
+            await asyncio.sleep(limits.TICK_SECONDS / 10)
+        for connection in list(self.hub.connections):
+            if connection.shell is not None:
+                connection.shell.abort()
+        if self._ticking is not None:
+            self._ticking.cancel()
+        if self._control is not None:
+            await self._control.close()
+
+    # --- connections ----------------------------------------------------------------------------
+
+    def accept(self, peer: Peer) -> Connection:
+        """A connection for a peer that was just accepted."""
+        return Connection(
+            self.broker, self.users, self.hub, self.settings, peer, self.clock()
+        )
+
+    def flush_soon(self) -> None:
+        """Write all output at the end of this turn."""
+        if not self._flushing:
+            self._flushing = True
+            self.loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._flushing = False
+        now = self.clock()
+        self.hub.relieve()
+        for connection in self.hub.take_dirty():
+            if connection.shell is not None:
+                connection.shell.flush(now)
+        if self.hub.dirty:
+            self.flush_soon()
+
+    def _tick(self) -> None:
+        now = self.clock()
+        for connection in list(self.hub.connections):
+            connection.tick(now)
+        self.hub.relieve()
+        if self.hub.dirty:
+            self.flush_soon()
+        self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
+
+    # --- what is going on -----------------------------------------------------------------------
+
+    def overview(self) -> dict[str, Any]:
+        """Figures for `harebell status`."""
+        connections = self.hub.connections
+        gauge = self.broker.gauge
+        return {
+            "version": __version__,
+            "implementation": impl.chosen(),
+            "loop": type(self.loop).__module__.split(".")[0],
+            "pid": os.getpid(),
+            "uptime_seconds": round(self.clock() - self.started_at, 3),
+            "data_dir": str(self.config.data_dir),
+            "listeners": [listener.shown for listener in self.listeners],
+            "connections": len(connections),
+            "channels": sum(len(connection.channels) for connection in connections),
+            **self.broker.totals(),
+            "memory_used_bytes": gauge.used,
+            "memory_high_watermark_bytes": gauge.high,
+            "memory_alarm": gauge.over,
+            "blocked_connections": len(self.hub.blocked),
+        }
+
+
+def _store(gauge: Gauge) -> Any:
+    from harebell.store.memory import MemoryStore
+
+    return MemoryStore(gauge)
+
+
+async def _serve(config: Config, ready: Callable[[App], None]) -> int:
+    journal = Journal(config.log_level)
+    try:
+        app = App(config, journal)
+        await app.start()
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(_GC_YOUNG, _GC_MIDDLE, _GC_OLD)
+        ready(app)
+        await app.wait()
+        await app.stop()
+    finally:
+        journal.close()
+    return 0
+
+
+def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
+    """The event loop: uvloop where it is installed, unless told otherwise."""
+    if wanted == "asyncio":
+        return asyncio.new_event_loop
+    try:
+        import uvloop
+    except ImportError:
+        if wanted == "uvloop":
+            raise StartError("loop is 'uvloop', which is not installed: pip install uvloop") from None
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def run(config: Config, ready: Callable[[App], None] = lambda app: None) -> int:
+    """Run a broker until SIGTERM or SIGINT; returns the exit code.
+
+    Args:
+        config: how it is set up.
+        ready: called once, when every address accepts connections.
+
+    Raises:
+        StartError: it cannot start, in a sentence for the user.
+    """
+    with asyncio.Runner(loop_factory=_loop_factory(config.loop)) as runner:
+        return runner.run(_serve(config, ready))

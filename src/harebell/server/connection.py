@@ -1,0 +1,155 @@
+"""One accepted socket: reads through the shared buffer, writes once per turn, closes gently.
+
+A peer that still sends while we close would make the kernel answer with a reset, which can destroy the last frames we
+wrote. So the end is: write what is left, shut the sending side, read and drop until the peer ends too or time is up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import (
+    LINGER_SECONDS,
+    OUTPUT_HIGH_BYTES,
+    OUTPUT_LOW_BYTES,
+    OUTPUT_STOP_BYTES,
+)
+from harebell.front.session09.connection import Connection, Peer
+
+if TYPE_CHECKING:
+    from harebell.server.app import App
+
+
+class ServerProtocol(asyncio.BufferedProtocol):
+    """Between a transport and a `Connection`.
+
+    Args:
+        app: the broker's shell.
+        tls: whether the listener speaks TLS.
+    """
+
+    __slots__ = ("_app", "_ending", "_reading", "_tls", "connection", "transport")
+
+    def __init__(self, app: App, tls: bool) -> None:
+        self._app = app
+        self._tls = tls
+        self._reading = True
+        self._ending: asyncio.TimerHandle | None = None
+        self.connection: Connection | None = None
+        self.transport: asyncio.Transport | None = None
+
+    # --- what the transport calls ---------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A peer has connected."""
+        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
+        self.transport = transport  # type: ignore[assignment]
+        name = transport.get_extra_info("peername")
+        peer = Peer(name[0], name[1], self._tls) if name else Peer("", 0, self._tls)
+        self.transport.set_write_buffer_limits(  # type: ignore[union-attr]
+            high=OUTPUT_HIGH_BYTES, low=OUTPUT_LOW_BYTES
+        )
+        self.connection = self._app.accept(peer)
+        self.connection.shell = self
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the next read goes: one buffer for all connections, used up before the next read."""
+        return self._app.read_buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Something was read."""
+        connection = self.connection
+        if connection is not None:
+            app = self._app
+            connection.receive(app.read_buffer[:nbytes], app.clock())
+            if connection.dirty or app.hub.dirty:
+                app.flush_soon()
+            if connection.paused or connection.scanner.hold:
+                self._adjust_reading()
+
+    def eof_received(self) -> bool:
+        """The peer sends no more."""
+        self._gone()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is closed."""
+        self._gone()
+        if self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
+        self.connection = None
+
+    def pause_writing(self) -> None:
+        """The peer does not take our output."""
+        if self.connection is not None:
+            self.connection.congested = True
+
+    def resume_writing(self) -> None:
+        """The peer takes our output again."""
+        connection = self.connection
+        if connection is not None:
+            connection.congested = False
+            connection.touch()
+            self._app.flush_soon()
+
+    # --- what the app calls ---------------------------------------------------------------------
+
+    def flush(self, now: float) -> None:
+        """Write what the connection has, and see what it wants."""
+        connection, transport = self.connection, self.transport
+        if connection is None or transport is None:
+            return
+        data = connection.take_output(now)
+        if data:
+            transport.write(data)
+        if connection.closing:
+            self._end()
+            return
+        if not connection.congested:
+            connection.relieved()
+            connection.resume(now)
+        self._adjust_reading()
+
+    def abort(self) -> None:
+        """Close the socket at once."""
+        if self.transport is not None:
+            self.transport.abort()
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _adjust_reading(self) -> None:
+        connection, transport = self.connection, self.transport
+        if connection is None or transport is None or transport.is_closing():
+            return
+        wanted = not (
+            connection.paused
+            or connection.scanner.hold
+            or (connection.congested and transport.get_write_buffer_size() > OUTPUT_STOP_BYTES)
+        )
+        if wanted and not self._reading:
+            self._reading = True
+            transport.resume_reading()
+        elif not wanted and self._reading:
+            self._reading = False
+            transport.pause_reading()
+
+    def _end(self) -> None:
+        transport = self.transport
+        if self._ending is not None or transport is None or transport.is_closing():
+            return
+        if not self._reading:
+            self._reading = True
+            transport.resume_reading()
+        if not transport.can_write_eof():
+            transport.close()
+            return
+        transport.write_eof()
+        self._ending = self._app.loop.call_later(LINGER_SECONDS, transport.abort)
+
+    def _gone(self) -> None:
+        connection = self.connection
+        if connection is not None:
+            connection.eof()
+            self._app.flush_soon()

@@ -1,0 +1,112 @@
+"""The elementary data types of method fields, and how each one is read and written.
+
+    octet, short, long, longlong   unsigned integers of 1, 2, 4, 8 octets    AMQP 0-9-1 4.2.5.1
+    bit                            packed: see `harebell.wire.v09.spec`      4.2.5.2
+    shortstr                       length octet, UTF-8                       4.2.5.3
+    longstr                        length long, any octets                   4.2.5.3
+    timestamp                      longlong, seconds since 1970              4.2.5.4
+    table                          see `harebell.wire.v09.fields`            4.2.5.5
+
+Readers raise `ProtocolError` without naming the field and writers raise `ValueError` or `TypeError`; the caller, who
+knows the method and the field, puts the names in front.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import NAME_BYTES
+from harebell.wire.v09.fields import decode_table, encode_table
+
+BIT = "bit"
+
+
+class Domain(NamedTuple):
+    """How values of one data type look.
+
+    Args:
+        read: (data, offset) -> (value, offset after it).
+        write: value -> octets.
+        zero: what a reserved field of this type is written as.
+    """
+
+    read: Callable[[bytes, int], tuple[Any, int]]
+    write: Callable[[Any], bytes]
+    zero: Any
+
+
+def overrun() -> ProtocolError:
+    """The error for a field that needs more octets than there are."""
+    return ProtocolError(502, "it runs over the end of the frame")
+
+
+def _unsigned(size: int) -> Domain:
+    def read(data: bytes, at: int) -> tuple[int, int]:
+        end = at + size
+        if end > len(data):
+            raise overrun()
+        return int.from_bytes(data[at:end]), end
+
+    def write(value: int) -> bytes:
+        if not isinstance(value, int):
+            raise TypeError(f"must be an int, not {type(value).__name__}")
+        try:
+            return value.to_bytes(size)
+        except OverflowError:
+            raise ValueError(f"{value} is not between 0 and {(1 << 8 * size) - 1}") from None
+
+    return Domain(read, write, 0)
+
+
+def _read_shortstr(data: bytes, at: int) -> tuple[str, int]:
+    if at >= len(data):
+        raise overrun()
+    end = at + 1 + data[at]
+    if end > len(data):
+        raise overrun()
+    try:
+        return data[at + 1 : end].decode(), end
+    except UnicodeDecodeError:
+        raise ProtocolError(501, "Malformed UTF-8 in shortstr") from None
+
+
+def _write_shortstr(value: str) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError(f"must be a str, not {type(value).__name__}")
+    try:
+        octets = value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{value!a} holds characters that UTF-8 cannot express") from None
+    if len(octets) > NAME_BYTES:
+        raise ValueError(f"is {len(octets)} octets long, at most {NAME_BYTES} are possible")
+    return bytes((len(octets),)) + octets
+
+
+def _read_longstr(data: bytes, at: int) -> tuple[bytes, int]:
+    start = at + 4
+    end = start + int.from_bytes(data[at:start])
+    if start > len(data) or end > len(data):
+        raise overrun()
+    return data[start:end], end
+
+
+def _write_longstr(value: bytes) -> bytes:
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(f"must be bytes, not {type(value).__name__}")
+    octets = bytes(value)
+    return len(octets).to_bytes(4) + octets
+
+
+DOMAINS: dict[str, Domain] = {
+    "octet": _unsigned(1),
+    "short": _unsigned(2),
+    "long": _unsigned(4),
+    "longlong": _unsigned(8),
+    "timestamp": _unsigned(8),
+    "shortstr": Domain(_read_shortstr, _write_shortstr, ""),
+    "longstr": Domain(_read_longstr, _write_longstr, b""),
+    "table": Domain(decode_table, encode_table, {}),
+}
+"""Every data type but `bit`."""

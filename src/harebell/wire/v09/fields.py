@@ -1,0 +1,366 @@
+"""Field tables: named, typed values (AMQP 0-9-1 4.2.5.5), with the type octets that RabbitMQ and its clients use.
+
+    table: size(4) then pairs   | name length(1) | name | tag(1) | value |
+    array: size(4) then values                           | tag(1) | value |
+
+    tag  value                         in Python                   from Python
+    t    boolean octet                 bool                        bool
+    b B  signed, unsigned octet        int
+    s u  signed, unsigned short        int
+    I    signed long                   int                         int that fits
+    i    unsigned long                 int
+    l L  signed longlong               int                         other int (as l)
+    f    float                         float
+    d    double                        float                       float
+    D    scale octet, signed long      Decimal                     Decimal
+    S    size(4), octets               str; LongString: no UTF-8   str, LongString
+    x    size(4), octets               bytes                       bytes, bytearray, memoryview
+    T    longlong, seconds since 1970  datetime (UTC); Timestamp   datetime with a zone, Timestamp
+    A    array                         list                        list, tuple
+    F    table                         dict                        any mapping
+    V    nothing                       None                        None
+
+`s` is RabbitMQ's short and not the short string of the published grammar, and a decimal is signed, as the published
+errata have it. Nothing is lost in reading: a timestamp after the year 9999 (milliseconds sent as seconds are) stays
+a number, octets that are no UTF-8 stay octets, and a name that is no UTF-8 keeps its octets by
+`surrogateescape`. Of names that come twice the last one counts. A datetime's fractions of a second are dropped.
+
+Whatever the octets are, reading them returns or raises `ProtocolError` 502; nesting is limited, and no size
+is believed before it was compared with what is there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import NAME_BYTES, TABLE_DEPTH
+
+_SIZE = 4
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_DATETIME = 253_402_300_799
+_INT32 = 1 << 31
+_INT64 = 1 << 63
+_UINT64_MAX = (1 << 64) - 1
+_MAX_SCALE = 255
+
+_NUMBERS: dict[int, struct.Struct] = {
+    ord(tag): struct.Struct(form)
+    for tag, form in {
+        "b": ">b", "B": ">B", "s": ">h", "u": ">H", "I": ">i", "i": ">I",
+        "l": ">q", "L": ">q", "f": ">f", "d": ">d", "t": ">?",
+    }.items()
+}  # fmt: skip
+_WIDTHS: dict[int, int] = {tag: number.size for tag, number in _NUMBERS.items()} | {
+    ord("V"): 0,
+    ord("T"): 8,
+    ord("D"): 5,
+}
+_STRING, _OCTETS, _TABLE, _ARRAY = b"SxFA"
+_VOID, _TIME, _DECIMAL = b"VTD"
+_SIZED = frozenset((_STRING, _OCTETS, _TABLE, _ARRAY))
+
+
+class Timestamp(int):
+    """Seconds since 1970, where a datetime cannot hold them."""
+
+
+class LongString(bytes):
+    """A long string (tag S) whose octets are not UTF-8."""
+
+
+class _Malformed(Exception):
+    """What is wrong with a table, and under which names it stands, the innermost first."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+        self.path: list[str] = []
+
+    def error(self) -> ProtocolError:
+        """The same as the peer shall see it."""
+        path = "".join(f"{name!a}: " for name in reversed(self.path))
+        return ProtocolError(502, f"malformed field table: {path}{self.why}")
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def decode_table(data: bytes | bytearray | memoryview, offset: int = 0) -> tuple[dict[str, Any], int]:
+    """Read a table with its size in front.
+
+    Args:
+        data: the octets.
+        offset: where the size begins.
+
+    Returns:
+        The table, and the offset after it.
+
+    Raises:
+        ProtocolError: 502, whatever is wrong.
+    """
+    data = bytes(data)
+    start = offset + _SIZE
+    if start > len(data):
+        raise ProtocolError(502, "malformed field table: its size is cut off")
+    end = start + int.from_bytes(data[offset:start])
+    if end > len(data):
+        raise ProtocolError(
+            502,
+            f"malformed field table: {end - start} octets are announced, "
+            f"{len(data) - start} are there",
+        )
+    try:
+        return _read_table(data, start, end, 1), end
+    except _Malformed as malformed:
+        raise malformed.error() from None
+
+
+def _read_table(data: bytes, at: int, end: int, depth: int) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    while at < end:
+        name_end = at + 1 + data[at]
+        if name_end >= end:
+            raise _Malformed("a name runs over the end of its table")
+        name = data[at + 1 : name_end].decode(errors="surrogateescape")
+        try:
+            table[name], at = _read_value(data, name_end, end, depth)
+        except _Malformed as malformed:
+            malformed.path.append(name)
+            raise
+    return table
+
+
+def _read_array(data: bytes, at: int, end: int, depth: int) -> list[Any]:
+    array: list[Any] = []
+    while at < end:
+        value, at = _read_value(data, at, end, depth)
+        array.append(value)
+    return array
+
+
+def _read_value(data: bytes, at: int, end: int, depth: int) -> tuple[Any, int]:
+    tag = data[at]
+    at += 1
+    if tag in _SIZED:
+        return _read_sized(data, tag, at, end, depth)
+    width = _WIDTHS.get(tag)
+    if width is None:
+        raise _Malformed(f"unknown type octet {tag:#04x} ({chr(tag)!a})")
+    after = at + width
+    if after > end:
+        raise _Malformed("a value runs over the end of its table")
+    if tag == _VOID:
+        return None, after
+    if tag == _TIME:
+        return read_timestamp(int.from_bytes(data[at:after])), after
+    if tag == _DECIMAL:
+        digits = int.from_bytes(data[at + 1 : after], signed=True)
+        sign = 1 if digits < 0 else 0
+        parts = tuple(int(digit) for digit in str(abs(digits)))
+        return Decimal((sign, parts, -data[at])), after
+    return _NUMBERS[tag].unpack_from(data, at)[0], after
+
+
+def _read_sized(data: bytes, tag: int, at: int, end: int, depth: int) -> tuple[Any, int]:
+    start = at + _SIZE
+    after = start + int.from_bytes(data[at:start])
+    if start > end or after > end:
+        raise _Malformed("a value runs over the end of its table")
+    if tag == _OCTETS:
+        return data[start:after], after
+    if tag == _STRING:
+        octets = data[start:after]
+        try:
+            return octets.decode(), after
+        except UnicodeDecodeError:
+            return LongString(octets), after
+    if depth >= TABLE_DEPTH:
+        raise _Malformed(f"tables and arrays are nested deeper than {TABLE_DEPTH}")
+    read = _read_table if tag == _TABLE else _read_array
+    return read(data, start, after, depth + 1), after
+
+
+def read_timestamp(seconds: int) -> datetime | Timestamp:
+    """A time on the wire as a datetime in UTC, or as it is when that cannot hold it."""
+    if seconds > _LAST_DATETIME:
+        return Timestamp(seconds)
+    return _EPOCH + timedelta(seconds=seconds)
+
+
+# --- checking -----------------------------------------------------------------------------------
+
+
+def table_fits(data: bytes, at: int, end: int, depth: int = 1) -> bool:
+    """Whether these octets (without a size in front) are a table; nothing is built from them."""
+    while at < end:
+        at += 1 + data[at]
+        if at >= end:
+            return False
+        at = _skip_value(data, at, end, depth)
+    return at == end
+
+
+def _skip_value(data: bytes, at: int, end: int, depth: int) -> int:
+    """The offset after a value; beyond any end when it does not fit or is unknown."""
+    nowhere = end + 1
+    tag = data[at]
+    at += 1
+    width = _WIDTHS.get(tag)
+    if width is not None:
+        return at + width if at + width <= end else nowhere
+    start = at + _SIZE
+    if tag not in _SIZED or start > end:
+        return nowhere
+    after = start + int.from_bytes(data[at:start])
+    if after > end:
+        return nowhere
+    if tag in (_TABLE, _ARRAY) and depth >= TABLE_DEPTH:
+        return nowhere
+    if tag == _TABLE and not table_fits(data, start, after, depth + 1):
+        return nowhere
+    if tag == _ARRAY:
+        inside = start
+        while inside < after:
+            inside = _skip_value(data, inside, after, depth + 1)
+        if inside != after:
+            return nowhere
+    return after
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def encode_table(table: Mapping[str, Any]) -> bytes:
+    """A table with its size in front.
+
+    Raises:
+        TypeError: a value of a type that tables do not have; the text names its key.
+        ValueError: a key or a value that does not fit; the text names the key.
+    """
+    return _write_table(table, "", 1)
+
+
+def write_timestamp(value: datetime | int, key: str) -> bytes:
+    """A time as it travels; `key` names it in errors."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(
+                f"{key!r}: a datetime without a time zone is ambiguous; "
+                "make it with datetime.now(timezone.utc)"
+            )
+        value = (value - _EPOCH) // timedelta(seconds=1)
+    if not 0 <= value <= _UINT64_MAX:
+        raise ValueError(f"{key!r}: a time {value} seconds from 1970 cannot be sent")
+    return value.to_bytes(8)
+
+
+def _write_table(table: Mapping[str, Any], key: str, depth: int) -> bytes:
+    if not isinstance(table, Mapping):
+        raise TypeError(f"a field table must be a mapping, not {type(table).__name__}")
+    _check_depth(key, depth)
+    out = bytearray(_SIZE)
+    for name, value in table.items():
+        if not isinstance(name, str):
+            raise TypeError(f"the key {name!r} of a field table must be a str")
+        octets = name.encode(errors="surrogateescape") if _encodable(name) else b""
+        if len(octets) > NAME_BYTES:
+            raise ValueError(
+                f"the key {name!r} is {len(octets)} octets long, at most {NAME_BYTES} are possible"
+            )
+        out.append(len(octets))
+        out += octets
+        out += _write_value(value, name, depth)
+    out[:_SIZE] = (len(out) - _SIZE).to_bytes(_SIZE)
+    return bytes(out)
+
+
+def _encodable(name: str) -> bool:
+    """True, or ValueError for a key with surrogates that did not come from octets."""
+    try:
+        name.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError(f"the key {name!a} holds characters that UTF-8 cannot express") from None
+    return True
+
+
+def _check_depth(key: str, depth: int) -> None:
+    if depth > TABLE_DEPTH:
+        raise ValueError(f"{key!r}: tables and arrays are nested deeper than {TABLE_DEPTH}")
+
+
+def _write_value(value: Any, key: str, depth: int) -> bytes:
+    write = _WRITERS.get(type(value))
+    if write is None:
+        write = next((_WRITERS[kind] for kind in _WRITERS if isinstance(value, kind)), None)
+    if write is not None:
+        return write(value, key)
+    if isinstance(value, Mapping):
+        return b"F" + _write_table(value, key, depth + 1)
+    if isinstance(value, list | tuple):
+        _check_depth(key, depth + 1)
+        octets = b"".join(_write_value(item, key, depth + 1) for item in value)
+        return b"A" + len(octets).to_bytes(_SIZE) + octets
+    raise TypeError(
+        f"{key!r}: a field table cannot hold {type(value).__name__}; it holds None, bool, int, "
+        "float, Decimal, str, bytes, datetime, lists and dicts of them"
+    )
+
+
+def _write_int(value: int, key: str) -> bytes:
+    if -_INT32 <= value < _INT32:
+        return b"I" + int(value).to_bytes(4, signed=True)
+    if -_INT64 <= value < _INT64:
+        return b"l" + int(value).to_bytes(8, signed=True)
+    raise ValueError(f"{key!r}: {value} does not fit into 64 bits")
+
+
+def _write_string(value: str, key: str) -> bytes:
+    try:
+        octets = value.encode()
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{key!r}: {value!a} holds characters that UTF-8 cannot express"
+        ) from None
+    return b"S" + len(octets).to_bytes(_SIZE) + octets
+
+
+def _write_octets(value: bytes | bytearray | memoryview, key: str) -> bytes:
+    octets = bytes(value)
+    return b"x" + len(octets).to_bytes(_SIZE) + octets
+
+
+def _write_decimal(value: Decimal, key: str) -> bytes:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{key!r}: {value} is no decimal that AMQP can express")
+    # A huge exponent is refused before anybody works out ten to the power of it.
+    if -_MAX_SCALE <= exponent <= _MAX_SCALE and len(digits) <= _MAX_SCALE:
+        number = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+        number = -number if sign else number
+        if -_INT32 <= number < _INT32:
+            return b"D" + bytes((max(-exponent, 0),)) + number.to_bytes(4, signed=True)
+    raise ValueError(
+        f"{key!r}: {value} does not fit a decimal of 32 bits and at most {_MAX_SCALE} places"
+    )
+
+
+_WRITERS: dict[type, Callable[[Any, str], bytes]] = {
+    bool: lambda value, _: b"t\x01" if value else b"t\x00",
+    Timestamp: lambda value, key: b"T" + write_timestamp(value, key),
+    int: _write_int,
+    str: _write_string,
+    LongString: lambda value, _: b"S" + len(value).to_bytes(_SIZE) + value,
+    bytes: _write_octets,
+    float: lambda value, _: b"d" + struct.pack(">d", value),
+    Decimal: _write_decimal,
+    datetime: lambda value, key: b"T" + write_timestamp(value, key),
+    type(None): lambda value, _: b"V",
+    bytearray: _write_octets,
+    memoryview: _write_octets,
+}
+"""Writers of values that hold no others; a subclass stands before its base."""

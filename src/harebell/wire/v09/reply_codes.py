@@ -1,0 +1,37 @@
+"""Reply codes: their names, and whether they close the channel (soft) or the connection (hard)."""
+
+from __future__ import annotations
+
+from harebell.base.limits import REPLY_TEXT_BYTES
+
+REPLY_SUCCESS = 200
+
+SOFT = {
+    311: "CONTENT_TOO_LARGE",
+    312: "NO_ROUTE",
+    313: "NO_CONSUMERS",
+    403: "ACCESS_REFUSED",
+    404: "NOT_FOUND",
+    405: "RESOURCE_LOCKED",
+    406: "PRECONDITION_FAILED",
+}
+HARD = {
+    320: "CONNECTION_FORCED",
+    402: "INVALID_PATH",
+    501: "FRAME_ERROR",
+    502: "SYNTAX_ERROR",
+    503: "COMMAND_INVALID",
+    504: "CHANNEL_ERROR",
+    505: "UNEXPECTED_FRAME",
+    506: "RESOURCE_ERROR",
+    530: "NOT_ALLOWED",
+    540: "NOT_IMPLEMENTED",
+    541: "INTERNAL_ERROR",
+}
+NAMES = SOFT | HARD
+
+
+def reply_text(code: int, text: str) -> str:
+    """`NAME - text`, cut between characters so that it fits a shortstr."""
+    whole = f"{NAMES[code]} - {text}"
+    return whole.encode()[:REPLY_TEXT_BYTES].decode("utf-8", "ignore")
