@@ -1,0 +1,7 @@
+"""The AMQP client: a core without I/O, and the asyncio and blocking APIs over it.
+
+    from harebell.client import aio        # async with aio.connect(url) as connection
+    from harebell.client import blocking   # with blocking.connect(url) as connection
+
+Importing the package imports neither: a program pays for the API that it uses.
+"""

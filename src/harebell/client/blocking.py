@@ -1,0 +1,382 @@
+"""The blocking API: the verbs of `aio` without `await`, and without a thread.
+
+    with connect("amqp://localhost") as connection:
+        channel = connection.channel()
+        channel.declare_queue("jobs", durable=True)
+        channel.publish(b"work", routing_key="jobs")
+        for message in channel.consume("jobs"):
+            message.ack()
+
+A connection belongs to one thread at a time. Reading, writing and heartbeats happen inside the
+calls: a program that makes no call for two heartbeat intervals is taken for dead by the broker,
+unless it asks for `background_heartbeats`, a thread that does nothing but beat.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from harebell.base.limits import CLIENT_WRITE_BYTES
+from harebell.client.blocking_channel import Channel
+from harebell.client.blocking_consumer import (
+    Consumer,
+    Delivery,
+    PendingConfirm,
+    Subscription,
+)
+from harebell.client.blocking_link import Beater, Link, dial
+from harebell.client.call import Call
+from harebell.client.core import Connection as Core
+from harebell.client.errors import (
+    AMQPError,
+    AuthenticationFailed,
+    CallTimeout,
+    ClientClosed,
+    ConnectionLost,
+    ProtocolMismatch,
+    RecoveryFailed,
+    ReplyError,
+)
+from harebell.client.inbox import Inbox
+from harebell.client.message import Message
+from harebell.client.recovery import (
+    Backoff,
+    Random,
+    Recovery,
+    Replay,
+    recoverable,
+    replay,
+    resend,
+    wanted,
+)
+from harebell.client.topology import Topology
+from harebell.client.url import URL
+
+__all__ = [
+    "Channel",
+    "Connection",
+    "Consumer",
+    "Delivery",
+    "Message",
+    "PendingConfirm",
+    "Recovery",
+    "Subscription",
+    "connect",
+]
+
+T = TypeVar("T")
+
+_HOPELESS = (AuthenticationFailed, ProtocolMismatch)
+
+
+class Connection:
+    """A connection to a broker. Get one from `connect`.
+
+    Args:
+        url: the address.
+        recovery: how to recover; None not to.
+        rng: entropy for the delays.
+        properties: told to the broker.
+        call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
+        background_heartbeats: whether a thread beats while no call is made.
+
+    Attributes:
+        channels: the open channels, by number.
+        on_recovered: called after each recovery.
+    """
+
+    def __init__(
+        self,
+        url: URL,
+        recovery: Recovery | None,
+        rng: Random,
+        properties: dict[str, Any],
+        call_timeout: float | None,
+        background_heartbeats: bool,
+    ) -> None:
+        self.url = url
+        self.channels: dict[int, Channel] = {}
+        self.buffered = 0
+        self.recovering = False
+        self.abandoned: list[tuple[Channel, Inbox, str]] = []
+        self.on_recovered: Callable[[], None] | None = None
+        self._recovery = recovery
+        self._rng = rng
+        self._properties = properties
+        self._call_timeout = call_timeout
+        self._beats = background_heartbeats
+        self._beater: Beater | None = None
+        self._topology = Topology() if recovery is not None else None
+        self._error: AMQPError | None = None
+        self._closing = False
+        link = self._dial()
+        link.core.recorder = self._topology
+        self._use(link)
+
+    def _dial(self) -> Link:
+        return dial(Core(self.url, time.monotonic(), self._properties), self.url)
+
+    def _use(self, link: Link) -> None:
+        self._link = link
+        self._core = link.core
+        if self._beater is not None:
+            self._beater.stop()
+        if self._beats and self._core.heartbeat:
+            self._beater = Beater(link, self._core.heartbeat)
+            self._beater.start()
+
+    def channel(self, *, confirms: bool = True) -> Channel:
+        """Open a channel.
+
+        Args:
+            confirms: whether `publish` waits for the broker's confirm.
+        """
+        self.usable()
+        keep = self._recovery is not None and self._recovery.resend
+        core = self.finish(self._core.open_channel(confirms=confirms, keep=keep))
+        channel = Channel(self, core)
+        self.channels[core.number] = channel
+        return channel
+
+    # --- state ----------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection can be used, as far as we have heard."""
+        return self._error is None and not self._core.finished
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the broker takes no publishes now, as far as we have heard."""
+        return self._core.blocked is not None
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """Why the broker takes no publishes now."""
+        return self._core.blocked
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        """What the broker told about itself."""
+        return self._core.server_properties
+
+    @property
+    def frame_max(self) -> int:
+        """Largest frame that was agreed on, in octets."""
+        return self._core.frame_max
+
+    @property
+    def heartbeat(self) -> int:
+        """Heartbeat interval that was agreed on, in seconds, 0 for none."""
+        return self._core.heartbeat
+
+    def name_now(self, queue: str) -> str:
+        """The present name of a queue that the broker had named before a recovery."""
+        return queue if self._topology is None else self._topology.name_now(queue)
+
+    # --- reading and writing --------------------------------------------------------------------
+
+    def pump(self, timeout: float | None = 0.0) -> bool:
+        """Write what is to be written and read what has come.
+
+        Consumers' messages go to their consumers, or to their sink. Heartbeats are answered.
+
+        Args:
+            timeout: most seconds to wait for input; None waits until there is some.
+
+        Returns:
+            Whether there was input.
+
+        Raises:
+            AMQPError: the connection ended, or the subscription of a sink did.
+        """
+        self._drop_abandoned()
+        came = self._link.pump(timeout)
+        if self._core.finished:
+            self._over()
+        for channel in self.channels.values():
+            for inbox in channel.sinks:
+                if inbox.error is not None:
+                    raise inbox.error.with_traceback(None)
+        return came
+
+    def flush(self) -> None:
+        """Write everything that was gathered."""
+        self._link.flush()
+
+    def flush_some(self) -> None:
+        """Write if there is enough to write."""
+        if self._core.out.size >= CLIENT_WRITE_BYTES:
+            self._link.flush()
+
+    def usable(self) -> None:
+        """Recover if the connection was lost; raises when it is closed."""
+        if self._core.finished or self._error is not None:
+            self._over()
+
+    def survives(self, error: AMQPError | None) -> bool:
+        """Whether the connection recovers from this, or is recovering already."""
+        if self._recovery is None or self._closing or self._error is not None:
+            return False
+        return self.recovering or recoverable(error)
+
+    def finish(self, call: Call[T]) -> T:
+        """Wait for an answer.
+
+        Raises:
+            CallTimeout: it did not come in time; when it comes later, it is dropped.
+        """
+        self._link.flush()
+        until = None if self._call_timeout is None else time.monotonic() + self._call_timeout
+        while not call.done:
+            remaining = None if until is None else until - time.monotonic()
+            if remaining is not None and remaining <= 0:
+                raise CallTimeout(f"no answer from {self.url.address} in {self._call_timeout:g} s")
+            self._link.pump(remaining)
+            if self._core.finished and self.survives(self._core.error):
+                self._over()
+        return call.value()
+
+    def _drop_abandoned(self) -> None:
+        """End the subscriptions that the program dropped without a word."""
+        while self.abandoned:
+            channel, inbox, tag = self.abandoned.pop()
+            channel.inboxes.discard(inbox)
+            channel.put_back(inbox)
+            channel.core.abandon(tag)
+
+    # --- the end, or not ------------------------------------------------------------------------
+
+    def _over(self) -> None:
+        """The connection has ended: recover or raise."""
+        if self._error is None:
+            error = self._core.error or ConnectionLost("the connection ended")
+            if self.survives(error):
+                self._recover(error)
+                return
+            self._end(error)
+        assert self._error is not None, "the connection ended without a reason"
+        raise self._error.with_traceback(None)
+
+    def _end(self, error: AMQPError) -> None:
+        self._error = error
+        if self._beater is not None:
+            self._beater.stop()
+        for channel in list(self.channels.values()):
+            channel.ended(error)
+
+    def _recover(self, cause: AMQPError) -> None:
+        """Try until it works or cannot work any more."""
+        assert self._recovery is not None, "recovery was not asked for"
+        backoff = Backoff(self._recovery, self._rng)
+        error = cause
+        self.recovering = True
+        try:
+            while True:
+                time.sleep(backoff.delay())
+                try:
+                    self._restore()
+                except AMQPError as failure:
+                    error = failure
+                    refused = isinstance(failure, ReplyError)
+                    if isinstance(failure, _HOPELESS) or not backoff.failed(refused=refused):
+                        break
+                else:
+                    self.recovering = False
+                    if self.on_recovered is not None:
+                        self.on_recovered()
+                    return
+        finally:
+            self.recovering = False
+        given_up = RecoveryFailed(f"gave up after {backoff.tried} attempts: {error}")
+        given_up.__cause__ = error
+        self._end(given_up)
+        raise given_up
+
+    def _restore(self) -> None:
+        """One attempt: connect and replay the topology."""
+        assert self._topology is not None, "nothing was recorded"
+        link = self._dial()
+        old = {number: channel.core for number, channel in self.channels.items()}
+        try:
+            channels = _drive(link, replay(link.core, self._topology, old))
+        except BaseException:
+            link.abort()
+            raise
+        for number, core in channels.items():
+            self.channels[number].adopt(core)
+        self._use(link)
+        for number, core in channels.items():
+            resend(old[number], core)
+        link.flush()
+
+    def close(self) -> None:
+        """Close the connection in good order."""
+        self._closing = True
+        if self._error is None and not self._core.finished:
+            closed = self._core.close(time.monotonic())
+            while not closed.done:
+                self._link.pump(None)
+        if self._error is None:
+            self._end(self._core.error or ClientClosed("the connection was closed"))
+        self._link.abort()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _drive(link: Link, steps: Replay) -> dict[int, Any]:
+    """Run a replay over a link."""
+    try:
+        call = next(steps)
+        while True:
+            while not call.done:
+                link.pump(None)
+            call = steps.send(None) if call.error is None else steps.throw(call.error)
+    except StopIteration as end:
+        channels: dict[int, Any] = end.value
+    if link.core.finished:
+        raise link.core.error or ConnectionLost("the connection broke again while it recovered")
+    return channels
+
+
+def connect(
+    url: str | URL = "amqp://",
+    *,
+    recover: bool | Recovery = False,
+    rng: Random | None = None,
+    properties: dict[str, Any] | None = None,
+    call_timeout: float | None = None,
+    background_heartbeats: bool = False,
+) -> Connection:
+    """Connect to a broker; the connection is a context manager that closes itself.
+
+    Args:
+        url: the address, amqp:// or amqps:// (`harebell.client.url`).
+        recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
+            says how.
+        rng: entropy for the jitter of the delays between attempts.
+        properties: added to what the broker is told about this client.
+        call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
+        background_heartbeats: beat in a thread while the program makes no calls.
+
+    Raises:
+        URLError: the address is wrong.
+        ConnectionFailed: no connection could be made.
+    """
+    address = url if isinstance(url, URL) else URL.parse(url)
+    entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
+    return Connection(
+        address,
+        wanted(recover),
+        entropy,
+        dict(properties or {}),
+        call_timeout,
+        background_heartbeats,
+    )

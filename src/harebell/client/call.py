@@ -1,0 +1,59 @@
+"""A question put to the broker, and its answer when it comes.
+
+The core knows neither tasks nor threads, so a verb that has to wait for the broker returns a
+`Call`. The asyncio API turns it into a future; the blocking API reads the socket until it is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from harebell.client.errors import AMQPError
+
+T = TypeVar("T")
+
+
+class Call(Generic[T]):
+    """One answer to come. It is settled once; settling it again does nothing."""
+
+    __slots__ = ("_callbacks", "_result", "done", "error")
+
+    def __init__(self) -> None:
+        self.done = False
+        self.error: AMQPError | None = None
+        self._result: T | None = None
+        self._callbacks: list[Callable[[Call[T]], None]] = []
+
+    def succeed(self, result: T) -> None:
+        """The answer came."""
+        if not self.done:
+            self._result = result
+            self._settle()
+
+    def fail(self, error: AMQPError) -> None:
+        """There will be no answer."""
+        if not self.done:
+            self.error = error
+            self._settle()
+
+    def _settle(self) -> None:
+        self.done = True
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def when_done(self, callback: Callable[[Call[T]], None]) -> None:
+        """Have `callback(call)` called when the answer comes, at once if it is there."""
+        if self.done:
+            callback(self)
+        else:
+            self._callbacks.append(callback)
+
+    def value(self) -> T:
+        """The answer of a call that is done; raises its error."""
+        assert self.done, "the call is not done"
+        if self.error is not None:
+            # One error can end many calls; each raise starts a traceback of its own.
+            raise self.error.with_traceback(None)
+        return self._result  # type: ignore[return-value]

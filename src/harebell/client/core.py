@@ -1,0 +1,426 @@
+"""The client's half of AMQP 0-9-1 without I/O: octets and time in, octets and answers out.
+
+    shell                               core
+    data read        -> receive(data, now)      -> callbacks, calls settled
+    take_output()    <- what is to be written
+    a timer          -> tick(now)               -> heartbeats, timeouts
+    end of input     -> eof()
+    `finished`       <- write what is left, close the socket
+
+`aio` and `blocking` are the two shells.
+"""
+
+# The dispatch tables at the end name the handlers of the class above them.
+# ruff: noqa: SLF001
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from harebell import __version__
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import (
+    CLOSE_TIMEOUT_SECONDS,
+    FRAME_MAX_BYTES,
+    FRAME_MIN_BYTES,
+)
+from harebell.base.message import Properties
+from harebell.client import handshake
+from harebell.client.call import Call
+from harebell.client.channel import Channel
+from harebell.client.channel_parts import Recorder
+from harebell.client.errors import (
+    AMQPError,
+    AuthenticationFailed,
+    ClientClosed,
+    ConnectionLost,
+    ConnectTimeout,
+    closed_connection,
+)
+from harebell.client.url import URL
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink
+from harebell.wire.v09.output import OutBuffer
+from harebell.wire.v09.reply_codes import reply_text
+
+_HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
+_ACCESS_REFUSED = 403
+_BEATS_BEFORE_LOST = 2
+_TICKS_PER_BEAT = 4
+
+
+class State(enum.Enum):
+    """Where a connection is in its life."""
+
+    STARTING = "starting"
+    TUNING = "tuning"
+    OPENING = "opening"
+    OPEN = "open"
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+class Connection(FrameSink):
+    """The protocol state of one connection.
+
+    Args:
+        url: where and as whom; the shell has connected to it already.
+        now: the time, in seconds of any monotonic clock.
+        properties: added to what we tell the broker about ourselves.
+
+    Attributes:
+        opened: settled when the connection is open, or has failed to be.
+        closed: settled when it is over; with an error unless we closed it.
+        blocked: why the broker takes no publishes now; None while it does.
+        finished: whether the socket is to be closed after the output is written.
+    """
+
+    def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
+        self.url = url
+        self.state = State.STARTING
+        self.out = OutBuffer()
+        self.frame_max = FRAME_MIN_BYTES
+        self.channel_max = 0
+        self.heartbeat = 0
+        self.scanner = FrameScanner(self)
+        self.scanner.client = True
+        # A broker's connection.start may be longer than AMQP's minimal frame; nobody minds.
+        self.scanner.frame_max = FRAME_MAX_BYTES
+        self.opened: Call[None] = Call()
+        self.closed: Call[None] = Call()
+        self.error: AMQPError | None = None
+        self.channels: dict[int, Channel] = {}
+        self.recorder: Recorder | None = None
+        self.blocked: str | None = None
+        self.on_blocked: Callable[[str | None], None] | None = None
+        self.server_properties: dict[str, Any] = {}
+        self.reading_paused = False
+        self.last_received = now
+        self._properties = properties or {}
+        self._greeted = False
+        self._credentials_sent = False
+        self._wrote = False
+        self._next_beat: float | None = None
+        self._deadline: float | None = now + url.connection_timeout
+        self.out.raw(handshake.PROTOCOL_HEADER)
+
+    # --- for the shell --------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more is to be read."""
+        return self.state is State.CLOSED
+
+    def receive(self, data: bytes | bytearray | memoryview, now: float) -> None:
+        """Octets have come from the broker."""
+        if self.state is State.CLOSED or len(data) == 0:
+            return
+        self.last_received = now
+        try:
+            if not self._greeted:
+                handshake.check_greeting(self.url, bytes(data[:16]))
+                self._greeted = True
+            self.scanner.feed(data)
+        except ProtocolError as error:
+            self._refuse(error)
+        except AMQPError as error:
+            self._finish(error)
+        except BaseException:
+            # A callback of ours failed; what it was in the middle of is lost.
+            self._finish(ConnectionLost("a callback of the client failed while reading"))
+            raise
+
+    def take_output(self) -> bytes:
+        """What is to be written now."""
+        data = self.out.take()
+        if data:
+            self._wrote = True
+        return data
+
+    def eof(self, reason: str = "the broker closed the socket without a word") -> None:
+        """The socket is closed or broken."""
+        if self.state is State.CLOSED:
+            return
+        if self.state is State.CLOSING:
+            self._finish(None)
+        elif self.state is State.TUNING and self._credentials_sent:
+            # Brokers that cannot say why they refuse a login hang up (RabbitMQ before 3.2).
+            text = f"the broker at {self.url.address} hung up after it saw the user and password"
+            self._finish(AuthenticationFailed(text))
+        elif self.state is State.OPENING:
+            text = f"{reason} while opening virtual host {self.url.vhost!r}"
+            self._finish(ConnectionLost(text))
+        else:
+            self._finish(ConnectionLost(f"{reason} ({self.url.address})"))
+
+    def wake_at(self) -> float | None:
+        """When `tick` is due; None when there is nothing to wait for."""
+        times = [at for at in (self._deadline, self._next_beat) if at is not None]
+        return min(times) if times else None
+
+    def tick(self, now: float) -> None:
+        """Time has passed: beat, or give up."""
+        if self.state is State.CLOSED:
+            return
+        if self._deadline is not None and now >= self._deadline:
+            self._timed_out()
+        elif self._next_beat is not None and now >= self._next_beat:
+            self._beat(now)
+
+    def _timed_out(self) -> None:
+        if self.state is State.CLOSING:
+            self._finish(None)
+            return
+        seconds = self.url.connection_timeout
+        self._finish(
+            ConnectTimeout(
+                f"the broker at {self.url.address} did not finish the handshake in "
+                f"{seconds:g} seconds (state {self.state.value})"
+            )
+        )
+
+    def _beat(self, now: float) -> None:
+        """Heartbeats (AMQP 0-9-1 4.2.7): any octet counts for one, in both directions."""
+        self._next_beat = now + self.heartbeat / _TICKS_PER_BEAT
+        silence = now - self.last_received
+        if silence > self.heartbeat * _BEATS_BEFORE_LOST and not self.reading_paused:
+            text = f"nothing came from {self.url.address} for {silence:.0f} seconds"
+            self._finish(ConnectionLost(f"{text}, with heartbeats every {self.heartbeat}"))
+            return
+        if not self._wrote:
+            self.out.raw(_HEARTBEAT_FRAME)
+        self._wrote = False
+
+    # --- verbs ----------------------------------------------------------------------------------
+
+    def check_open(self) -> None:
+        """Raise the reason why the connection is not open, if it is not."""
+        if self.state is not State.OPEN:
+            raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
+
+    def open_channel(
+        self, number: int | None = None, *, confirms: bool = True, keep: bool = False
+    ) -> Call[Channel]:
+        """Open a channel.
+
+        Args:
+            number: which; None takes the lowest free one.
+            confirms: whether its publishes are confirmed.
+            keep: whether unconfirmed messages are kept to be sent again.
+
+        Raises:
+            ClientClosed: every channel that the broker allows is in use.
+        """
+        self.check_open()
+        if number is None:
+            number = 1
+            while number in self.channels:
+                number += 1
+        if number > self.channel_max:
+            raise ClientClosed(f"all {self.channel_max} channels of the connection are in use")
+        channel = Channel(self, number, confirms=confirms, keep=keep)
+        self.channels[number] = channel
+        return channel.open()
+
+    def close(self, now: float, code: int = 200, text: str = "bye") -> Call[None]:
+        """Close the connection in good order (AMQP 0-9-1, connection.close)."""
+        if self.state is State.OPEN:
+            self._close_channels(ClientClosed("the connection was closed"))
+            self.error = ClientClosed("the connection was closed")
+            self._send(m.ConnectionClose(reply_code=code, reply_text=text))
+            self.state = State.CLOSING
+            self._deadline = now + CLOSE_TIMEOUT_SECONDS
+        elif self.state not in (State.CLOSING, State.CLOSED):
+            self._finish(ClientClosed("the connection was closed before it was open"))
+        return self.closed
+
+    def forget(self, number: int) -> None:
+        """The channel's number is free again."""
+        self.channels.pop(number, None)
+        if self.recorder is not None:
+            self.recorder.forget_channel(number)
+
+    # --- what the scanner calls -----------------------------------------------------------------
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> int:
+        """One frame."""
+        if channel == 0:
+            if kind == METHOD:
+                self._on_method(AMQP_0_9_1.decode(payload))
+            elif kind != HEARTBEAT:
+                raise ProtocolError(505, f"a frame of type {kind} came on channel 0")
+        elif self.state is State.OPEN:
+            self._channel(channel).frame(kind, payload)
+        elif self.state is not State.CLOSING:
+            raise ProtocolError(503, "a channel was used before the connection was open")
+        return 0
+
+    def deliver(
+        self,
+        channel: int,
+        consumer_tag: str,
+        tag: int,
+        redelivered: bool,
+        exchange: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+    ) -> int:
+        """A whole delivery."""
+        if self.state is State.OPEN:
+            self._channel(channel).deliver(
+                consumer_tag, tag, redelivered, exchange, routing_key, properties, body
+            )
+        return 0
+
+    def ack(self, channel: int, tag: int, multiple: bool) -> int:
+        """A confirm."""
+        if self.state is State.OPEN:
+            self._channel(channel).confirms.settle(tag, multiple, taken=True)
+        return 0
+
+    def _channel(self, number: int) -> Channel:
+        channel = self.channels.get(number)
+        if channel is None:
+            raise ProtocolError(504, f"a frame came on channel {number}, which is not open")
+        return channel
+
+    def _on_method(self, method: m.Method) -> None:
+        handler = _HANDLERS.get((self.state, type(method)))
+        if handler is not None:
+            handler(self, method)
+        elif self.state is not State.CLOSING:
+            raise ProtocolError(503, f"{method.NAME} came in state {self.state.value}")
+
+    def _on_start(self, method: m.ConnectionStart) -> None:
+        self.server_properties = method.server_properties
+        mechanism = handshake.choose_mechanism(self.url, _words(method.mechanisms))
+        properties = handshake.client_properties(self.url, __version__, self._properties)
+        self._send(
+            m.ConnectionStartOk(
+                client_properties=properties,
+                mechanism=mechanism,
+                response=handshake.sasl_response(mechanism, self.url),
+                locale=handshake.LOCALE,
+            )
+        )
+        self._credentials_sent = True
+        self.state = State.TUNING
+
+    def _on_secure(self, method: m.ConnectionSecure) -> None:
+        raise AuthenticationFailed("the broker asks for more than a user name and a password")
+
+    def _on_tune(self, method: m.ConnectionTune) -> None:
+        limits = handshake.negotiate(
+            self.url, method.channel_max, method.frame_max, method.heartbeat
+        )
+        self.channel_max = limits.channel_max
+        self.frame_max = self.scanner.frame_max = limits.frame_max
+        self.heartbeat = limits.heartbeat
+        self._send(
+            m.ConnectionTuneOk(
+                channel_max=limits.channel_max,
+                frame_max=limits.frame_max,
+                heartbeat=limits.heartbeat,
+            )
+        )
+        self._send(m.ConnectionOpen(virtual_host=self.url.vhost))
+        if limits.heartbeat:
+            self._next_beat = self.last_received + limits.heartbeat / _TICKS_PER_BEAT
+        self.state = State.OPENING
+
+    def _on_open_ok(self, method: m.ConnectionOpenOk) -> None:
+        self.state = State.OPEN
+        self.scanner.fast = True
+        self._deadline = None
+        self.opened.succeed(None)
+
+    def _on_close(self, method: m.ConnectionClose) -> None:
+        self._send(m.ConnectionCloseOk())
+        if self.state is State.CLOSING:
+            # Both sides close at once (AMQP 0-9-1 2.2.4): close-ok of ours is as good as due.
+            self._finish(None)
+        elif self.state is State.TUNING and method.reply_code == _ACCESS_REFUSED:
+            self._finish(AuthenticationFailed(f"{method.reply_code} {method.reply_text}"))
+        else:
+            self._finish(
+                closed_connection(
+                    method.reply_code, method.reply_text, method.class_id, method.method_id
+                )
+            )
+
+    def _on_close_ok(self, method: m.ConnectionCloseOk) -> None:
+        self._finish(None)
+
+    def _on_blocked(self, method: m.ConnectionBlocked) -> None:
+        self._set_blocked(method.reason)
+
+    def _on_unblocked(self, method: m.ConnectionUnblocked) -> None:
+        self._set_blocked(None)
+
+    def _set_blocked(self, reason: str | None) -> None:
+        self.blocked = reason
+        if self.on_blocked is not None:
+            self.on_blocked(reason)
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _send(self, method: m.Method) -> None:
+        self.out.frame(METHOD, 0, AMQP_0_9_1.encode(method))
+
+    def _refuse(self, error: ProtocolError) -> None:
+        """The broker broke the protocol: tell it, and go (AMQP 0-9-1 4.2.3)."""
+        if self.state in (State.OPENING, State.OPEN):
+            text = reply_text(error.code, error.text)
+            self._send(
+                m.ConnectionClose(
+                    reply_code=error.code,
+                    reply_text=text,
+                    class_id=error.class_id,
+                    method_id=error.method_id,
+                )
+            )
+        where = self.url.address
+        self._finish(ConnectionLost(f"the broker at {where} broke the protocol: {error.text}"))
+
+    def _close_channels(self, error: AMQPError) -> None:
+        channels, self.channels = self.channels, {}
+        for channel in channels.values():
+            channel.end(error)
+
+    def _finish(self, error: AMQPError | None) -> None:
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self.scanner.stopped = True
+        self._deadline = self._next_beat = None
+        self.error = error or self.error or ClientClosed("the connection was closed")
+        self._close_channels(self.error)
+        self.opened.fail(self.error)
+        if error is None:
+            self.closed.succeed(None)
+        else:
+            self.closed.fail(error)
+
+
+def _words(text: str | bytes) -> str:
+    return text if isinstance(text, str) else text.decode("utf-8", "replace")
+
+
+_Handler = Callable[[Connection, Any], None]
+_CLOSE: dict[tuple[State, type[m.Method]], _Handler] = {
+    (state, m.ConnectionClose): Connection._on_close for state in State if state is not State.CLOSED
+}
+_HANDLERS: dict[tuple[State, type[m.Method]], _Handler] = {
+    **_CLOSE,
+    (State.STARTING, m.ConnectionStart): Connection._on_start,
+    (State.TUNING, m.ConnectionSecure): Connection._on_secure,
+    (State.TUNING, m.ConnectionTune): Connection._on_tune,
+    (State.OPENING, m.ConnectionOpenOk): Connection._on_open_ok,
+    (State.OPEN, m.ConnectionBlocked): Connection._on_blocked,
+    (State.OPEN, m.ConnectionUnblocked): Connection._on_unblocked,
+    (State.CLOSING, m.ConnectionCloseOk): Connection._on_close_ok,
+}

@@ -1,0 +1,142 @@
+"""The opening exchange of a connection, seen from the client: what we offer, accept and choose.
+
+    client                                    broker
+      |  protocol header "AMQP" 0 0 9 1  ------->  |     AMQP 0-9-1 4.2.2
+      |  <-------------------------------  start   |
+      |  start-ok (mechanism, response)  ------->  |
+      |  <--------------------------------  tune   |
+      |  tune-ok, open (vhost)  ---------------->  |
+      |  <-----------------------------  open-ok   |
+
+Only decisions stand here; `core` runs the exchange.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from harebell.base.limits import CHANNEL_MAX, FRAME_MAX_BYTES, FRAME_MIN_BYTES
+from harebell.client.errors import AuthenticationFailed, ConnectionFailed, ProtocolMismatch
+from harebell.client.url import AMQPLAIN, PLAIN, URL
+from harebell.wire.v09.fields import encode_table
+
+PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
+LOCALE = "en_US"
+
+_METHOD_FRAME = 1
+_TLS_RECORDS = (20, 21, 22, 23)
+_TABLE_LENGTH = 4
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What both sides agreed on in connection.tune.
+
+    Args:
+        channel_max: highest channel number.
+        frame_max: largest frame, in octets.
+        heartbeat: seconds, 0 for none.
+    """
+
+    channel_max: int
+    frame_max: int
+    heartbeat: int
+
+
+def client_properties(url: URL, version: str, extra: dict[str, Any]) -> dict[str, Any]:
+    """What we tell about ourselves in connection.start-ok."""
+    properties: dict[str, Any] = {
+        "product": "harebell",
+        "version": version,
+        "platform": "Python",
+        "information": "Licensed under the Apache License 2.0",
+        "capabilities": {
+            "publisher_confirms": True,
+            "exchange_exchange_bindings": True,
+            "basic.nack": True,
+            "consumer_cancel_notify": True,
+            "connection.blocked": True,
+            "authentication_failure_close": True,
+        },
+    }
+    if url.name is not None:
+        properties["connection_name"] = url.name
+    properties.update(extra)
+    return properties
+
+
+def choose_mechanism(url: URL, offered: str) -> str:
+    """The SASL mechanism to log in with.
+
+    Raises:
+        AuthenticationFailed: the broker offers none that we have.
+    """
+    names = offered.split()
+    wanted = (url.auth_mechanism,) if url.auth_mechanism else (PLAIN, AMQPLAIN)
+    for name in wanted:
+        if name in names:
+            return name
+    raise AuthenticationFailed(
+        f"the broker at {url.address} offers the SASL mechanisms {offered!r}, "
+        f"this client would use {' or '.join(wanted)}"
+    )
+
+
+def sasl_response(mechanism: str, url: URL) -> bytes:
+    """The first and only SASL response of a mechanism."""
+    if mechanism == AMQPLAIN:
+        # AMQPLAIN is a field table without its own length in front.
+        return encode_table({"LOGIN": url.username, "PASSWORD": url.password})[_TABLE_LENGTH:]
+    return b"\0" + url.username.encode() + b"\0" + url.password.encode()
+
+
+def negotiate(url: URL, channel_max: int, frame_max: int, heartbeat: int) -> Limits:
+    """Agree with the broker's connection.tune (0 stands for no limit, AMQP 0-9-1 1.4.2.5).
+
+    Raises:
+        ConnectionFailed: the broker insists on frames below the protocol's minimum.
+    """
+    if 0 < frame_max < FRAME_MIN_BYTES:
+        raise ConnectionFailed(
+            f"the broker at {url.address} wants frames of at most {frame_max} octets; "
+            f"AMQP allows no limit below {FRAME_MIN_BYTES}"
+        )
+    ours = FRAME_MAX_BYTES if url.frame_max is None else url.frame_max
+    frames = _lower(ours, frame_max) or FRAME_MAX_BYTES
+    channels = _lower(url.channel_max or 0, channel_max) or CHANNEL_MAX
+    beat = heartbeat
+    if url.heartbeat == 0:
+        beat = 0
+    elif url.heartbeat is not None:
+        beat = _lower(url.heartbeat, heartbeat)
+    return Limits(channels, frames, beat)
+
+
+def _lower(one: int, other: int) -> int:
+    """The smaller of two limits, where 0 is no limit."""
+    if one == 0 or other == 0:
+        return max(one, other)
+    return min(one, other)
+
+
+def check_greeting(url: URL, data: bytes) -> None:
+    """Look at the first octets that a peer sends.
+
+    Raises:
+        ProtocolMismatch: they are not the beginning of an AMQP frame; the text says what they look
+            like.
+    """
+    if data[:1] == b"A":
+        version = ".".join(str(octet) for octet in data[4:8]) or "another version"
+        raise ProtocolMismatch(
+            f"the broker at {url.address} does not speak AMQP 0-9-1; it answered with {version}"
+        )
+    if data[0] in _TLS_RECORDS and not url.tls:
+        raise ProtocolMismatch(
+            f"the server at {url.address} expects TLS: use amqps:// (its usual port is 5671)"
+        )
+    if data[0] != _METHOD_FRAME:
+        raise ProtocolMismatch(
+            f"the server at {url.address} does not speak AMQP; it answered {bytes(data[:16])!r}"
+        )

@@ -1,0 +1,82 @@
+"""Deliveries that were read from the socket and wait to be taken by the application."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from harebell.base.message import Properties
+from harebell.client.errors import AMQPError
+
+Item = tuple[int, bool, str, str, Properties, bytes]
+
+
+class Owner(Protocol):
+    """The connection that the deliveries came by."""
+
+    buffered: int
+
+    def survives(self, error: AMQPError | None) -> bool:
+        """Whether the connection recovers from this, or is recovering already."""
+
+
+class Inbox:
+    """The deliveries of one consumer.
+
+    Args:
+        owner: the connection; it counts what is buffered.
+        no_ack: whether deliveries are acknowledged when they are sent.
+        wake: called when there is something to look at.
+    """
+
+    __slots__ = ("_owner", "ended", "error", "items", "no_ack", "wake")
+
+    def __init__(self, owner: Owner, no_ack: bool, wake: Callable[[], None]) -> None:
+        self.items: deque[Item] = deque()
+        self.ended = False
+        self.error: AMQPError | None = None
+        self.no_ack = no_ack
+        self._owner = owner
+        self.wake = wake
+
+    def deliver(
+        self,
+        tag: int,
+        redelivered: bool,
+        exchange: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+    ) -> None:
+        """A delivery came (`channel_parts.OnDelivery`)."""
+        self.items.append((tag, redelivered, exchange, routing_key, properties, body))
+        self._owner.buffered += 1
+        self.wake()
+
+    def take(self) -> Item:
+        """The oldest delivery."""
+        self._owner.buffered -= 1
+        return self.items.popleft()
+
+    def take_all(self) -> list[Item]:
+        """Everything that was not taken."""
+        items = list(self.items)
+        self.items.clear()
+        self._owner.buffered -= len(items)
+        return items
+
+    def end(self, error: AMQPError | None) -> None:
+        """No more will come (`channel_parts.OnEnd`), unless the connection recovers."""
+        if error is not None and not self.no_ack:
+            # Whatever was not acknowledged goes back to its queue when a channel ends.
+            self.take_all()
+        if not self._owner.survives(error):
+            self.finish(error)
+
+    def finish(self, error: AMQPError | None) -> None:
+        """No more will come."""
+        if not self.ended:
+            self.ended = True
+            self.error = error
+            self.wake()

@@ -1,0 +1,272 @@
+"""Messages as an application sees them: a body, its route, and its properties by name.
+
+Encoded properties stay encoded until somebody looks at one, and equal properties are encoded once:
+most messages of a program differ only in their body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Generic, TypedDict, TypeVar, overload
+
+from harebell.base.message import Message as WireMessage
+from harebell.base.message import Properties
+from harebell.wire.v09.content import BasicProperties, decode_properties, encode_properties
+
+T = TypeVar("T")
+Body = bytes | bytearray | memoryview
+
+_CACHE_ENTRIES = 256
+
+
+class PropertyArguments(TypedDict, total=False):
+    """The properties of a message, as keyword arguments (AMQP 0-9-1, class basic)."""
+
+    content_type: str
+    content_encoding: str
+    headers: Mapping[str, Any]
+    delivery_mode: int
+    priority: int
+    correlation_id: str
+    reply_to: str
+    expiration: str
+    message_id: str
+    timestamp: datetime
+    type: str
+    user_id: str
+    app_id: str
+    cluster_id: str
+
+
+PROPERTY_NAMES = frozenset(PropertyArguments.__annotations__)
+
+
+class _Property(Generic[T]):
+    """One of the properties, as an attribute of the message."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, content: None, owner: type) -> _Property[T]: ...
+    @overload
+    def __get__(self, content: Content, owner: type) -> T | None: ...
+    def __get__(self, content: Content | None, owner: type) -> T | _Property[T] | None:
+        if content is None:
+            return self
+        value: T | None = getattr(content.properties, self._name)
+        return value
+
+
+class Content:
+    """A body with its properties; what messages in both directions have in common.
+
+    Args:
+        body: the body.
+        exchange: the exchange it goes to or came through, "" for the default exchange.
+        routing_key: its routing key.
+        encoded: its properties, encoded.
+    """
+
+    __slots__ = ("_properties", "body", "encoded", "exchange", "routing_key")
+
+    content_type = _Property[str]()
+    content_encoding = _Property[str]()
+    delivery_mode = _Property[int]()
+    priority = _Property[int]()
+    correlation_id = _Property[str]()
+    reply_to = _Property[str]()
+    expiration = _Property[str]()
+    message_id = _Property[str]()
+    timestamp = _Property[datetime]()
+    type = _Property[str]()
+    user_id = _Property[str]()
+    app_id = _Property[str]()
+    cluster_id = _Property[str]()
+
+    def __init__(self, body: bytes, exchange: str, routing_key: str, encoded: Properties) -> None:
+        self.body = body
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.encoded = encoded
+        self._properties: BasicProperties | None = None
+
+    @property
+    def properties(self) -> BasicProperties:
+        """All properties; those that are absent are None."""
+        if self._properties is None:
+            self._properties = decode_properties(self.encoded.raw)
+        return self._properties
+
+    @property
+    def headers(self) -> dict[str, Any]:
+        """The header table, empty when the message has none."""
+        return self.properties.headers or {}
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} exchange={self.exchange!r} "
+            f"routing_key={self.routing_key!r} {len(self.body)} octets>"
+        )
+
+
+class Message(Content):
+    """A message to publish.
+
+    Args:
+        body: the body; text has to be encoded by the caller, who knows how.
+        exchange: where to publish it; None leaves it to the call of `publish`.
+        routing_key: the routing key; None leaves it to the call of `publish`.
+        properties: content_type, headers, delivery_mode and so on.
+    """
+
+    __slots__ = ("has_exchange", "has_routing_key")
+
+    def __init__(
+        self,
+        body: Body,
+        *,
+        exchange: str | None = None,
+        routing_key: str | None = None,
+        **properties: Any,
+    ) -> None:
+        super().__init__(
+            octets(body), exchange or "", routing_key or "", encode_arguments(properties)
+        )
+        self.has_exchange = exchange is not None
+        self.has_routing_key = routing_key is not None
+
+
+class ReturnedMessage(Content):
+    """A mandatory message that came back."""
+
+    __slots__ = ()
+
+
+class Delivered(Content):
+    """A message from a queue, as `consume` and `get` hand it out.
+
+    Args:
+        delivery_tag: its number on its channel.
+        redelivered: whether it was delivered before.
+        consumer_tag: the consumer it came to, "" from `get`.
+        message_count: from `get`, how many messages are left in the queue.
+    """
+
+    __slots__ = ("consumer_tag", "delivery_tag", "message_count", "redelivered")
+
+    def __init__(
+        self,
+        body: bytes,
+        exchange: str,
+        routing_key: str,
+        encoded: Properties,
+        delivery_tag: int,
+        redelivered: bool,
+        consumer_tag: str = "",
+        message_count: int | None = None,
+    ) -> None:
+        super().__init__(body, exchange, routing_key, encoded)
+        self.delivery_tag = delivery_tag
+        self.redelivered = redelivered
+        self.consumer_tag = consumer_tag
+        self.message_count = message_count
+
+
+def octets(body: Body) -> bytes:
+    """The body as bytes.
+
+    Raises:
+        TypeError: it is text, or something else that has no octets.
+    """
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        raise TypeError("a message body is bytes: encode the text, for example text.encode()")
+    if isinstance(body, bytearray | memoryview):
+        return bytes(body)
+    raise TypeError(f"a message body is bytes, not {type(body).__name__}")
+
+
+def outgoing(
+    body: Body | Message, exchange: str, routing_key: str, arguments: Mapping[str, Any]
+) -> WireMessage:
+    """What `publish` was asked to send.
+
+    Args:
+        body: a body, or a message that may bring its own exchange and routing key.
+        exchange: where to, unless the message says so.
+        routing_key: with which key, unless the message says so.
+        arguments: properties by name; a message has its own.
+    """
+    if not isinstance(body, Message):
+        return WireMessage(exchange, routing_key, encode_arguments(arguments), octets(body))
+    if arguments:
+        raise TypeError("a Message brings its own properties: give them to Message(...)")
+    return WireMessage(
+        body.exchange if body.has_exchange else exchange,
+        body.routing_key if body.has_routing_key else routing_key,
+        body.encoded,
+        body.body,
+    )
+
+
+Item = Body | Message | tuple[str, Body]
+
+
+def outgoing_item(
+    item: Item, exchange: str, routing_key: str, encoded: Properties, arguments: Mapping[str, Any]
+) -> WireMessage:
+    """One item of `publish_many`: a body, a (routing key, body) pair, or a message."""
+    if isinstance(item, bytes):
+        return WireMessage(exchange, routing_key, encoded, item)
+    if isinstance(item, tuple):
+        key, body = item
+        return WireMessage(exchange, key, encoded, octets(body))
+    return outgoing(item, exchange, routing_key, arguments)
+
+
+_cache: dict[tuple[tuple[str, Any], ...], Properties] = {}
+
+
+def encode_arguments(arguments: Mapping[str, Any]) -> Properties:
+    """Properties given by name, encoded. Those without headers are remembered.
+
+    Raises:
+        TypeError: a name that is no property, or a value of the wrong type.
+        ValueError: a value that does not fit.
+    """
+    if not arguments:
+        return NO_PROPERTIES
+    if "headers" in arguments or "timestamp" in arguments or "message_id" in arguments:
+        return _encode(arguments)
+    # True equals 1 and hashes like it: the types are part of what was asked for.
+    key = tuple(
+        (name, value) for name, value in arguments.items() if not isinstance(value, bool | float)
+    )
+    if len(key) != len(arguments):
+        return _encode(arguments)
+    try:
+        found = _cache.get(key)
+    except TypeError:
+        return _encode(arguments)
+    if found is None:
+        found = _encode(arguments)
+        if len(_cache) >= _CACHE_ENTRIES:
+            _cache.clear()
+        _cache[key] = found
+    return found
+
+
+def _encode(arguments: Mapping[str, Any]) -> Properties:
+    unknown = [name for name in arguments if name not in PROPERTY_NAMES]
+    if unknown:
+        raise TypeError(
+            f"{unknown[0]!r} is no property of a message; "
+            f"they are {', '.join(sorted(PROPERTY_NAMES))}"
+        )
+    return Properties(encode_properties(BasicProperties(**arguments)))
+
+
+NO_PROPERTIES = Properties(b"\x00\x00")

@@ -1,0 +1,47 @@
+"""TLS for amqps:// addresses: the certificate is checked unless the address says no, aloud."""
+
+from __future__ import annotations
+
+import ssl
+
+from harebell.client.errors import ConnectionFailed
+from harebell.client.url import URL, VERIFY_NONE
+
+
+def client_context(url: URL) -> ssl.SSLContext:
+    """The TLS settings that an address asks for.
+
+    Raises:
+        ConnectionFailed: a certificate file cannot be read.
+    """
+    try:
+        context = ssl.create_default_context(cafile=url.cacertfile)
+        if url.certfile is not None:
+            context.load_cert_chain(url.certfile, url.keyfile)
+    except (OSError, ssl.SSLError) as error:
+        files = [name for name in (url.cacertfile, url.certfile, url.keyfile) if name is not None]
+        raise ConnectionFailed(
+            f"the TLS files {', '.join(files)} cannot be used: {error}"
+        ) from error
+    if url.verify == VERIFY_NONE:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def server_name(url: URL) -> str:
+    """The name to ask for and to check the certificate against."""
+    return url.server_name_indication or url.host
+
+
+def explain(url: URL, error: ssl.SSLError) -> ConnectionFailed:
+    """What a failed TLS handshake means for the user."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return ConnectionFailed(
+            f"the certificate of {url.address} was not accepted for {server_name(url)!r}: "
+            f"{error.verify_message} (cacertfile=... names the authority to trust)"
+        )
+    reason = error.reason or str(error)
+    if reason == "WRONG_VERSION_NUMBER":
+        reason = "the server does not speak TLS there; use amqp:// or its TLS port"
+    return ConnectionFailed(f"TLS with {url.address} failed: {reason}")

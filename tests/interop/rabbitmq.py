@@ -1,0 +1,184 @@
+"""A RabbitMQ node of our own, as a peer that we did not write.
+
+The node lives in a temporary directory with its own name, ports, port mapper, cookie and data, listens on loopback
+only, and ends with the process that started it. Debian's service is neither used nor disturbed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+START_SECONDS = 60.0
+STOP_SECONDS = 20.0
+_SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
+_CTL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
+_MISSING = (
+    "the tests need RabbitMQ as a peer, and {tool} is missing: install it with "
+    "`apt-get install -y rabbitmq-server` (and stop the service that it starts)"
+)
+
+
+def free_port() -> int:
+    """A TCP port of loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class RabbitNode:
+    """One node.
+
+    Args:
+        certificates: directory with ca.pem, server.pem and server.key, for a TLS listener; None for no TLS.
+    """
+
+    def __init__(self, certificates: Path | None = None) -> None:
+        for tool in (_SERVER, _CTL):
+            if not tool.exists():
+                raise RuntimeError(_MISSING.format(tool=tool))
+        if shutil.which("epmd") is None:
+            raise RuntimeError(_MISSING.format(tool="epmd"))
+        self.port = free_port()
+        self.tls_port = free_port()
+        # Not pytest's directory: socket names and node names want to be short.
+        self.home = Path(tempfile.mkdtemp(prefix="hb-rabbit-"))
+        self._epmd_port = free_port()
+        self._certificates = certificates
+        self._process: subprocess.Popen[bytes] | None = None
+        self._epmd: subprocess.Popen[bytes] | None = None
+        self._write_files()
+
+    def _write_files(self) -> None:
+        cookie = self.home / ".erlang.cookie"
+        cookie.write_text(secrets.token_hex(16))
+        cookie.chmod(0o400)
+        lines = [
+            f"listeners.tcp.1 = 127.0.0.1:{self.port}",
+            "log.file.level = info",
+            "disk_free_limit.absolute = 1MB",
+            # Tests restart the node; a graceful linger would keep its port busy.
+            "tcp_listen_options.backlog = 128",
+        ]
+        if self._certificates is not None:
+            where = self._certificates
+            lines += [
+                f"listeners.ssl.1 = 127.0.0.1:{self.tls_port}",
+                f"ssl_options.cacertfile = {where / 'ca.pem'}",
+                f"ssl_options.certfile = {where / 'server.pem'}",
+                f"ssl_options.keyfile = {where / 'server.key'}",
+                "ssl_options.verify = verify_none",
+            ]
+        (self.home / "rabbitmq.conf").write_text("\n".join(lines) + "\n")
+        (self.home / "enabled_plugins").write_text("[].\n")
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        loopback = "-kernel inet_dist_use_interface {127,0,0,1}"
+        return {
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "HOME": str(self.home),
+            "RABBITMQ_NODENAME": f"hb{self.port}@localhost",
+            "RABBITMQ_CONFIG_FILE": str(self.home / "rabbitmq.conf"),
+            "RABBITMQ_ENABLED_PLUGINS_FILE": str(self.home / "enabled_plugins"),
+            "RABBITMQ_MNESIA_BASE": str(self.home / "data"),
+            "RABBITMQ_LOG_BASE": str(self.home / "log"),
+            "RABBITMQ_PID_FILE": str(self.home / "pid"),
+            "RABBITMQ_DIST_PORT": str(free_port()),
+            "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": loopback,
+            "ERL_EPMD_PORT": str(self._epmd_port),
+            "ERL_EPMD_ADDRESS": "127.0.0.1",
+            # Two schedulers are enough for a test, and the machine has other work.
+            "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
+        }
+
+    @property
+    def url(self) -> str:
+        """Where to connect to."""
+        return f"amqp://guest:guest@127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start the node and wait until it takes connections."""
+        if self._epmd is None:
+            # Started by the node it would outlive it as a daemon.
+            self._epmd = subprocess.Popen(
+                ["epmd", "-port", str(self._epmd_port), "-address", "127.0.0.1"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        with (self.home / "output").open("ab") as output:
+            self._process = subprocess.Popen(
+                [str(_SERVER)],
+                env=self._environment,
+                cwd=self.home,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+        self._await_port(time.monotonic() + START_SECONDS)
+
+    def _await_port(self, until: float) -> None:
+        assert self._process is not None
+        while time.monotonic() < until:
+            if self._process.poll() is not None:
+                break
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=1.0) as probe:
+                    probe.sendall(b"AMQP\x00\x00\x09\x01")
+                    if probe.recv(1):
+                        return
+            except OSError:
+                time.sleep(0.1)
+        output = (self.home / "output").read_text(errors="replace")[-2000:]
+        self.stop()
+        raise RuntimeError(f"RabbitMQ did not start in {START_SECONDS:g} seconds:\n{output}")
+
+    def kill(self) -> None:
+        """End the node without a farewell."""
+        process = self._process
+        if process is not None and process.poll() is None:
+            # The session of the launcher: the Erlang machine and its helpers, all ours.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(STOP_SECONDS)
+        self._process = None
+
+    def ctl(self, *arguments: str) -> None:
+        """Run rabbitmqctl against this node."""
+        done = subprocess.run(
+            [str(_CTL), "--quiet", *arguments],
+            env=self._environment,
+            cwd=self.home,
+            capture_output=True,
+            timeout=60,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"rabbitmqctl {arguments[0]}: {(done.stdout + done.stderr)!r}")
+
+    def block_publishers(self) -> None:
+        """Raise the memory alarm."""
+        self.ctl("set_vm_memory_high_watermark", "0.00000001")
+
+    def unblock_publishers(self) -> None:
+        """Clear the memory alarm."""
+        self.ctl("set_vm_memory_high_watermark", "0.6")
+
+    def stop(self) -> None:
+        """End the node and its port mapper, and remove their files."""
+        self.kill()
+        if self._epmd is not None:
+            self._epmd.kill()
+            self._epmd.wait(STOP_SECONDS)
+            self._epmd = None
+        shutil.rmtree(self.home, ignore_errors=True)
