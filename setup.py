@@ -69,8 +69,6 @@ def extensions() -> list[Extension]:
         nthreads=int(os.environ.get("HAREBELL_BUILD_THREADS", "0")),
         compiler_directives={
             "language_level": 3,
-            "boundscheck": False,
-            "wraparound": False,
             "initializedcheck": False,
             "cdivision": True,
             "embedsignature": True,

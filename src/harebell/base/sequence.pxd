@@ -5,9 +5,9 @@ cdef int CHUNK_SIZE
 cdef int CHUNK_MASK
 
 cdef class Chunk:
-    cdef long long index
-    cdef list items
-    cdef int live
+    cdef readonly long long index
+    cdef readonly list items
+    cdef readonly int live
 
 cdef class Sequence:
     cdef readonly long long next

@@ -48,7 +48,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         name = transport.get_extra_info("peername")
         peer = Peer(name[0], name[1], self._tls) if name else Peer("", 0, self._tls)
         self.transport.set_write_buffer_limits(  # type: ignore[union-attr]
-            high=OUTPUT_HIGH_BYTES, low=OUTPUT_LOW_BYTES
+            high=65536, low=16384
         )
         self.connection = self._app.accept(peer)
         self.connection.shell = self
@@ -63,8 +63,11 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if connection is not None:
             app = self._app
             connection.receive(app.read_buffer[:nbytes], app.clock())
-            if connection.dirty or app.hub.dirty:
-                app.flush_soon()
+            if app.hub.dirty:
+                if nbytes == len(app.read_buffer):
+                    app.flush()
+                else:
+                    app.flush_soon()
             if connection.paused or connection.scanner.hold:
                 self._adjust_reading()
 
