@@ -171,10 +171,12 @@ class Connection(FrameSink):
         """Time has passed: heartbeats and deadlines."""
         if self._deadline and now >= self._deadline:
             self._deadline = 0.0
-            if not self.closing:
-                self.settings.journal("warning", f"{self.peer}: timed out in {self.state.value}")
-                self._cut()
-            return
+            if self.state is not ConnectionState.OPEN:
+                if not self.closing:
+                    why = f"timed out in {self.state.value}"
+                    self.settings.journal("warning", f"{self.peer}: {why}")
+                    self._cut()
+                return
         if not self.heartbeat or self.closing or self.state is ConnectionState.HEADER:
             return
         if now - self._sent_at >= self.heartbeat / 2:
