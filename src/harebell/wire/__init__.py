@@ -1,6 +1,7 @@
 """The wire: which protocol a peer speaks, told from its first eight octets.
 
-    "AMQP" protocol-id(1) major(1) minor(1) revision(1)             AMQP 0-9-1 4.2.2
+They are "AMQP", protocol id, major, minor and revision (AMQP 0-9-1 4.2.2); the versions before
+0-9-1 put other things into the last four.
 """
 
 from __future__ import annotations

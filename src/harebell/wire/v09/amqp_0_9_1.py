@@ -1,4 +1,8 @@
-"""AMQP 0-9-1: every method of the standard. The table's form is described in `harebell.wire.v09.spec`."""
+"""AMQP 0-9-1 as published in 2008, as a table (`harebell.wire.v09.spec` says how to read it).
+
+`AMQP_0_9_1` is what the broker and the client speak: the standard with RabbitMQ's extensions laid
+over it.
+"""
 
 from __future__ import annotations
 
@@ -6,71 +10,83 @@ from harebell.wire.v09.rabbitmq import EXTENSIONS
 from harebell.wire.v09.spec import ProtocolSpec
 
 STANDARD = """
-class connection 10
-s 10 start       ? start-ok     version-major:octet version-minor:octet server-properties:table mechanisms:longstr locales:longstr
-c 11 start-ok                   client-properties:table mechanism:shortstr response:longstr locale:shortstr
-s 20 secure      ? secure-ok    challenge:longstr
-c 21 secure-ok                  response:longstr
-s 30 tune        ? tune-ok      channel-max:short frame-max:long heartbeat:short
-c 31 tune-ok                    channel-max:short frame-max:long heartbeat:short
-c 40 open        ? open-ok      virtual-host:shortstr -:shortstr -:bit
-s 41 open-ok                    -:shortstr
-b 50 close       ? close-ok     reply-code:short reply-text:shortstr class-id:short method-id:short
-b 51 close-ok
+connection 10
+  start           10  S   -> start-ok: octet version-major version-minor, table server-properties,
+                          longstr mechanisms locales
+  start-ok        11  C   : table client-properties, shortstr mechanism, longstr response,
+                          shortstr locale
+  secure          20  S   -> secure-ok: longstr challenge
+  secure-ok       21  C   : longstr response
+  tune            30  S   -> tune-ok: short channel-max, long frame-max, short heartbeat
+  tune-ok         31  C   : short channel-max, long frame-max, short heartbeat
+  open            40  C   -> open-ok: shortstr virtual-host _, bit _
+  open-ok         41  S   : shortstr _
+  close           50  CS  -> close-ok: short reply-code, shortstr reply-text,
+                          short class-id method-id
+  close-ok        51  CS
 
-class channel 20
-c 10 open        ? open-ok      -:shortstr
-s 11 open-ok                    -:longstr
-b 20 flow        ? flow-ok      active:bit
-b 21 flow-ok                    active:bit
-b 40 close       ? close-ok     reply-code:short reply-text:shortstr class-id:short method-id:short
-b 41 close-ok
+channel 20
+  open            10  C   -> open-ok: shortstr _
+  open-ok         11  S   : longstr _
+  flow            20  CS  -> flow-ok: bit active
+  flow-ok         21  CS  : bit active
+  close           40  CS  -> close-ok: short reply-code, shortstr reply-text,
+                          short class-id method-id
+  close-ok        41  CS
 
-class exchange 40
-c 10 declare     ? declare-ok   -:short exchange:shortstr type:shortstr passive:bit durable:bit auto-delete:bit internal:bit nowait:bit arguments:table
-s 11 declare-ok
-c 20 delete      ? delete-ok    -:short exchange:shortstr if-unused:bit nowait:bit
-s 21 delete-ok
+exchange 40
+  declare         10  C   -> declare-ok: short _, shortstr exchange type,
+                          bit passive durable _ _ nowait, table arguments
+  declare-ok      11  S
+  delete          20  C   -> delete-ok: short _, shortstr exchange, bit if-unused nowait
+  delete-ok       21  S
 
-class queue 50
-c 10 declare     ? declare-ok   -:short queue:shortstr passive:bit durable:bit exclusive:bit auto-delete:bit nowait:bit arguments:table
-s 11 declare-ok                 queue:shortstr message-count:long consumer-count:long
-c 20 bind        ? bind-ok      -:short queue:shortstr exchange:shortstr routing-key:shortstr nowait:bit arguments:table
-s 21 bind-ok
-c 30 purge       ? purge-ok     -:short queue:shortstr nowait:bit
-s 31 purge-ok                   message-count:long
-c 40 delete      ? delete-ok    -:short queue:shortstr if-unused:bit if-empty:bit nowait:bit
-s 41 delete-ok                  message-count:long
-c 50 unbind      ? unbind-ok    -:short queue:shortstr exchange:shortstr routing-key:shortstr arguments:table
-s 51 unbind-ok
+queue 50
+  declare         10  C   -> declare-ok: short _, shortstr queue,
+                          bit passive durable exclusive auto-delete nowait, table arguments
+  declare-ok      11  S   : shortstr queue, long message-count consumer-count
+  bind            20  C   -> bind-ok: short _, shortstr queue exchange routing-key, bit nowait,
+                          table arguments
+  bind-ok         21  S
+  purge           30  C   -> purge-ok: short _, shortstr queue, bit nowait
+  purge-ok        31  S   : long message-count
+  delete          40  C   -> delete-ok: short _, shortstr queue, bit if-unused if-empty nowait
+  delete-ok       41  S   : long message-count
+  unbind          50  C   -> unbind-ok: short _, shortstr queue exchange routing-key,
+                          table arguments
+  unbind-ok       51  S
 
-class basic 60
-c 10 qos         ? qos-ok       prefetch-size:long prefetch-count:short global:bit
-s 11 qos-ok
-c 20 consume     ? consume-ok   -:short queue:shortstr consumer-tag:shortstr no-local:bit no-ack:bit exclusive:bit nowait:bit arguments:table
-s 21 consume-ok                 consumer-tag:shortstr
-c 30 cancel      ? cancel-ok    consumer-tag:shortstr nowait:bit
-s 31 cancel-ok                  consumer-tag:shortstr
-c 40 publish     +              -:short exchange:shortstr routing-key:shortstr mandatory:bit immediate:bit
-s 50 return      +              reply-code:short reply-text:shortstr exchange:shortstr routing-key:shortstr
-s 60 deliver     +              consumer-tag:shortstr delivery-tag:longlong redelivered:bit exchange:shortstr routing-key:shortstr
-c 70 get         ? get-ok,get-empty  -:short queue:shortstr no-ack:bit
-s 71 get-ok      +              delivery-tag:longlong redelivered:bit exchange:shortstr routing-key:shortstr message-count:long
-s 72 get-empty                  -:shortstr
-c 80 ack                        delivery-tag:longlong multiple:bit
-c 90 reject                     delivery-tag:longlong requeue:bit
-c 100 recover-async             requeue:bit
-c 110 recover    ? recover-ok   requeue:bit
-s 111 recover-ok
+basic 60
+  qos             10  C   -> qos-ok: long prefetch-size, short prefetch-count, bit global
+  qos-ok          11  S
+  consume         20  C   -> consume-ok: short _, shortstr queue consumer-tag,
+                          bit no-local no-ack exclusive nowait, table arguments
+  consume-ok      21  S   : shortstr consumer-tag
+  cancel          30  C   -> cancel-ok: shortstr consumer-tag, bit nowait
+  cancel-ok       31  S   : shortstr consumer-tag
+  publish         40  C   +content: short _, shortstr exchange routing-key,
+                          bit mandatory immediate
+  return          50  S   +content: short reply-code, shortstr reply-text exchange routing-key
+  deliver         60  S   +content: shortstr consumer-tag, longlong delivery-tag, bit redelivered,
+                          shortstr exchange routing-key
+  get             70  C   -> get-ok get-empty: short _, shortstr queue, bit no-ack
+  get-ok          71  S   +content: longlong delivery-tag, bit redelivered,
+                          shortstr exchange routing-key, long message-count
+  get-empty       72  S   : shortstr _
+  ack             80  C   : longlong delivery-tag, bit multiple
+  reject          90  C   : longlong delivery-tag, bit requeue
+  recover-async  100  C   : bit requeue
+  recover        110  C   -> recover-ok: bit requeue
+  recover-ok     111  S
 
-class tx 90
-c 10 select      ? select-ok
-s 11 select-ok
-c 20 commit      ? commit-ok
-s 21 commit-ok
-c 30 rollback    ? rollback-ok
-s 31 rollback-ok
+tx 90
+  select          10  C   -> select-ok
+  select-ok       11  S
+  commit          20  C   -> commit-ok
+  commit-ok       21  S
+  rollback        30  C   -> rollback-ok
+  rollback-ok     31  S
 """
 
-AMQP_0_9_1 = ProtocolSpec("0-9-1", 0, 9, STANDARD + EXTENSIONS)
-"""What Harebell speaks as 0-9-1: the standard with RabbitMQ's extensions."""
+AMQP_0_9_1 = ProtocolSpec("0-9-1", STANDARD, EXTENSIONS)
+"""What Harebell speaks as 0-9-1."""

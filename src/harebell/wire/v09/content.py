@@ -1,28 +1,39 @@
-"""The properties of the basic class, in a content header (AMQP 0-9-1 4.2.6.1).
+"""The properties of a message, in the header of its content (AMQP 0-9-1 4.2.6.1).
 
     class-id(2) weight(2) body-size(8) | property-flags(2) value value ...
 
-The flags tell from the highest bit down which properties are there; bits 1 and 0 are not used by this class.
+The flags tell, from the highest bit down, which of the fourteen properties are there. Bits 1 and 0
+are not used by this class: it has no further properties that a second flag word could name.
+
+What applications write here is their own affair: texts that are no UTF-8 keep their octets by
+`surrogateescape`, and a timestamp that no datetime can hold stays a number.
 """
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
 
 from harebell.base.errors import ProtocolError
+from harebell.base.limits import NAME_BYTES
 from harebell.kernels.frames import parse_properties
-from harebell.wire.v09.fields import Timestamp, decode_table, encode_table
+from harebell.wire.v09.fields import (
+    decode_table,
+    encode_table,
+    read_timestamp,
+    write_timestamp,
+)
 
 __all__ = ["BasicProperties", "decode_properties", "encode_properties", "parse_properties"]
 
 _FIRST_BIT = 15
-_SHORTSTR_MAX = 255
+_OCTET_MAX = 255
 
 
 class BasicProperties(Struct):
-    """The fourteen properties; None means absent. `timestamp` is in seconds."""
+    """The fourteen properties; None means absent."""
 
     content_type: str | None = None
     content_encoding: str | None = None
@@ -33,7 +44,7 @@ class BasicProperties(Struct):
     reply_to: str | None = None
     expiration: str | None = None
     message_id: str | None = None
-    timestamp: int | None = None
+    timestamp: datetime | int | None = None
     type: str | None = None
     user_id: str | None = None
     app_id: str | None = None
@@ -47,8 +58,8 @@ _KINDS = {
     "timestamp": "timestamp",
 }
 _PROPERTIES = tuple(
-    (name, _FIRST_BIT - at, _KINDS.get(name, "shortstr"))
-    for at, name in enumerate(BasicProperties.__struct_fields__)
+    (name, 1 << _FIRST_BIT - place, _KINDS.get(name, "shortstr"))
+    for place, name in enumerate(BasicProperties.__struct_fields__)
 )
 
 
@@ -58,36 +69,34 @@ def decode_properties(raw: bytes) -> BasicProperties:
     Raises:
         ProtocolError: 505, the list is malformed.
     """
+    # Once this has checked that every value is there, nothing below can run over the end.
     parse_properties(raw)
     flags = int.from_bytes(raw[:2])
-    found = BasicProperties()
     at = 2
-    for name, bit, kind in _PROPERTIES:
-        if flags & (1 << bit):
-            value, at = _decode(raw, at, kind, name)
+    found = BasicProperties()
+    for name, flag, kind in _PROPERTIES:
+        if flags & flag:
+            value, at = _read(raw, at, kind)
             setattr(found, name, value)
     return found
 
 
-def _decode(raw: bytes, at: int, kind: str, name: str) -> tuple[Any, int]:
+def _read(raw: bytes, at: int, kind: str) -> tuple[Any, int]:
     if kind == "octet":
         return raw[at], at + 1
     if kind == "timestamp":
-        return Timestamp(int.from_bytes(raw[at : at + 8])), at + 8
-    try:
-        if kind == "table":
+        return read_timestamp(int.from_bytes(raw[at : at + 8])), at + 8
+    if kind == "table":
+        try:
             return decode_table(raw, at)
-        end = at + 1 + raw[at]
-        return raw[at + 1 : end].decode(), end
-    except UnicodeDecodeError:
-        why = "is not UTF-8"
-    except ProtocolError as error:
-        why = error.text
-    raise ProtocolError(505, f"malformed content header: {name}: {why}", 60, 0)
+        except ProtocolError as error:
+            raise ProtocolError(505, f"malformed content header: {error.text}", 60) from None
+    end = at + 1 + raw[at]
+    return raw[at + 1 : end].decode(errors="surrogateescape"), end
 
 
 def encode_properties(properties: BasicProperties) -> bytes:
-    """Property flags and values.
+    """Property flags and values: what follows the body size in a content header.
 
     Raises:
         ValueError: a value does not fit; the text names the property.
@@ -95,29 +104,43 @@ def encode_properties(properties: BasicProperties) -> bytes:
     """
     flags = 0
     out = bytearray(2)
-    for name, bit, kind in _PROPERTIES:
+    for name, flag, kind in _PROPERTIES:
         value = getattr(properties, name)
-        if value is None:
-            continue
-        flags |= 1 << bit
-        try:
-            out += _encode(value, kind)
-        except (ValueError, OverflowError) as error:
-            raise ValueError(f"{name}: {error}") from None
-        except (TypeError, AttributeError) as error:
-            raise TypeError(f"{name}: {error}") from None
+        if value is not None:
+            flags |= flag
+            out += _write(name, kind, value)
     out[:2] = flags.to_bytes(2)
     return bytes(out)
 
 
-def _encode(value: Any, kind: str) -> bytes:
+def _write(name: str, kind: str, value: Any) -> bytes:
     if kind == "octet":
-        return int(value).to_bytes(1)
+        _check_type(name, value, int)
+        if not 0 <= value <= _OCTET_MAX:
+            raise ValueError(f"{name}: {value} is not between 0 and {_OCTET_MAX}")
+        return bytes((value,))
     if kind == "timestamp":
-        return int(value).to_bytes(8)
+        _check_type(name, value, int, datetime)
+        return write_timestamp(value, name)
     if kind == "table":
-        return encode_table(value)
-    data: bytes = value.encode()
-    if len(data) > _SHORTSTR_MAX:
-        raise ValueError(f"has {len(data)} octets, at most {_SHORTSTR_MAX} are possible")
-    return bytes((len(data),)) + data
+        try:
+            return encode_table(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+        except TypeError as error:
+            raise TypeError(f"{name}: {error}") from None
+    _check_type(name, value, str)
+    try:
+        octets: bytes = value.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError(f"{name}: {value!a} has characters that UTF-8 cannot express") from None
+    if len(octets) > NAME_BYTES:
+        raise ValueError(f"{name}: it has {len(octets)} octets, at most {NAME_BYTES} are possible")
+    return bytes((len(octets),)) + octets
+
+
+def _check_type(name: str, value: Any, *kinds: type) -> None:
+    # A bool is an int to Python, but True as a priority is a mistake.
+    if not isinstance(value, kinds) or isinstance(value, bool):
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{name}: must be {wanted}, not {type(value).__name__}")

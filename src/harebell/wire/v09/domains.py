@@ -7,8 +7,8 @@
     timestamp                      longlong, seconds since 1970              4.2.5.4
     table                          see `harebell.wire.v09.fields`            4.2.5.5
 
-Readers raise `ProtocolError` without naming the field and writers raise `ValueError` or `TypeError`; the caller, who
-knows the method and the field, puts the names in front.
+Readers raise `ProtocolError` without naming the field and writers raise `ValueError` or
+`TypeError`; the caller, who knows the method and the field, puts the names in front.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def overrun() -> ProtocolError:
 
 
 def _unsigned(size: int) -> Domain:
+    most = (1 << 8 * size) - 1
+
     def read(data: bytes, at: int) -> tuple[int, int]:
         end = at + size
         if end > len(data):
@@ -52,10 +54,9 @@ def _unsigned(size: int) -> Domain:
     def write(value: int) -> bytes:
         if not isinstance(value, int):
             raise TypeError(f"must be an int, not {type(value).__name__}")
-        try:
-            return value.to_bytes(size)
-        except OverflowError:
-            raise ValueError(f"{value} is not between 0 and {(1 << 8 * size) - 1}") from None
+        if not 0 <= value <= most:
+            raise ValueError(f"{value} is not between 0 and {most}")
+        return value.to_bytes(size)
 
     return Domain(read, write, 0)
 
@@ -80,7 +81,7 @@ def _write_shortstr(value: str) -> bytes:
     except UnicodeEncodeError:
         raise ValueError(f"{value!a} holds characters that UTF-8 cannot express") from None
     if len(octets) > NAME_BYTES:
-        raise ValueError(f"is {len(octets)} octets long, at most {NAME_BYTES} are possible")
+        raise ValueError(f"it has {len(octets)} octets, at most {NAME_BYTES} are possible")
     return bytes((len(octets),)) + octets
 
 

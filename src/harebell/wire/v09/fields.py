@@ -1,4 +1,4 @@
-"""Field tables: named, typed values (AMQP 0-9-1 4.2.5.5), with the type octets that RabbitMQ and its clients use.
+"""Field tables: named, typed values (AMQP 0-9-1 4.2.5.5), with RabbitMQ's type octets.
 
     table: size(4) then pairs   | name length(1) | name | tag(1) | value |
     array: size(4) then values                           | tag(1) | value |
@@ -20,13 +20,15 @@
     F    table                         dict                        any mapping
     V    nothing                       None                        None
 
-`s` is RabbitMQ's short and not the short string of the published grammar, and a decimal is signed, as the published
-errata have it. Nothing is lost in reading: a timestamp after the year 9999 (milliseconds sent as seconds are) stays
-a number, octets that are no UTF-8 stay octets, and a name that is no UTF-8 keeps its octets by
-`surrogateescape`. Of names that come twice the last one counts. A datetime's fractions of a second are dropped.
+`s` is RabbitMQ's short and not the short string of the published grammar, and a decimal is signed,
+as the published errata have it. Nothing is lost in reading: a timestamp after the year 9999
+(milliseconds sent as seconds are) stays a number, octets that are no UTF-8 stay octets, and a name
+that is no UTF-8 keeps its octets by `surrogateescape`. Of equal names the last one counts. A
+datetime's fractions of a second are dropped.
 
-Whatever the octets are, reading them returns or raises `ProtocolError` 502; nesting is limited, and no size
-is believed before it was compared with what is there.
+Whatever the octets are, reading them returns or raises `ProtocolError` 502; nesting is limited,
+and no size is believed before it was compared with what is there. What fits here is what
+`harebell.kernels.frames` lets pass in a content header, which it checks without building values.
 """
 
 from __future__ import annotations
@@ -90,7 +92,9 @@ class _Malformed(Exception):
 # --- reading ------------------------------------------------------------------------------------
 
 
-def decode_table(data: bytes | bytearray | memoryview, offset: int = 0) -> tuple[dict[str, Any], int]:
+def decode_table(
+    data: bytes | bytearray | memoryview, offset: int = 0
+) -> tuple[dict[str, Any], int]:
     """Read a table with its size in front.
 
     Args:
@@ -192,46 +196,6 @@ def read_timestamp(seconds: int) -> datetime | Timestamp:
     return _EPOCH + timedelta(seconds=seconds)
 
 
-# --- checking -----------------------------------------------------------------------------------
-
-
-def table_fits(data: bytes, at: int, end: int, depth: int = 1) -> bool:
-    """Whether these octets (without a size in front) are a table; nothing is built from them."""
-    while at < end:
-        at += 1 + data[at]
-        if at >= end:
-            return False
-        at = _skip_value(data, at, end, depth)
-    return at == end
-
-
-def _skip_value(data: bytes, at: int, end: int, depth: int) -> int:
-    """The offset after a value; beyond any end when it does not fit or is unknown."""
-    nowhere = end + 1
-    tag = data[at]
-    at += 1
-    width = _WIDTHS.get(tag)
-    if width is not None:
-        return at + width if at + width <= end else nowhere
-    start = at + _SIZE
-    if tag not in _SIZED or start > end:
-        return nowhere
-    after = start + int.from_bytes(data[at:start])
-    if after > end:
-        return nowhere
-    if tag in (_TABLE, _ARRAY) and depth >= TABLE_DEPTH:
-        return nowhere
-    if tag == _TABLE and not table_fits(data, start, after, depth + 1):
-        return nowhere
-    if tag == _ARRAY:
-        inside = start
-        while inside < after:
-            inside = _skip_value(data, inside, after, depth + 1)
-        if inside != after:
-            return nowhere
-    return after
-
-
 # --- writing ------------------------------------------------------------------------------------
 
 
@@ -267,7 +231,12 @@ def _write_table(table: Mapping[str, Any], key: str, depth: int) -> bytes:
     for name, value in table.items():
         if not isinstance(name, str):
             raise TypeError(f"the key {name!r} of a field table must be a str")
-        octets = name.encode(errors="surrogateescape") if _encodable(name) else b""
+        try:
+            octets = name.encode(errors="surrogateescape")
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"the key {name!a} holds characters that UTF-8 cannot express"
+            ) from None
         if len(octets) > NAME_BYTES:
             raise ValueError(
                 f"the key {name!r} is {len(octets)} octets long, at most {NAME_BYTES} are possible"
@@ -277,15 +246,6 @@ def _write_table(table: Mapping[str, Any], key: str, depth: int) -> bytes:
         out += _write_value(value, name, depth)
     out[:_SIZE] = (len(out) - _SIZE).to_bytes(_SIZE)
     return bytes(out)
-
-
-def _encodable(name: str) -> bool:
-    """True, or ValueError for a key with surrogates that did not come from octets."""
-    try:
-        name.encode(errors="surrogateescape")
-    except UnicodeEncodeError:
-        raise ValueError(f"the key {name!a} holds characters that UTF-8 cannot express") from None
-    return True
 
 
 def _check_depth(key: str, depth: int) -> None:
@@ -340,7 +300,7 @@ def _write_decimal(value: Decimal, key: str) -> bytes:
         raise ValueError(f"{key!r}: {value} is no decimal that AMQP can express")
     # A huge exponent is refused before anybody works out ten to the power of it.
     if -_MAX_SCALE <= exponent <= _MAX_SCALE and len(digits) <= _MAX_SCALE:
-        number = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+        number: int = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
         number = -number if sign else number
         if -_INT32 <= number < _INT32:
             return b"D" + bytes((max(-exponent, 0),)) + number.to_bytes(4, signed=True)

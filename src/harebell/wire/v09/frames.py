@@ -1,4 +1,4 @@
-"""Frame types, and the scanner that finds frames (see `harebell.kernels.frames` for the layouts)."""
+"""Frame types, and the scanner that finds frames; `harebell.kernels.frames` draws the layouts."""
 
 from __future__ import annotations
 

@@ -1,321 +1,310 @@
-"""Typed methods: one class per method, shared by all versions of the family.
+"""The methods as typed values, so that the front and the client never touch an octet.
 
-A class has the fields that any version gives the method, by the specification's names with underscores; which of them travel, and in
-which order, is the table of the version. Reserved fields and tickets are not here. `global` is spelled `global_`.
+One class per method, named after it: `queue.declare-ok` is `QueueDeclareOk`. The attributes are
+the specification's fields with underscores, in its order; `no-wait` is `nowait`, `global` is
+`global_`. Reserved fields and tickets are no attributes: the tables of the versions know where
+they stand. A version that lacks a field leaves the attribute at its default.
 """
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 Table = dict[str, Any]
 
+METHODS: dict[str, type[Method]] = {}
+"""Every method by its name."""
+
 
 class Method(Struct):
-    """Base of all methods."""
+    """Any method. `NAME` is its name on paper, for example `queue.declare-ok`."""
 
     NAME: ClassVar[str] = ""
 
+    def __init_subclass__(cls) -> None:
+        words = "".join(f" {c.lower()}" if c.isupper() else c for c in cls.__name__).split()
+        cls.NAME = f"{words[0]}.{'-'.join(words[1:])}"
+        METHODS[cls.NAME] = cls
+
+
+# --- connection, class 10 -----------------------------------------------------------------------
+
 
 class ConnectionStart(Method):
-    """connection.start."""
+    """The server introduces itself and offers SASL mechanisms, separated by spaces."""
 
-    NAME: ClassVar[str] = "connection.start"
     version_major: int = 0
-    version_minor: int = 0
-    server_properties: Table = field(default_factory=dict)
+    version_minor: int = 9
+    server_properties: Table = {}
     mechanisms: bytes = b""
     locales: bytes = b""
 
 
 class ConnectionStartOk(Method):
-    """connection.start-ok."""
+    """The client introduces itself and begins to log in."""
 
-    NAME: ClassVar[str] = "connection.start-ok"
-    client_properties: Table = field(default_factory=dict)
+    client_properties: Table = {}
     mechanism: str = ""
     response: bytes = b""
     locale: str = ""
 
 
 class ConnectionSecure(Method):
-    """connection.secure."""
+    """The server asks another question of the SASL mechanism."""
 
-    NAME: ClassVar[str] = "connection.secure"
     challenge: bytes = b""
 
 
 class ConnectionSecureOk(Method):
-    """connection.secure-ok."""
+    """The client's answer to it."""
 
-    NAME: ClassVar[str] = "connection.secure-ok"
     response: bytes = b""
 
 
 class ConnectionTune(Method):
-    """connection.tune."""
+    """The limits that the server offers; 0 is no limit."""
 
-    NAME: ClassVar[str] = "connection.tune"
     channel_max: int = 0
     frame_max: int = 0
     heartbeat: int = 0
 
 
 class ConnectionTuneOk(Method):
-    """connection.tune-ok."""
+    """The limits that the client settles on."""
 
-    NAME: ClassVar[str] = "connection.tune-ok"
     channel_max: int = 0
     frame_max: int = 0
     heartbeat: int = 0
 
 
 class ConnectionOpen(Method):
-    """connection.open."""
+    """The client chooses a virtual host."""
 
-    NAME: ClassVar[str] = "connection.open"
-    virtual_host: str = ""
+    virtual_host: str = "/"
 
 
 class ConnectionOpenOk(Method):
-    """connection.open-ok."""
-
-    NAME: ClassVar[str] = "connection.open-ok"
+    """The connection may be used."""
 
 
 class ConnectionClose(Method):
-    """connection.close."""
+    """One side ends the connection; class and method say what went wrong, or are 0."""
 
-    NAME: ClassVar[str] = "connection.close"
-    reply_code: int = 0
+    reply_code: int = 200
     reply_text: str = ""
     class_id: int = 0
     method_id: int = 0
 
 
 class ConnectionCloseOk(Method):
-    """connection.close-ok."""
-
-    NAME: ClassVar[str] = "connection.close-ok"
+    """The other side agrees; this is the last frame."""
 
 
 class ConnectionBlocked(Method):
-    """connection.blocked."""
+    """The server takes no publishes for the time being (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "connection.blocked"
     reason: str = ""
 
 
 class ConnectionUnblocked(Method):
-    """connection.unblocked."""
-
-    NAME: ClassVar[str] = "connection.unblocked"
+    """It takes them again (RabbitMQ)."""
 
 
 class ConnectionUpdateSecret(Method):
-    """connection.update-secret."""
+    """The client renews the credentials of a running connection (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "connection.update-secret"
     new_secret: bytes = b""
     reason: str = ""
 
 
 class ConnectionUpdateSecretOk(Method):
-    """connection.update-secret-ok."""
+    """The new credentials are good (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "connection.update-secret-ok"
+
+# --- channel, class 20 --------------------------------------------------------------------------
 
 
 class ChannelOpen(Method):
-    """channel.open."""
-
-    NAME: ClassVar[str] = "channel.open"
+    """Open the channel that the frame names."""
 
 
 class ChannelOpenOk(Method):
-    """channel.open-ok."""
-
-    NAME: ClassVar[str] = "channel.open-ok"
+    """The channel may be used."""
 
 
 class ChannelFlow(Method):
-    """channel.flow."""
+    """Ask the peer to stop or to go on sending contents."""
 
-    NAME: ClassVar[str] = "channel.flow"
     active: bool = False
 
 
 class ChannelFlowOk(Method):
-    """channel.flow-ok."""
+    """What the peer does now."""
 
-    NAME: ClassVar[str] = "channel.flow-ok"
     active: bool = False
 
 
 class ChannelClose(Method):
-    """channel.close."""
+    """One side ends the channel; class and method say what went wrong, or are 0."""
 
-    NAME: ClassVar[str] = "channel.close"
-    reply_code: int = 0
+    reply_code: int = 200
     reply_text: str = ""
     class_id: int = 0
     method_id: int = 0
 
 
 class ChannelCloseOk(Method):
-    """channel.close-ok."""
+    """The channel is closed, its number is free."""
 
-    NAME: ClassVar[str] = "channel.close-ok"
+
+# --- access, class 30 (gone from 0-9-1, still answered) -----------------------------------------
 
 
 class AccessRequest(Method):
-    """access.request."""
+    """A client of older habits asks for a ticket."""
 
-    NAME: ClassVar[str] = "access.request"
-    realm: str = ""
+    realm: str = "/data"
     exclusive: bool = False
-    passive: bool = False
-    active: bool = False
-    write: bool = False
-    read: bool = False
+    passive: bool = True
+    active: bool = True
+    write: bool = True
+    read: bool = True
 
 
 class AccessRequestOk(Method):
-    """access.request-ok."""
+    """The ticket; it means nothing."""
 
-    NAME: ClassVar[str] = "access.request-ok"
-    ticket: int = 0
+    ticket: int = 1
+
+
+# --- exchange, class 40 -------------------------------------------------------------------------
 
 
 class ExchangeDeclare(Method):
-    """exchange.declare."""
+    """Make an exchange, or check that it is as described."""
 
-    NAME: ClassVar[str] = "exchange.declare"
     exchange: str = ""
-    type: str = ""
+    type: str = "direct"
     passive: bool = False
     durable: bool = False
     auto_delete: bool = False
     internal: bool = False
     nowait: bool = False
-    arguments: Table = field(default_factory=dict)
+    arguments: Table = {}
 
 
 class ExchangeDeclareOk(Method):
-    """exchange.declare-ok."""
-
-    NAME: ClassVar[str] = "exchange.declare-ok"
+    """The exchange is there."""
 
 
 class ExchangeDelete(Method):
-    """exchange.delete."""
+    """Delete an exchange and its bindings."""
 
-    NAME: ClassVar[str] = "exchange.delete"
     exchange: str = ""
     if_unused: bool = False
     nowait: bool = False
 
 
 class ExchangeDeleteOk(Method):
-    """exchange.delete-ok."""
-
-    NAME: ClassVar[str] = "exchange.delete-ok"
+    """The exchange is gone."""
 
 
 class ExchangeBind(Method):
-    """exchange.bind."""
+    """Let messages flow from the source exchange to the destination exchange (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "exchange.bind"
     destination: str = ""
     source: str = ""
     routing_key: str = ""
     nowait: bool = False
-    arguments: Table = field(default_factory=dict)
+    arguments: Table = {}
 
 
 class ExchangeBindOk(Method):
-    """exchange.bind-ok."""
-
-    NAME: ClassVar[str] = "exchange.bind-ok"
+    """The binding is there (RabbitMQ)."""
 
 
 class ExchangeUnbind(Method):
-    """exchange.unbind."""
+    """Remove such a binding (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "exchange.unbind"
     destination: str = ""
     source: str = ""
     routing_key: str = ""
     nowait: bool = False
-    arguments: Table = field(default_factory=dict)
+    arguments: Table = {}
 
 
 class ExchangeUnbindOk(Method):
-    """exchange.unbind-ok."""
+    """The binding is gone (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "exchange.unbind-ok"
+
+# --- queue, class 50 ----------------------------------------------------------------------------
 
 
 class QueueDeclare(Method):
-    """queue.declare."""
+    """Make a queue, or check that it is as described; "" lets the server name it."""
 
-    NAME: ClassVar[str] = "queue.declare"
     queue: str = ""
     passive: bool = False
     durable: bool = False
     exclusive: bool = False
     auto_delete: bool = False
     nowait: bool = False
-    arguments: Table = field(default_factory=dict)
+    arguments: Table = {}
 
 
 class QueueDeclareOk(Method):
-    """queue.declare-ok."""
+    """The queue is there; how many messages and consumers it has."""
 
-    NAME: ClassVar[str] = "queue.declare-ok"
     queue: str = ""
     message_count: int = 0
     consumer_count: int = 0
 
 
 class QueueBind(Method):
-    """queue.bind."""
+    """Let messages flow from an exchange to a queue."""
 
-    NAME: ClassVar[str] = "queue.bind"
     queue: str = ""
     exchange: str = ""
     routing_key: str = ""
     nowait: bool = False
-    arguments: Table = field(default_factory=dict)
+    arguments: Table = {}
 
 
 class QueueBindOk(Method):
-    """queue.bind-ok."""
+    """The binding is there."""
 
-    NAME: ClassVar[str] = "queue.bind-ok"
+
+class QueueUnbind(Method):
+    """Remove a binding."""
+
+    queue: str = ""
+    exchange: str = ""
+    routing_key: str = ""
+    arguments: Table = {}
+
+
+class QueueUnbindOk(Method):
+    """The binding is gone."""
 
 
 class QueuePurge(Method):
-    """queue.purge."""
+    """Drop the messages that wait in a queue."""
 
-    NAME: ClassVar[str] = "queue.purge"
     queue: str = ""
     nowait: bool = False
 
 
 class QueuePurgeOk(Method):
-    """queue.purge-ok."""
+    """How many messages were dropped."""
 
-    NAME: ClassVar[str] = "queue.purge-ok"
     message_count: int = 0
 
 
 class QueueDelete(Method):
-    """queue.delete."""
+    """Delete a queue with its messages."""
 
-    NAME: ClassVar[str] = "queue.delete"
     queue: str = ""
     if_unused: bool = False
     if_empty: bool = False
@@ -323,82 +312,60 @@ class QueueDelete(Method):
 
 
 class QueueDeleteOk(Method):
-    """queue.delete-ok."""
+    """How many messages went with it."""
 
-    NAME: ClassVar[str] = "queue.delete-ok"
     message_count: int = 0
 
 
-class QueueUnbind(Method):
-    """queue.unbind."""
-
-    NAME: ClassVar[str] = "queue.unbind"
-    queue: str = ""
-    exchange: str = ""
-    routing_key: str = ""
-    arguments: Table = field(default_factory=dict)
-
-
-class QueueUnbindOk(Method):
-    """queue.unbind-ok."""
-
-    NAME: ClassVar[str] = "queue.unbind-ok"
+# --- basic, class 60 ----------------------------------------------------------------------------
 
 
 class BasicQos(Method):
-    """basic.qos."""
+    """How much may be delivered ahead of acknowledgements."""
 
-    NAME: ClassVar[str] = "basic.qos"
     prefetch_size: int = 0
     prefetch_count: int = 0
     global_: bool = False
 
 
 class BasicQosOk(Method):
-    """basic.qos-ok."""
-
-    NAME: ClassVar[str] = "basic.qos-ok"
+    """It is so."""
 
 
 class BasicConsume(Method):
-    """basic.consume."""
+    """Start a consumer; "" lets the server choose its tag."""
 
-    NAME: ClassVar[str] = "basic.consume"
     queue: str = ""
     consumer_tag: str = ""
     no_local: bool = False
     no_ack: bool = False
     exclusive: bool = False
     nowait: bool = False
-    arguments: Table = field(default_factory=dict)
+    arguments: Table = {}
 
 
 class BasicConsumeOk(Method):
-    """basic.consume-ok."""
+    """The consumer runs."""
 
-    NAME: ClassVar[str] = "basic.consume-ok"
     consumer_tag: str = ""
 
 
 class BasicCancel(Method):
-    """basic.cancel."""
+    """End a consumer; from the server: the queue is gone (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "basic.cancel"
     consumer_tag: str = ""
     nowait: bool = False
 
 
 class BasicCancelOk(Method):
-    """basic.cancel-ok."""
+    """The consumer has ended."""
 
-    NAME: ClassVar[str] = "basic.cancel-ok"
     consumer_tag: str = ""
 
 
 class BasicPublish(Method):
-    """basic.publish."""
+    """A message for an exchange; its content follows."""
 
-    NAME: ClassVar[str] = "basic.publish"
     exchange: str = ""
     routing_key: str = ""
     mandatory: bool = False
@@ -406,19 +373,17 @@ class BasicPublish(Method):
 
 
 class BasicReturn(Method):
-    """basic.return."""
+    """A message that no queue took; its content follows."""
 
-    NAME: ClassVar[str] = "basic.return"
-    reply_code: int = 0
-    reply_text: str = ""
+    reply_code: int = 312
+    reply_text: str = "NO_ROUTE"
     exchange: str = ""
     routing_key: str = ""
 
 
 class BasicDeliver(Method):
-    """basic.deliver."""
+    """A message for a consumer; its content follows."""
 
-    NAME: ClassVar[str] = "basic.deliver"
     consumer_tag: str = ""
     delivery_tag: int = 0
     redelivered: bool = False
@@ -427,17 +392,15 @@ class BasicDeliver(Method):
 
 
 class BasicGet(Method):
-    """basic.get."""
+    """Ask for one message."""
 
-    NAME: ClassVar[str] = "basic.get"
     queue: str = ""
     no_ack: bool = False
 
 
 class BasicGetOk(Method):
-    """basic.get-ok."""
+    """Here it is; its content follows."""
 
-    NAME: ClassVar[str] = "basic.get-ok"
     delivery_tag: int = 0
     redelivered: bool = False
     exchange: str = ""
@@ -446,104 +409,79 @@ class BasicGetOk(Method):
 
 
 class BasicGetEmpty(Method):
-    """basic.get-empty."""
-
-    NAME: ClassVar[str] = "basic.get-empty"
+    """There is none."""
 
 
 class BasicAck(Method):
-    """basic.ack."""
+    """Messages are done with; from the server: publishes are safe (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "basic.ack"
     delivery_tag: int = 0
     multiple: bool = False
 
 
 class BasicReject(Method):
-    """basic.reject."""
+    """A message is not wanted."""
 
-    NAME: ClassVar[str] = "basic.reject"
     delivery_tag: int = 0
     requeue: bool = False
 
 
 class BasicRecoverAsync(Method):
-    """basic.recover-async."""
+    """Deliver what is not acknowledged once more, without a reply."""
 
-    NAME: ClassVar[str] = "basic.recover-async"
     requeue: bool = False
 
 
 class BasicRecover(Method):
-    """basic.recover."""
+    """Deliver what is not acknowledged once more."""
 
-    NAME: ClassVar[str] = "basic.recover"
     requeue: bool = False
 
 
 class BasicRecoverOk(Method):
-    """basic.recover-ok."""
-
-    NAME: ClassVar[str] = "basic.recover-ok"
+    """It is under way."""
 
 
 class BasicNack(Method):
-    """basic.nack."""
+    """Messages are not wanted; from the server: publishes are lost (RabbitMQ)."""
 
-    NAME: ClassVar[str] = "basic.nack"
     delivery_tag: int = 0
     multiple: bool = False
     requeue: bool = False
 
 
-class ConfirmSelect(Method):
-    """confirm.select."""
+# --- confirm, class 85 (RabbitMQ), and tx, class 90 ---------------------------------------------
 
-    NAME: ClassVar[str] = "confirm.select"
+
+class ConfirmSelect(Method):
+    """Acknowledge publishes on this channel from now on (RabbitMQ)."""
+
     nowait: bool = False
 
 
 class ConfirmSelectOk(Method):
-    """confirm.select-ok."""
-
-    NAME: ClassVar[str] = "confirm.select-ok"
+    """The next publish has number 1 (RabbitMQ)."""
 
 
 class TxSelect(Method):
-    """tx.select."""
-
-    NAME: ClassVar[str] = "tx.select"
+    """Put the channel into transaction mode."""
 
 
 class TxSelectOk(Method):
-    """tx.select-ok."""
-
-    NAME: ClassVar[str] = "tx.select-ok"
+    """A transaction is open."""
 
 
 class TxCommit(Method):
-    """tx.commit."""
-
-    NAME: ClassVar[str] = "tx.commit"
+    """Make the transaction's publishes and acknowledgements true."""
 
 
 class TxCommitOk(Method):
-    """tx.commit-ok."""
-
-    NAME: ClassVar[str] = "tx.commit-ok"
+    """They are, and the next transaction is open."""
 
 
 class TxRollback(Method):
-    """tx.rollback."""
-
-    NAME: ClassVar[str] = "tx.rollback"
+    """Forget the transaction's publishes and acknowledgements."""
 
 
 class TxRollbackOk(Method):
-    """tx.rollback-ok."""
-
-    NAME: ClassVar[str] = "tx.rollback-ok"
-
-
-CLASSES: dict[str, type[Method]] = {kind.NAME: kind for kind in Method.__subclasses__()}
-"""Every method's class by its name."""
+    """They are forgotten, and the next transaction is open."""

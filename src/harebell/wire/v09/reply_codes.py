@@ -32,6 +32,13 @@ NAMES = SOFT | HARD
 
 
 def reply_text(code: int, text: str) -> str:
-    """`NAME - text`, cut between characters so that it fits a shortstr."""
-    whole = f"{NAMES[code]} - {text}"
-    return whole.encode()[:REPLY_TEXT_BYTES].decode("utf-8", "ignore")
+    """`NAME - text`, cut between characters so that it fits a shortstr.
+
+    Raises:
+        ValueError: 0-9-1 has no such reply code.
+    """
+    name = NAMES.get(code)
+    if name is None:
+        raise ValueError(f"{code} is no reply code; they are {', '.join(map(str, NAMES))}")
+    octets = f"{name} - {text}".encode(errors="replace")
+    return octets[:REPLY_TEXT_BYTES].decode(errors="ignore")

@@ -1,277 +1,322 @@
-"""Reads a version's table of methods, and encodes and decodes methods by it.
+"""The tables of the protocol versions: how they are written, and the codec made from them.
 
-A table has a line per class and a line per method:
+A table has a line per class and, indented, a line per method; deeper indentation continues a line:
 
-    class queue 50
-    c 10 declare  ? declare-ok  -:short queue:shortstr passive:bit ...
-    |  |    |          |           |      |
-    |  |    |          |           |      field and type
-    |  |    |          |           reserved: written as zero or empty, read and dropped
-    |  |    |          synchronous: the replies it waits for, separated by commas
-    |  |    name
-    |  method id
-    sent by: c client, s server, b both
+    queue 50                                    class and class id
+      delete     40  C  -> delete-ok: short _, shortstr queue, bit if-unused if-empty nowait
+      delete-ok  41  S  : long message-count
+      |          |   |  |             |
+      method     id  |  replies       fields: a data type, then the fields of that type in a row
+                     C the client sends it, S the server, CS both
 
-`+` in place of the replies marks a method that carries content. A method that comes twice replaces the first, which is how an
-extension changes the standard. Bits that follow each other share octets, from the low bit up (AMQP 0-9-1 4.2.5.2).
+`+content` in place of replies says that a content follows. The field `_` is reserved: it is written
+as zero or empty, and ignored when read. `#` begins a comment. A method that stands in a table laid
+over another replaces the one below.
+
+On the wire a method is class id, method id, fields (AMQP 0-9-1 4.2.4). Neighbouring bits share
+octets, eight to an octet from the lowest bit up (4.2.5.2).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from harebell.base.errors import ProtocolError
-from harebell.wire.v09.fields import decode_table, encode_table
-from harebell.wire.v09.methods import CLASSES, Method
+from harebell.wire.v09.domains import BIT, DOMAINS, Domain, overrun
+from harebell.wire.v09.methods import METHODS, Method
 
-RESERVED = "-"
-_INTEGERS = {"octet": 1, "short": 2, "long": 4, "longlong": 8}
-_EMPTY: dict[str, Any] = {"shortstr": "", "longstr": b"", "table": {}, "bit": False}
-_METHOD_HEAD = 4
-_BITS = 8
+RESERVED = ""
+"""Attribute of a reserved field."""
 
-
-@dataclass(frozen=True, slots=True)
-class FieldSpec:
-    """One field: its attribute in the method's class ("" when reserved), and its type."""
-
-    name: str
-    type: str
+_HEAD = 4
+_ATTRIBUTES = {"_": RESERVED, "global": "global_"}
 
 
-@dataclass(frozen=True, slots=True)
-class MethodSpec:
-    """One method of a version.
+class Field(NamedTuple):
+    """A field of a method.
 
     Args:
-        name: "queue.declare".
-        class_id: id of its class.
-        method_id: its id within the class.
-        sender: "c" client, "s" server or "b" both.
-        responses: the names of the methods that answer it; empty when none does.
-        has_content: whether a content header and body follow.
-        fields: in order, reserved ones included.
-        type: the class in `harebell.wire.v09.methods`.
+        name: the name in the specification, "_" when reserved.
+        attribute: the name in the method's class, "" when reserved.
+        domain: the data type.
     """
 
     name: str
-    class_id: int
-    method_id: int
-    sender: str
-    responses: tuple[str, ...]
-    has_content: bool
-    fields: tuple[FieldSpec, ...]
-    type: type[Method]
-
-    @property
-    def synchronous(self) -> bool:
-        """Whether it waits for an answer."""
-        return bool(self.responses)
-
-    @property
-    def from_client(self) -> bool:
-        """Whether a client may send it."""
-        return self.sender in "cb"
-
-    @property
-    def from_server(self) -> bool:
-        """Whether a server may send it."""
-        return self.sender in "sb"
+    attribute: str
+    domain: str
 
 
-def attribute(field: str) -> str:
-    """The attribute of a field: underscores for hyphens, and none that is a Python keyword."""
-    if field == RESERVED:
-        return ""
-    name = field.replace("-", "_")
-    return name + "_" if name in ("global", "return", "type_") else name
+class MethodSpec:
+    """What a version says about one method.
+
+    Args:
+        name: for example "queue.declare".
+        class_id: its class.
+        method_id: its number within the class.
+        senders: "C", "S" or "CS".
+        responses: names of the methods that may answer it; it is synchronous when there are any.
+        has_content: whether a content follows.
+        fields: its fields in order, reserved ones included.
+
+    Raises:
+        ValueError: the method has no class in `harebell.wire.v09.methods` that it fits.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        class_id: int,
+        method_id: int,
+        senders: str,
+        responses: tuple[str, ...],
+        has_content: bool,
+        fields: tuple[Field, ...],
+    ) -> None:
+        kind = METHODS.get(name)
+        if kind is None:
+            raise ValueError(f"harebell.wire.v09.methods has no class for {name}")
+        for field in fields:
+            if field.attribute and field.attribute not in kind.__struct_fields__:
+                raise ValueError(f"{name}: {kind.__name__} has no attribute {field.attribute}")
+        self.name = name
+        self.class_id = class_id
+        self.method_id = method_id
+        self.from_client = "C" in senders
+        self.from_server = "S" in senders
+        self.responses = responses
+        self.synchronous = bool(responses)
+        self.has_content = has_content
+        self.fields = fields
+        self.type: type[Method] = kind
+        self.head = class_id.to_bytes(2) + method_id.to_bytes(2)
+        self._runs = tuple(_runs(fields))
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.class_id}.{self.method_id}>"
+
+    def encode(self, method: Method) -> bytes:
+        """The payload of a method frame.
+
+        Raises:
+            ValueError: a value does not fit its field.
+            TypeError: a value is of another type than its field.
+        """
+        out = bytearray(self.head)
+        for fields, domain in self._runs:
+            if domain is None:
+                out += self._pack_bits(method, fields)
+                continue
+            (field,) = fields
+            value = getattr(method, field.attribute) if field.attribute else domain.zero
+            try:
+                out += domain.write(value)
+            except ValueError as error:
+                raise ValueError(f"{self.name}: {field.name}: {error}") from None
+            except TypeError as error:
+                raise TypeError(f"{self.name}: {field.name}: {error}") from None
+        return bytes(out)
+
+    def decode(self, payload: bytes) -> Method:
+        """The method in a method frame's payload, which begins with this method's ids.
+
+        Raises:
+            ProtocolError: 502 for fields that do not fill the frame exactly, 501 for bad text.
+        """
+        at = _HEAD
+        values: dict[str, Any] = {}
+        for fields, domain in self._runs:
+            try:
+                if domain is None:
+                    at = _unpack_bits(payload, at, fields, values)
+                    continue
+                value, at = domain.read(payload, at)
+            except ProtocolError as error:
+                raise self._error(error, fields[0]) from None
+            if fields[0].attribute:
+                values[fields[0].attribute] = value
+        if at != len(payload):
+            text = f"{self.name}: {len(payload) - at} octets of garbage after the last field"
+            raise ProtocolError(502, text, self.class_id, self.method_id)
+        return self.type(**values)
+
+    def _error(self, error: ProtocolError, field: Field) -> ProtocolError:
+        text = error.text
+        if error.code == 502:
+            name = "reserved field" if field.attribute == RESERVED else f"field '{field.name}'"
+            text = f"{self.name}: {name}: {text}"
+        return ProtocolError(error.code, text, self.class_id, self.method_id)
+
+    def _pack_bits(self, method: Method, fields: tuple[Field, ...]) -> bytes:
+        octets = 0
+        for place, field in enumerate(fields):
+            if field.attribute:
+                value = getattr(method, field.attribute)
+                if value not in (False, True):
+                    raise TypeError(f"{self.name}: {field.name}: must be a bool, not {value!r}")
+                octets |= int(value) << place
+        return octets.to_bytes((len(fields) + 7) // 8, "little")
 
 
-def _parse(table: str) -> dict[tuple[int, int], MethodSpec]:
-    found: dict[tuple[int, int], MethodSpec] = {}
-    class_name, class_id = "", 0
-    for line in table.splitlines():
-        words = line.split()
-        if not words:
+def _unpack_bits(
+    payload: bytes, at: int, fields: tuple[Field, ...], values: dict[str, Any]
+) -> int:
+    end = at + (len(fields) + 7) // 8
+    if end > len(payload):
+        raise overrun()
+    octets = int.from_bytes(payload[at:end], "little")
+    for place, field in enumerate(fields):
+        if field.attribute:
+            values[field.attribute] = bool(octets >> place & 1)
+    return end
+
+
+def _runs(fields: tuple[Field, ...]) -> Iterator[tuple[tuple[Field, ...], Domain | None]]:
+    """Fields that are coded together: neighbouring bits (domain None), or one other field."""
+    bits: list[Field] = []
+    for field in fields:
+        if field.domain == BIT:
+            bits.append(field)
             continue
-        if words[0] == "class":
-            class_name, class_id = words[1], int(words[2])
-            continue
-        sender, number, name, *rest = words
-        responses: tuple[str, ...] = ()
-        has_content = rest[:1] == ["+"]
-        if rest[:1] == ["?"]:
-            responses = tuple(f"{class_name}.{r}" for r in rest[1].split(","))
-            rest = rest[2:]
-        elif has_content:
-            rest = rest[1:]
-        fields = tuple(FieldSpec(attribute(f), t) for f, t in (w.split(":") for w in rest))
-        full = f"{class_name}.{name}"
-        found[class_id, int(number)] = MethodSpec(
-            full, class_id, int(number), sender, responses, has_content, fields, CLASSES[full]
-        )
-    return found
+        if bits:
+            yield tuple(bits), None
+            bits = []
+        yield (field,), DOMAINS[field.domain]
+    if bits:
+        yield tuple(bits), None
 
 
 class ProtocolSpec:
-    """The methods of one version.
+    """A version of the protocol: its methods and their codec.
 
     Args:
-        version: "0-9-1".
-        major: what connection.start says.
-        minor: what connection.start says.
-        table: the methods, in the form described above.
+        version: for example "0-9-1".
+        tables: the version's table, and those laid over it.
+
+    Raises:
+        ValueError: a table that cannot be read.
     """
 
-    def __init__(self, version: str, major: int, minor: int, table: str) -> None:
+    def __init__(self, version: str, *tables: str) -> None:
         self.version = version
-        self.major = major
-        self.minor = minor
-        self._by_id = _parse(table)
-        self._by_type = {spec.type: spec for spec in self._by_id.values()}
-        self._classes = {s.class_id: s.name.partition(".")[0] for s in self._by_id.values()}
+        self._classes: dict[int, str] = {}
+        self._by_name: dict[str, MethodSpec] = {}
+        for table in tables:
+            for class_name, class_id, line in _method_lines(table):
+                self._classes[class_id] = class_name
+                spec = _read_method(class_name, class_id, line)
+                self._by_name[spec.name] = spec
+        self._by_head = {spec.head: spec for spec in self._by_name.values()}
+        self._by_type = {spec.type: spec for spec in self._by_name.values()}
+        if len(self._by_head) != len(self._by_name):
+            raise ValueError(f"the tables of {version} give one number to two methods")
+
+    def __repr__(self) -> str:
+        return f"<AMQP {self.version}, {len(self._by_name)} methods>"
 
     @property
     def methods(self) -> tuple[MethodSpec, ...]:
         """Every method, in order of class and method id."""
-        return tuple(self._by_id[key] for key in sorted(self._by_id))
-
-    def method(self, class_id: int, method_id: int) -> MethodSpec:
-        """The method with these ids.
-
-        Raises:
-            ProtocolError: 503 for an unknown class, 540 for an unknown method of a known one.
-        """
-        spec = self._by_id.get((class_id, method_id))
-        if spec is not None:
-            return spec
-        if class_id not in self._classes:
-            raise ProtocolError(503, f"unknown class id {class_id}", class_id, method_id)
-        text = f"unknown method id {method_id} in class {self._classes[class_id]}"
-        raise ProtocolError(540, text, class_id, method_id)
-
-    def spec_of(self, method: Method) -> MethodSpec:
-        """The description of a method object."""
-        return self._by_type[type(method)]
-
-    def decode(self, payload: bytes) -> Method:
-        """The method in a method frame's payload.
-
-        Raises:
-            ProtocolError: 502 for arguments that do not fit, 501 for a shortstr that is no UTF-8, and as `method`.
-        """
-        if len(payload) < _METHOD_HEAD:
-            raise ProtocolError(502, "a method frame has at least a class id and a method id")
-        spec = self.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:4]))
-        values: dict[str, Any] = {}
-        at = _METHOD_HEAD
-        bit = 0
-        for field in spec.fields:
-            if field.type == "bit":
-                if bit == 0:
-                    _need(payload, at + 1, spec, field)
-                    at += 1
-                value: Any = bool(payload[at - 1] >> bit & 1)
-                bit = (bit + 1) % _BITS
-            else:
-                bit = 0
-                value, at = _decode_field(payload, at, spec, field)
-            if field.name:
-                values[field.name] = value
-        if at != len(payload):
-            raise ProtocolError(
-                502,
-                f"{spec.name}: {len(payload) - at} octets after the last argument",
-                spec.class_id,
-                spec.method_id,
-            )
-        return spec.type(**values)
+        return tuple(self._by_head[head] for head in sorted(self._by_head))
 
     def encode(self, method: Method) -> bytes:
         """The payload of a method frame.
 
         Raises:
             ValueError: a value does not fit its field; the text names method and field.
+            TypeError: a value of a wrong type, or a method that this version does not have.
         """
-        spec = self._by_type[type(method)]
-        if not spec.fields:
-            return _head(spec)
-        out = bytearray(_head(spec))
-        bit = 0
-        for field in spec.fields:
-            value = getattr(method, field.name) if field.name else _EMPTY.get(field.type, 0)
-            if field.type == "bit":
-                if bit == 0:
-                    out.append(0)
-                if value:
-                    out[-1] |= 1 << bit
-                bit = (bit + 1) % _BITS
-                continue
-            bit = 0
-            try:
-                out += _encode_field(field.type, value)
-            except (ValueError, OverflowError, TypeError, AttributeError) as error:
-                raise ValueError(f"{spec.name}: {field.name}: {error}") from None
-        return bytes(out)
+        return self.spec_of(method).encode(method)
+
+    def decode(self, payload: bytes) -> Method:
+        """The method in a method frame's payload.
+
+        Raises:
+            ProtocolError: 502 for fields that do not fit, 501 for text that is no UTF-8, and
+                as `method` for a method that this version does not have.
+        """
+        spec = self._by_head.get(payload[:_HEAD])
+        if spec is None:
+            if len(payload) < _HEAD:
+                text = f"a method frame of {len(payload)} octets has no class and method id"
+                raise ProtocolError(502, text)
+            spec = self.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:_HEAD]))
+        return spec.decode(payload)
+
+    def method(self, class_id: int, method_id: int) -> MethodSpec:
+        """A method by its numbers.
+
+        Raises:
+            ProtocolError: 503 for an unknown class, 540 for an unknown method of a known class.
+        """
+        spec = self._by_head.get(class_id.to_bytes(2) + method_id.to_bytes(2))
+        if spec is not None:
+            return spec
+        name = self._classes.get(class_id)
+        if name is None:
+            raise ProtocolError(503, f"unknown class id {class_id}", class_id, method_id)
+        text = f"unknown method id {method_id} in class {name}"
+        raise ProtocolError(540, text, class_id, method_id)
+
+    def named(self, name: str) -> MethodSpec:
+        """A method by its name, for example "queue.declare"; KeyError when there is none."""
+        return self._by_name[name]
+
+    def spec_of(self, method: Method) -> MethodSpec:
+        """What this version says about a method; TypeError when it does not have it."""
+        spec = self._by_type.get(type(method))
+        if spec is None:
+            raise TypeError(f"AMQP {self.version} has no method {method!r}")
+        return spec
 
 
-@lru_cache(maxsize=512)
-def _head(spec: MethodSpec) -> bytes:
-    return spec.class_id.to_bytes(2) + spec.method_id.to_bytes(2)
+def _method_lines(table: str) -> Iterator[tuple[str, int, str]]:
+    """Class name, class id and the joined-up line of every method in a table."""
+    class_name, class_id, line = "", 0, ""
+    for raw in table.splitlines():
+        text = raw.partition("#")[0].rstrip()
+        if not text:
+            continue
+        indent = len(text) - len(text.lstrip())
+        if indent > 2:
+            line += " " + text.strip()
+            continue
+        if line:
+            yield class_name, class_id, line
+            line = ""
+        if indent:
+            line = text.strip()
+        else:
+            class_name, number = text.split()
+            class_id = int(number)
+    if line:
+        yield class_name, class_id, line
 
 
-def _need(payload: bytes, end: int, spec: MethodSpec, field: FieldSpec) -> None:
-    if end > len(payload):
-        raise ProtocolError(
-            502,
-            f"{spec.name}: {field.name or 'reserved field'} runs over the end of the frame",
-            spec.class_id,
-            spec.method_id,
-        )
+def _read_method(class_name: str, class_id: int, line: str) -> MethodSpec:
+    head, _, tail = line.partition(":")
+    name, number, senders, *rest = head.split()
+    responses: tuple[str, ...] = ()
+    if rest[:1] == ["->"]:
+        responses = tuple(f"{class_name}.{reply}" for reply in rest[1:])
+    elif rest not in ([], ["+content"]):
+        raise ValueError(f"{class_name}.{name}: cannot read {' '.join(rest)!r}")
+    return MethodSpec(
+        f"{class_name}.{name}",
+        class_id,
+        int(number),
+        senders,
+        responses,
+        rest == ["+content"],
+        tuple(_read_fields(tail)),
+    )
 
 
-def _decode_field(
-    payload: bytes, at: int, spec: MethodSpec, field: FieldSpec
-) -> tuple[Any, int]:
-    size = _INTEGERS.get(field.type)
-    if size is not None:
-        _need(payload, at + size, spec, field)
-        return int.from_bytes(payload[at : at + size]), at + size
-    if field.type == "shortstr":
-        _need(payload, at + 1, spec, field)
-        end = at + 1 + payload[at]
-        _need(payload, end, spec, field)
-        try:
-            return payload[at + 1 : end].decode(), end
-        except UnicodeDecodeError:
-            raise ProtocolError(
-                501, "Malformed UTF-8 in shortstr", spec.class_id, spec.method_id
-            ) from None
-    _need(payload, at + 4, spec, field)
-    end = at + 4 + int.from_bytes(payload[at : at + 4])
-    _need(payload, end, spec, field)
-    if field.type == "longstr":
-        return payload[at + 4 : end], end
-    try:
-        return decode_table(payload, at)
-    except ProtocolError as error:
-        raise ProtocolError(
-            error.code, f"{spec.name}: {field.name}: {error.text}", spec.class_id, spec.method_id
-        ) from None
-
-
-def _encode_field(kind: str, value: Any) -> bytes:
-    size = _INTEGERS.get(kind)
-    if size is not None:
-        return int(value).to_bytes(size)
-    if kind == "shortstr":
-        data = value.encode()
-        if len(data) > 255:
-            raise ValueError(f"a short string has at most 255 octets, not {len(data)}")
-        return bytes((len(data),)) + data
-    if kind == "longstr":
-        data = value.encode() if isinstance(value, str) else bytes(value)
-        return len(data).to_bytes(4) + data
-    return encode_table(value)
+def _read_fields(text: str) -> Iterator[Field]:
+    for group in text.split(","):
+        domain, *names = group.split() or [BIT]
+        if domain != BIT and domain not in DOMAINS:
+            known = ", ".join((BIT, *DOMAINS))
+            raise ValueError(f"unknown data type {domain!r} in a table; there are {known}")
+        for name in names:
+            yield Field(name, _ATTRIBUTES.get(name, name.replace("-", "_")), domain)
