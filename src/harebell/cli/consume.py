@@ -1,0 +1,71 @@
+"""`harebell consume`: print the messages of a queue as they come."""
+
+from __future__ import annotations
+
+import click
+
+from harebell.base.limits import CLIENT_PREFETCH
+from harebell.cli.failure import Failure
+from harebell.cli.link import channel_to, url_flag
+from harebell.cli.show import output_flag, show
+from harebell.cli.verb import Verb
+
+_PREFETCH_MAX = 65_535
+
+
+@click.command(cls=Verb)
+@url_flag
+@click.option("-q", "--queue", required=True, metavar="NAME", help="Queue to consume from.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="End after that many messages; without it, go on for ever.",
+)
+@click.option(
+    "--ack/--no-ack",
+    default=True,
+    help="Acknowledge each message after it was written, or let the broker forget it as it "
+    "sends it.  [default: ack]",
+)
+@click.option(
+    "--prefetch",
+    type=click.IntRange(0, _PREFETCH_MAX),
+    default=CLIENT_PREFETCH,
+    metavar="NUMBER",
+    help=f"Most messages sent ahead; 0 is no limit.  [default: {CLIENT_PREFETCH}]",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="End when no message came for so long.",
+)
+@output_flag
+def consume(
+    url: str | None,
+    queue: str,
+    count: int | None,
+    ack: bool,
+    prefetch: int,
+    timeout: float | None,
+    output: str,
+) -> None:
+    """Print messages of a queue as they come.
+
+    With --count, it fails if --timeout passes before there were enough.
+    """
+    if count is not None and ack and prefetch:
+        prefetch = min(prefetch, count)
+    seen = 0
+    with channel_to(url) as channel:
+        messages = channel.consume(queue, prefetch=prefetch, no_ack=not ack, timeout=timeout)
+        for message in messages:
+            show(message, output)
+            if ack:
+                message.ack()
+            seen += 1
+            if seen == count:
+                break
+    if count is not None and seen < count:
+        raise Failure(f"{seen} of {count} messages came before {timeout:g} s passed without one")

@@ -1,0 +1,35 @@
+"""How a verb ends when it fails: one sentence on standard error and an exit code.
+
+| code | means |
+|---|---|
+| 0 | done |
+| 1 | failed |
+| 2 | the command line or the configuration is wrong (click's own code for it) |
+| 4 | there is no broker to connect to |
+"""
+
+from __future__ import annotations
+
+import click
+
+FAILED = 1
+WRONG_USAGE = 2
+NOT_CONNECTED = 4
+
+
+class Failure(click.ClickException):
+    """It failed."""
+
+    exit_code = FAILED
+
+
+class WrongUsage(click.ClickException):
+    """The command line or the configuration is wrong, in a sentence of our own."""
+
+    exit_code = WRONG_USAGE
+
+
+class NotConnected(click.ClickException):
+    """There is no broker to connect to."""
+
+    exit_code = NOT_CONNECTED

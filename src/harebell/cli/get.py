@@ -1,0 +1,44 @@
+"""`harebell get`: take messages that are in a queue now, without waiting for more."""
+
+from __future__ import annotations
+
+import click
+
+from harebell.cli.failure import Failure
+from harebell.cli.link import channel_to, url_flag
+from harebell.cli.show import output_flag, show
+from harebell.cli.verb import Verb
+
+
+@click.command(cls=Verb)
+@url_flag
+@click.option("-q", "--queue", required=True, metavar="NAME", help="Queue to take from.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="NUMBER",
+    help="Most messages to take.  [default: 1]",
+)
+@click.option("--requeue", is_flag=True, help="Put the messages back after showing them.")
+@output_flag
+def get(url: str | None, queue: str, count: int, requeue: bool, output: str) -> None:
+    """Take messages from a queue, if there are any.
+
+    It fails if the queue is empty.
+    """
+    last = None
+    with channel_to(url) as channel:
+        for _ in range(count):
+            message = channel.get(queue)
+            if message is None:
+                break
+            show(message, output)
+            last = message
+            if not requeue:
+                message.ack()
+        if last is not None and requeue:
+            # All at once and at the end: what went back earlier would be taken again.
+            last.nack(multiple=True, requeue=True)
+    if last is None:
+        raise Failure(f"queue {queue!r} is empty")

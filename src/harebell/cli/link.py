@@ -1,0 +1,53 @@
+"""A verb's connection to a broker: the `--url` flag, and what is said when something fails."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from harebell.cli.failure import Failure, NotConnected, WrongUsage
+from harebell.client.blocking import Channel, connect
+from harebell.client.errors import AMQPError, ConnectionFailed
+from harebell.client.url import URL, URLError
+
+URL_VARIABLE = "HAREBELL_URL"
+DEFAULT_URL = "amqp://guest:guest@127.0.0.1:5672/%2F"
+
+
+def url_flag(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a verb with `--url`."""
+    return click.option(
+        "--url",
+        metavar="URL",
+        help=f"Broker to connect to, amqp:// or amqps://. [default: {DEFAULT_URL}; {URL_VARIABLE}]",
+    )(command)
+
+
+@contextmanager
+def channel_to(url: str | None) -> Iterator[Channel]:
+    """A channel for the length of a verb; the client's errors end it as sentences.
+
+    Args:
+        url: what `--url` said; None looks into the environment.
+    """
+    source = "--url" if url else URL_VARIABLE
+    try:
+        target = URL.parse(url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
+    except URLError as error:
+        raise WrongUsage(f"{source}: {error}") from None
+    try:
+        connection = connect(target)
+    except ConnectionFailed as error:
+        why = str(error).removeprefix(f"cannot connect to {target.address}: ")
+        raise NotConnected(f"cannot connect to {target.address}: {why}") from None
+    except AMQPError as error:
+        raise Failure(f"{target.address} refused: {error}") from None
+    try:
+        with connection:
+            yield connection.channel()
+    except AMQPError as error:
+        raise Failure(str(error)) from None

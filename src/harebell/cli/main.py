@@ -1,0 +1,96 @@
+"""The command `harebell`: finds the verb, loads only that verb, and turns errors into exit codes.
+
+A verb is imported when it is used, because what one needs (an event loop, TLS, JSON) costs the
+others time at the start, and scripts ask `harebell status` every few seconds.
+"""
+
+from __future__ import annotations
+
+import platform
+from importlib import import_module
+from importlib.util import find_spec
+
+import click
+
+from harebell import __version__
+from harebell.base import impl
+from harebell.base.names import did_you_mean
+
+VERBS = {
+    "serve": "Run a broker.",
+    "publish": "Publish messages and wait for the confirms.",
+    "consume": "Print messages of a queue as they come.",
+    "get": "Take messages from a queue, if there are any.",
+    "status": "Show what a running broker is doing.",
+}
+
+_HELP = f"""Harebell: an AMQP broker, its client and its command line.
+
+\b
+Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,
+4 no broker to connect to.
+
+Harebell {__version__}; the documentation of every verb is in docs/cli.md.
+"""
+
+
+class Verbs(click.Group):
+    """The group of verbs, which knows their names without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All verbs, in the order a newcomer meets them."""
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one verb."""
+        if cmd_name not in VERBS:
+            return None
+        command = getattr(import_module(f"harebell.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb asked for, or the nearest one in an error."""
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            raise click.UsageError(f"No verb {args[0]!r}: {did_you_mean(args[0], VERBS)}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of verbs for `--help`, without importing any."""
+        with formatter.section("Verbs"):
+            formatter.write_dl(list(VERBS.items()))
+
+
+def version_line() -> str:
+    """What `--version` prints: the version and what it runs on."""
+    loop = "uvloop" if find_spec("uvloop") is not None else "asyncio"
+    return (
+        f"harebell {__version__} ({impl.chosen()} implementation, "
+        f"Python {platform.python_version()}, event loop {loop})"
+    )
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(version_line())
+        ctx.exit()
+
+
+@click.group(cls=Verbs, help=_HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version, the implementation in use, Python and the event loop.",
+)
+def harebell() -> None:
+    """Everything stands in the verbs."""
+
+
+def main() -> None:
+    """Run the command line; the entry point of the package."""
+    harebell.main(prog_name="harebell")

@@ -1,0 +1,134 @@
+"""`harebell publish`: send messages, and end well only if the broker took every one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any, BinaryIO
+
+import click
+
+from harebell.cli.failure import Failure
+from harebell.cli.link import channel_to, url_flag
+from harebell.cli.properties import properties_of, property_flags
+from harebell.cli.verb import Verb
+from harebell.client.errors import BulkPublishFailed, PublishReturned
+
+_STDIN = "-"
+
+
+@click.command(cls=Verb)
+@click.argument("body", required=False)
+@url_flag
+@click.option("-e", "--exchange", default="", metavar="NAME", help="Exchange to publish to.")
+@click.option(
+    "-r",
+    "--routing-key",
+    default="",
+    metavar="KEY",
+    help="Routing key; with the default exchange it is the name of a queue.",
+)
+@click.option(
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Take the body from a file, - is standard input. May be repeated: a message each.",
+)
+@click.option("--lines", is_flag=True, help="Every line of the input is a message.")
+@click.option(
+    "--count",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="NUMBER",
+    help="Publish everything that many times.  [default: 1]",
+)
+@click.option("--mandatory", is_flag=True, help="Fail if a message reaches no queue.")
+@property_flags
+def publish(
+    body: str | None,
+    url: str | None,
+    exchange: str,
+    routing_key: str,
+    files: tuple[str, ...],
+    lines: bool,
+    count: int,
+    mandatory: bool,
+    **given: Any,
+) -> None:
+    """Publish messages and wait for the confirms.
+
+    The body is BODY, or comes from --file, or else from standard input.
+    """
+    if body is not None and files:
+        raise click.UsageError("BODY and --file both give a body: use one of them")
+    if not exchange and not routing_key:
+        raise click.UsageError(
+            "Where to? The default exchange needs the name of a queue: add --routing-key QUEUE, "
+            "or name another exchange with --exchange"
+        )
+    properties = properties_of(given)
+    bodies = repeated(bodies_of(body, files, lines), count)
+    with channel_to(url) as channel:
+        try:
+            sent = channel.publish_many(
+                bodies,
+                exchange=exchange,
+                routing_key=routing_key,
+                mandatory=mandatory,
+                **properties,
+            )
+        except BulkPublishFailed as error:
+            position, why = error.failures[0]
+            verdict = "was returned" if isinstance(why, PublishReturned) else "was not taken"
+            raise Failure(
+                f"message {position + 1} {verdict}: {why}; confirmed: {error.confirmed}"
+            ) from None
+        except ValueError as error:
+            raise Failure(f"cannot encode the message: {error}") from None
+    where = f"exchange {exchange!r}" if exchange else f"queue {routing_key!r}"
+    click.echo(f"{sent} message{'' if sent == 1 else 's'} published to {where} and confirmed")
+
+
+def repeated(bodies: Iterable[bytes], count: int) -> Iterator[bytes]:
+    """All bodies, `count` times over."""
+    kept = list(bodies) if count > 1 else bodies
+    for _ in range(count):
+        yield from kept
+
+
+def bodies_of(body: str | None, files: tuple[str, ...], lines: bool) -> Iterator[bytes]:
+    """The bodies to publish, read as they are needed.
+
+    Raises:
+        Failure: a file cannot be read.
+    """
+    if body is not None:
+        # What is not UTF-8 on the command line comes as surrogates: give the octets back.
+        octets = body.encode("utf-8", "surrogateescape")
+        yield from octets.splitlines() if lines else (octets,)
+        return
+    for name in files or (_STDIN,):
+        try:
+            if name == _STDIN:
+                yield from _split(_standard_input(), lines)
+            else:
+                with open(name, "rb") as file:
+                    yield from _split(file, lines)
+        except OSError as error:
+            raise Failure(f"cannot read {name}: {error.strerror or error}") from None
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin.isatty():
+        click.echo("reading the body from the terminal; end with Ctrl-D", err=True)
+    return sys.stdin.buffer
+
+
+def _split(file: BinaryIO, lines: bool) -> Iterator[bytes]:
+    if not lines:
+        yield file.read()
+        return
+    for line in file:
+        yield line.removesuffix(b"\n").removesuffix(b"\r")

@@ -1,0 +1,113 @@
+"""`harebell serve`: run a broker until SIGTERM or SIGINT.
+
+Every key of the configuration is a flag here; the flags are made from the one table of keys, so
+that none can be forgotten.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harebell.base.errors import HarebellError
+from harebell.cli.failure import Failure, WrongUsage
+from harebell.cli.verb import Verb
+from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, load
+from harebell.server.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from harebell.server.app import App
+
+_LOOPBACK_ONLY_USER = "guest"
+
+
+def _shown_default(name: str) -> str:
+    """What `--help` says about a key's default."""
+    if name == "data_dir":
+        return "harebell in $XDG_DATA_HOME or ~/.local/share"
+    default = getattr(Config(), name)
+    return "" if default is None else str(default)
+
+
+def setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a command with one flag per key of the configuration, and with `--config`."""
+    for setting in reversed(SETTINGS):
+        if setting.flag is None:
+            continue
+        default = _shown_default(setting.name)
+        note = f"default: {default}; " if default else ""
+        command = click.option(
+            setting.flag,
+            setting.name,
+            metavar="VALUE",
+            help=f"{setting.help} [{note}{setting.variable}]",
+        )(command)
+    return click.option(
+        "--config",
+        "config_file",
+        metavar="FILE",
+        help=f"TOML file with the keys of docs/configuration.md. [{CONFIG_VARIABLE}]",
+    )(command)
+
+
+def _refuse_secret(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        raise click.UsageError(
+            "Other users can read command lines: give the password in HAREBELL_DEFAULT_PASS or in "
+            "the configuration file"
+        )
+
+
+@click.command(
+    cls=Verb,
+    epilog="The password of the default user comes from HAREBELL_DEFAULT_PASS or the file only, "
+    "because other users can read command lines.",
+)
+@setting_flags
+@click.option("--default-pass", hidden=True, expose_value=False, callback=_refuse_secret)
+def serve(config_file: str | None, **flags: str | None) -> None:
+    """Run a broker.
+
+    Flags win over the environment, which wins over the configuration file. It ends at SIGTERM or
+    SIGINT, after telling every client why.
+    """
+    try:
+        config = load(flags, config_file=config_file)
+    except ConfigError as error:
+        raise WrongUsage(str(error)) from None
+    from harebell.server.app import run
+
+    try:
+        code = run(config, lambda app: announce(app, config))
+    except HarebellError as error:
+        raise Failure(str(error)) from None
+    click.get_current_context().exit(code)
+
+
+def announce(app: App, config: Config) -> None:
+    """Say where the broker can be reached."""
+    from harebell.cli.main import version_line
+
+    click.echo(version_line())
+    for listener in app.listeners:
+        click.echo(f"listening on {listener.shown}")
+    click.echo(f"data directory {config.data_dir}")
+    warning = exposure_warning([listener.host for listener in app.listeners], config)
+    if warning is not None:
+        click.echo(warning, err=True)
+    click.echo("Server startup complete")
+
+
+def exposure_warning(hosts: list[str], config: Config) -> str | None:
+    """A sentence when other machines can reach a broker that only has the well-known user."""
+    open_hosts = [host for host in hosts if not ipaddress.ip_address(host).is_loopback]
+    if not open_hosts or config.default_user != _LOOPBACK_ONLY_USER:
+        return None
+    return (
+        f"warning: other machines can reach {open_hosts[0]}, but the only user is "
+        f"{_LOOPBACK_ONLY_USER}, who may log in from this machine only: choose another with "
+        "--default-user and HAREBELL_DEFAULT_PASS"
+    )

@@ -1,0 +1,79 @@
+"""A message on standard output: its body, its octets as they are, or a line of JSON."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import click
+
+from harebell.client.message import PROPERTY_NAMES, Delivered
+
+BODY = "body"
+JSON = "json"
+RAW = "raw"
+
+
+def output_flag(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a verb with `--output`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice((BODY, JSON, RAW)),
+        default=BODY,
+        help="body: a body per line; json: a line of JSON per message; raw: only the octets of "
+        "the bodies, with nothing between them.  [default: body]",
+    )(command)
+
+
+def show(message: Delivered, output: str) -> None:
+    """Write a message and flush it: what is acknowledged after this was seen."""
+    out = sys.stdout.buffer
+    if output == JSON:
+        out.write(json.dumps(as_json(message), ensure_ascii=False).encode() + b"\n")
+    else:
+        out.write(message.body)
+        if output == BODY:
+            out.write(b"\n")
+    out.flush()
+
+
+def as_json(message: Delivered) -> dict[str, Any]:
+    """Everything about a message. A body that is not UTF-8 stands under `body_base64`."""
+    shown: dict[str, Any] = {
+        "exchange": message.exchange,
+        "routing_key": message.routing_key,
+        "redelivered": message.redelivered,
+    }
+    properties = {
+        name: _plain(getattr(message.properties, name))
+        for name in sorted(PROPERTY_NAMES - {"headers"})
+        if getattr(message.properties, name) is not None
+    }
+    shown["properties"] = properties
+    shown["headers"] = _plain(message.headers)
+    try:
+        shown["body"] = message.body.decode()
+    except UnicodeDecodeError:
+        shown["body_base64"] = base64.b64encode(message.body).decode()
+    return shown
+
+
+def _plain(value: Any) -> Any:
+    """A property or header value as JSON has it."""
+    if isinstance(value, dict):
+        return {str(name): _plain(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes | bytearray):
+        return {"base64": base64.b64encode(value).decode()}
+    return value

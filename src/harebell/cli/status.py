@@ -1,0 +1,97 @@
+"""`harebell status`: what a broker on this machine is doing, from its data directory's socket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from harebell.cli.failure import Failure, NotConnected, WrongUsage
+from harebell.cli.verb import Verb
+from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
+from harebell.server.control import ControlError, NotRunning, ask_overview
+from harebell.server.settings import BY_NAME
+
+_KIB = 1024
+_MINUTE = 60
+
+
+@click.command(cls=Verb)
+@click.option(
+    "--data-dir",
+    metavar="DIRECTORY",
+    help=f"Data directory of the broker. [{BY_NAME['data_dir'].variable}]",
+)
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE",
+    help=f"Configuration file of the broker. [{CONFIG_VARIABLE}]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of a table.")
+def status(data_dir: str | None, config_file: str | None, as_json: bool) -> None:
+    """Show what a running broker is doing.
+
+    The broker is found by its data directory, which is looked up like `harebell serve` does it.
+    """
+    try:
+        config = load({"data_dir": data_dir}, config_file=config_file)
+    except ConfigError as error:
+        raise WrongUsage(str(error)) from None
+    try:
+        overview = ask_overview(config.data_dir)
+    except NotRunning as error:
+        raise NotConnected(str(error)) from None
+    except ControlError as error:
+        raise Failure(str(error)) from None
+    if as_json:
+        import msgspec
+
+        click.echo(msgspec.json.encode(overview).decode())
+    else:
+        for name, value in rows(overview):
+            click.echo(f"{name:<22}{value}")
+
+
+def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
+    """The figures as people read them, in the order of interest."""
+    used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
+    share = f" ({100 * used / high:.0f}% of {octets(high)})" if high else ""
+    alarm = "; publishers are blocked" if overview["memory_alarm"] else ""
+    return [
+        ("version", overview["version"]),
+        ("implementation", f"{overview['implementation']}, event loop {overview['loop']}"),
+        ("process", str(overview["pid"])),
+        ("uptime", duration(overview["uptime_seconds"])),
+        ("data directory", overview["data_dir"]),
+        *(("listening on", address) for address in overview["listeners"]),
+        ("connections", str(overview["connections"])),
+        ("channels", str(overview["channels"])),
+        ("queues", str(overview["queues"])),
+        ("consumers", str(overview["consumers"])),
+        ("messages ready", str(overview["messages_ready"])),
+        ("messages unacked", str(overview["messages_unacknowledged"])),
+        ("message memory", f"{octets(used)}{share}{alarm}"),
+        ("blocked publishers", str(overview["blocked_connections"])),
+    ]
+
+
+def octets(count: int) -> str:
+    """A size with a unit that keeps it short."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < _KIB:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= _KIB
+    return f"{size:.1f} TiB"
+
+
+def duration(seconds: float) -> str:
+    """A time span as days, hours, minutes and seconds, without leading zeros."""
+    minutes, rest = divmod(int(seconds), _MINUTE)
+    hours, minutes = divmod(minutes, _MINUTE)
+    days, hours = divmod(hours, 24)
+    parts = [(days, "d"), (hours, "h"), (minutes, "min"), (rest, "s")]
+    while len(parts) > 1 and parts[0][0] == 0:
+        parts.pop(0)
+    return " ".join(f"{value} {unit}" for value, unit in parts)
