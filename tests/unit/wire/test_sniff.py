@@ -1,0 +1,67 @@
+"""The first eight octets: every header that a peer may send, whole and cut anywhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harebell.wire import sniff
+
+OURS = b"AMQP\x00\x00\x09\x01"
+ACCEPTED = [OURS, b"AMQP\x01\x01\x00\x09"]
+REFUSED = [
+    b"AMQP\x00\x01\x00\x00",  # 1.0
+    b"AMQP\x03\x01\x00\x00",  # 1.0 with SASL
+    b"AMQP\x01\x01\x00\x0a",  # 0-10
+    b"AMQP\x01\x01\x08\x00",  # 0-8
+    b"AMQP\x01\x01\x09\x01",  # 0-8 of the Python library amqplib
+    b"AMQP\x00\x00\x09\x00",
+    b"AMQP\x01\x01\x00\x5b",
+    b"amqp\x00\x00\x09\x01",
+    b"GET / HT",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01",  # TLS hello
+]
+
+
+@pytest.mark.parametrize("header", ACCEPTED)
+def test_a_header_of_0_9_1_or_0_9_is_served_as_0_9_1(header: bytes):
+    assert sniff(header).version == "0-9-1"
+    assert sniff(header).answer == b""
+
+
+@pytest.mark.parametrize("header", ACCEPTED)
+def test_what_follows_the_header_does_not_matter(header: bytes):
+    assert sniff(header + b"\x01\x00\x00").version == "0-9-1"
+
+
+@pytest.mark.parametrize("header", REFUSED)
+def test_any_other_header_is_answered_with_the_one_we_speak(header: bytes):
+    sniffed = sniff(header)
+    assert sniffed.answer == OURS
+    assert not sniffed.version
+    assert not sniffed.incomplete
+
+
+@pytest.mark.parametrize("header", ACCEPTED)
+def test_a_cut_header_waits_for_the_rest(header: bytes):
+    for length in range(8):
+        sniffed = sniff(header[:length])
+        assert sniffed.incomplete
+        assert not sniffed.answer
+
+
+def test_a_wrong_beginning_is_refused_before_the_eighth_octet():
+    assert sniff(b"G").answer == OURS
+    assert sniff(b"AMQB").answer == OURS
+
+
+@given(st.binary(max_size=16))
+def test_every_input_is_exactly_one_of_known_incomplete_and_refused(data: bytes):
+    sniffed = sniff(data)
+    assert [bool(sniffed.version), sniffed.incomplete, bool(sniffed.answer)].count(True) == 1
+
+
+@given(st.binary(min_size=8, max_size=16))
+def test_eight_octets_always_decide(data: bytes):
+    assert not sniff(data).incomplete
