@@ -1,0 +1,60 @@
+# Everything there is to do with this project. `make` lists it.
+#
+# Every target first sets up what it needs (tools/setup.sh), which takes no time when nothing changed.
+
+BIN    := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+# Tests of the code that exists twice, compiled and in pure Python: they run with both.
+TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/robustness tests/fuzz)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test demo bench lint types conformance soak docs clean
+
+help:            ## List the targets
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+run:             ## Start a broker (FLAGS="--port 5673" is passed on)
+	@tools/setup.sh run
+	@exec $(BIN)/harebell serve $(FLAGS)
+
+test:            ## Check and test everything
+	@tools/setup.sh test
+	@$(MAKE) --no-print-directory lint types
+	HAREBELL_IMPL=native $(PYTEST) -n 2 $(TWICE)
+	HAREBELL_IMPL=python $(PYTEST) -n 2 $(TWICE)
+	$(PYTEST) tests $(TWICE:%=--ignore=%)
+
+demo:            ## Send a year of flights through the broker and Spark
+	@tools/setup.sh demo
+	@$(BIN)/python examples/flights_demo.py $(FLAGS)
+
+bench:           ## Measure the broker, and RabbitMQ beside it where it is installed
+	@tools/setup.sh test
+	@$(BIN)/python -m bench $(FLAGS)
+
+lint:            ## Check style and layers
+	@tools/setup.sh test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+
+types:           ## Check types
+	@tools/setup.sh test
+	$(BIN)/mypy
+
+conformance:     ## Count the rules of the specifications that tests cover
+	@tools/setup.sh test
+	@$(BIN)/python -m tests.conformance.ledger $(FLAGS)
+
+soak:            ## Run the long tests
+	@tools/setup.sh test
+	$(PYTEST) -m soak
+
+docs:            ## Run every command and example of the documentation
+	@tools/setup.sh test
+	$(PYTEST) tests/docs tests/tidy
+
+clean:           ## Remove what was built (.venv stays: rm -r .venv)
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests bench tools -name __pycache__ -prune -exec rm -rf {} +
+	find src -name '*.so' -delete

@@ -1,0 +1,153 @@
+"""What the machine itself must have before anything can be set up, and which command brings it.
+
+Python packages come from pip and node packages from npm, but compilers, Java and peers come from the
+system. The basics are only named, because which Java or compiler to have is the owner's decision; what
+only the tests need is installed when that is possible without asking for a password.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+JAVA_MIN = 17
+POLICY = Path("/usr/sbin/policy-rc.d")
+
+
+@dataclass(frozen=True)
+class Need:
+    """One prerequisite.
+
+    Args:
+        name: what it is called.
+        why: what it is for.
+        package: the Debian package that has it.
+        found: whether it is there.
+        ours: whether the set-up may install it by itself.
+    """
+
+    name: str
+    why: str
+    package: str
+    found: Callable[[], bool]
+    ours: bool = False
+
+
+def _can_make_venv() -> bool:
+    return all(importlib.util.find_spec(name) for name in ("venv", "ensurepip"))
+
+
+def _has_python_headers() -> bool:
+    return (Path(sysconfig.get_path("include")) / "Python.h").exists()
+
+
+def _program(name: str) -> Callable[[], bool]:
+    return lambda: shutil.which(name) is not None
+
+
+def _has_java() -> bool:
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java")
+    if java is None or not os.access(java, os.X_OK):
+        return False
+    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', shown)
+    return version is not None and int(version[1]) >= JAVA_MIN
+
+
+_VENV = Need("Python's venv module", "keeps packages apart", "python3-venv", _can_make_venv)
+_COMPILER = Need("a C compiler", "compiles the hot path", "gcc", _program("gcc"))
+_LIBC = Need(
+    "the C library's headers",
+    "compiles the hot path",
+    "libc6-dev",
+    lambda: Path("/usr/include/stdlib.h").exists(),
+)
+_HEADERS = Need("Python.h", "compiles the hot path", "python3-dev", _has_python_headers)
+_JAVA = Need(f"Java {JAVA_MIN} or newer", "runs Spark", "openjdk-17-jre-headless", _has_java)
+_NODE = Need("node", "runs the amqplib client", "nodejs", _program("node"), ours=True)
+_NPM = Need("npm", "installs the amqplib client", "npm", _program("npm"), ours=True)
+_RABBITMQ = Need(
+    "rabbitmq-server",
+    "is the peer that behaviour is compared with",
+    "rabbitmq-server",
+    lambda: (
+        shutil.which("rabbitmq-server", path=f"{os.environ.get('PATH', '')}:/usr/sbin") is not None
+    ),
+    ours=True,
+)
+_OPENSSL = Need("openssl", "makes certificates", "openssl", _program("openssl"), ours=True)
+
+_BUILD = (_VENV, _COMPILER, _LIBC, _HEADERS)
+NEEDS: dict[str, tuple[Need, ...]] = {
+    "run": _BUILD,
+    "demo": (*_BUILD, _JAVA),
+    "test": (*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ, _OPENSSL),
+}
+
+
+def ensure(purpose: str) -> None:
+    """Install what may be installed, and end with the list of what else is missing."""
+    missing = [need for need in NEEDS[purpose] if not need.found()]
+    ours = [need for need in missing if need.ours]
+    if ours and _may_install():
+        _install([need.package for need in ours])
+        missing = [need for need in missing if not need.found()]
+    if missing:
+        print(sentence(purpose, missing), file=sys.stderr)
+        sys.exit(1)
+
+
+def sentence(purpose: str, missing: list[Need]) -> str:
+    """Which prerequisites are missing, why they are needed, and the command that installs them."""
+    sudo = "" if os.geteuid() == 0 else "sudo "
+    lines = [f"harebell: `make {purpose}` needs what this machine does not have:"]
+    lines += [
+        f"  {need.name:<24} {need.why:<44} {sudo}apt-get install {need.package}" for need in missing
+    ]
+    packages = " ".join(need.package for need in missing)
+    lines.append("All of it at once, on Debian:")
+    lines.append(f"  {sudo}apt-get update && {sudo}apt-get install -y {packages}")
+    return "\n".join(lines)
+
+
+def _may_install() -> bool:
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def _install(packages: list[str]) -> None:
+    print(f"== Debian packages: {' '.join(packages)}", flush=True)
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    with _services_stay_stopped():
+        for command in (
+            ["apt-get", "update", "-q"],
+            ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages],
+        ):
+            done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                print(done.stdout + done.stderr, file=sys.stderr)
+                print(f"harebell: `{' '.join(command)}` failed", file=sys.stderr)
+                sys.exit(1)
+
+
+@contextmanager
+def _services_stay_stopped() -> Iterator[None]:
+    """Keep package scripts from starting services: Debian asks this program first, 101 is no."""
+    if POLICY.exists():
+        yield
+        return
+    POLICY.write_text("#!/bin/sh\nexit 101\n")
+    POLICY.chmod(0o755)
+    try:
+        yield
+    finally:
+        POLICY.unlink(missing_ok=True)

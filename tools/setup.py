@@ -1,0 +1,161 @@
+"""Make this clone ready: prerequisites, `.venv`, Python packages, the compiled parts, node packages.
+
+    python3.11 tools/setup.py run     what `make run` needs
+    python3.11 tools/setup.py demo    and Spark with the demo's data
+    python3.11 tools/setup.py test    and every tool and client that the tests use
+
+Each step leaves a stamp with a hash of what it depends on, so that a second call takes no time and
+a changed file repeats only its own step. Needs nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import prerequisites
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+SOURCE = ROOT / "src" / "harebell"
+NODE = ROOT / "tests" / "interop" / "node"
+EXTRAS = {
+    "run": (),
+    "demo": ("spark", "demo"),
+    "test": ("dev", "spark", "demo", "interop", "fuzz"),
+}
+
+
+def fingerprint(files: Iterable[Path], *words: str) -> str:
+    """A hash of the files' names and contents, and of some words."""
+    digest = hashlib.sha256("\0".join((sys.version, *words)).encode())
+    for file in sorted(files):
+        digest.update(f"\0{file.relative_to(ROOT)}\0".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+class Stamp:
+    """Remembers that a step was done, and with what.
+
+    Args:
+        path: the stamp's file.
+        key: a hash of everything the step depends on.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        self._path = path
+        self._key = key
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the step was done with the same key."""
+        return self._path.exists() and self._path.read_text() == self._key
+
+    def press(self) -> None:
+        """Remember the step."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.write_text(self._key)
+
+
+def run(title: str, command: list[str], **environment: str) -> None:
+    """Run a command quietly; when it fails, show everything it said and end."""
+    print(f"== {title}", flush=True)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        print(done.stdout, file=sys.stderr)
+        print(f"harebell: set-up failed at: {title}\n  {' '.join(command)}", file=sys.stderr)
+        sys.exit(1)
+
+
+def make_venv() -> None:
+    """Create `.venv`, again if its Python has gone."""
+    works = PYTHON.exists() and (
+        subprocess.run([PYTHON, "-c", ""], check=False, capture_output=True).returncode == 0
+    )
+    if not works:
+        run("virtual environment .venv", [sys.executable, "-m", "venv", "--clear", str(VENV)])
+
+
+def install_packages(purpose: str) -> None:
+    """Install the package in place, with the extras of a purpose, but not yet compiled."""
+    stamp = Stamp(VENV / "stamps" / purpose, fingerprint([ROOT / "pyproject.toml"], purpose))
+    if stamp.fresh:
+        return
+    pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    run("build tools", [*pip, *project["build-system"]["requires"]])
+    extras = ",".join(EXTRAS[purpose])
+    target = f".[{extras}]" if extras else "."
+    run(
+        f"Python packages ({extras or 'the broker alone'})",
+        [*pip, "--no-build-isolation", "--editable", target],
+        HAREBELL_IMPL="python",
+    )
+    stamp.press()
+
+
+def hot_sources() -> list[Path]:
+    """Everything that the compiled parts are made of: see setup.py."""
+    typed = list(SOURCE.rglob("*.pxd"))
+    twins = [path.with_suffix(".py") for path in typed if path.with_suffix(".py").exists()]
+    return [*SOURCE.rglob("*.pyx"), *typed, *twins]
+
+
+def compile_kernels() -> None:
+    """Compile the hot path in place, as far as it changed."""
+    stamps = ROOT / "build" / "stamps"
+    recipe = Stamp(stamps / "recipe", fingerprint([ROOT / "setup.py", ROOT / "pyproject.toml"]))
+    sources = Stamp(stamps / "sources", fingerprint([*hot_sources(), ROOT / "setup.py"]))
+    if recipe.fresh and sources.fresh:
+        return
+    threads = str(os.cpu_count() or 1)
+    command = [str(PYTHON), "setup.py", "--quiet", "build_ext", "--inplace", "--parallel", threads]
+    environment = {"HAREBELL_IMPL": "native", "HAREBELL_BUILD_THREADS": threads}
+    if not recipe.fresh:
+        command.append("--force")
+        environment["CYTHON_FORCE_REGEN"] = "1"
+    run("compiled hot path", command, **environment)
+    sources.press()
+    recipe.press()
+
+
+def install_node_packages() -> None:
+    """Install the node client that the interop tests drive."""
+    locked = [NODE / "package.json", NODE / "package-lock.json"]
+    stamp = Stamp(NODE / "node_modules" / ".harebell-stamp", fingerprint(locked))
+    if not stamp.fresh:
+        run("node packages", ["npm", "ci", "--prefix", str(NODE), "--no-audit", "--no-fund"])
+        stamp.press()
+
+
+def main(arguments: list[str]) -> None:
+    """Set up for one purpose."""
+    if len(arguments) != 1 or arguments[0] not in EXTRAS:
+        print(f"usage: tools/setup.sh {'|'.join(EXTRAS)}", file=sys.stderr)
+        sys.exit(2)
+    purpose = arguments[0]
+    prerequisites.ensure(purpose)
+    make_venv()
+    install_packages(purpose)
+    compile_kernels()
+    if purpose == "test":
+        install_node_packages()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
