@@ -11,7 +11,15 @@ cdef class Properties:
 cdef class Message:
     cdef readonly str exchange
     cdef readonly str routing_key
-    cdef readonly Properties properties
+    cdef readonly bytes raw
     cdef readonly bytes body
+    cdef readonly int delivery_mode
+    cdef readonly int priority
+    cdef readonly bint has_headers
+    cdef readonly int family
 
     cpdef Py_ssize_t footprint(self) except -1
+
+cdef int _fill(Message message, str exchange, str routing_key, Properties properties,
+               bytes body) except -1
+cpdef Message new_message(str exchange, str routing_key, Properties properties, bytes body)

@@ -14,6 +14,7 @@ cdef class Sequence:
     cdef readonly long long count
     cdef long long _first
     cdef dict _chunks
+    cdef Chunk _tail
     cdef Chunk _recent
 
     @cython.locals(number="long long")

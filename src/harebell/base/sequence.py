@@ -40,13 +40,15 @@ class Sequence:
         count: how many members there are.
     """
 
-    __slots__ = ("_chunks", "_first", "_recent", "count", "next")
+    __slots__ = ("_chunks", "_first", "_recent", "_tail", "count", "next")
 
     def __init__(self, start: int = 0) -> None:
         self.next = start
         self.count = 0
         self._first = start
         self._chunks: dict[int, Chunk] = {}
+        # The chunks used last by adding and by reading: a long queue does both far apart.
+        self._tail: Chunk | None = None
         self._recent: Chunk | None = None
 
     def append(self, member: Any) -> int:
@@ -58,13 +60,13 @@ class Sequence:
     def put(self, number: int, member: Any) -> int:
         """Add a member under a number that has none: a new one, or one that was taken before."""
         index = number >> CHUNK_SHIFT
-        chunk = self._recent
+        chunk = self._tail
         if chunk is None or chunk.index != index:
             chunk = self._chunks.get(index)
             if chunk is None:
                 chunk = Chunk(index)
                 self._chunks[index] = chunk
-            self._recent = chunk
+            self._tail = chunk
         chunk.items[number & CHUNK_MASK] = member
         chunk.live += 1
         self.count += 1
@@ -82,6 +84,7 @@ class Sequence:
             chunk = self._chunks.get(index)
             if chunk is None:
                 return None
+            self._recent = chunk
         return chunk.items[number & CHUNK_MASK]
 
     def take(self, number: int) -> Any:
@@ -92,6 +95,7 @@ class Sequence:
             chunk = self._chunks.get(index)
             if chunk is None:
                 return None
+            self._recent = chunk
         offset = number & CHUNK_MASK
         member = chunk.items[offset]
         if member is None:
@@ -131,6 +135,7 @@ class Sequence:
     def clear(self) -> None:
         """Remove every member; numbers go on from `next`."""
         self._chunks.clear()
+        self._tail = None
         self._recent = None
         self.count = 0
         self._first = self.next
@@ -142,4 +147,6 @@ class Sequence:
         del self._chunks[chunk.index]
         if self._recent is chunk:
             self._recent = None
+        if self._tail is chunk:
+            self._tail = None
         return 0

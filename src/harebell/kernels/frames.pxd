@@ -26,6 +26,8 @@ cdef class FrameScanner:
     cdef bytes _last_tag_raw
     cdef bytes _last_route
     cdef Properties _last_properties
+    cdef FrameSink _diverted
+    cdef int _diverted_channel
 
     cpdef int feed(self, object data) except -1
     cdef int _feed(self, object data) except -1
@@ -38,3 +40,4 @@ cdef class FrameScanner:
     cdef int _hand_delivery(self, int channel, const unsigned char* p, Py_ssize_t n,
                             Properties properties, bytes body) except -1
     cdef Properties _properties(self, const unsigned char* p, Py_ssize_t n)
+    cpdef int divert(self, int channel, FrameSink sink) except -1

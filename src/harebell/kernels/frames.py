@@ -112,6 +112,21 @@ class FrameScanner:
         self._rest = bytearray()
         self._held = b""
         self._last_properties = Properties(b"\0\0")
+        self._diverted = sink
+        self._diverted_channel = -1
+
+    def divert(self, channel: int, sink: FrameSink | None) -> int:
+        """Hand whole deliveries of one channel to another sink, or to the usual one again.
+
+        Contents that arrive in pieces still go through `FrameSink.frame` of the usual sink.
+
+        Args:
+            channel: the channel; only one can be diverted.
+            sink: where its deliveries go; None for the usual sink.
+        """
+        self._diverted = self._sink if sink is None else sink
+        self._diverted_channel = channel
+        return 0
 
     @property
     def buffered(self) -> int:
@@ -278,7 +293,8 @@ class FrameScanner:
         tag_end = 1 + arguments[0]
         consumer_tag = _text(arguments[1:tag_end])
         tag = int.from_bytes(arguments[tag_end : tag_end + 8])
-        self._sink.deliver(
+        sink = self._diverted if channel == self._diverted_channel else self._sink
+        sink.deliver(
             channel,
             consumer_tag,
             tag,

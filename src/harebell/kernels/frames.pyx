@@ -93,6 +93,14 @@ cdef class FrameScanner:
         self._last_route = b""
         self._last_tag_raw = b""
         self._last_properties = Properties(b"\0\0")
+        self._diverted = sink
+        self._diverted_channel = -1
+
+    cpdef int divert(self, int channel, FrameSink sink) except -1:
+        """Hand whole deliveries of one channel to another sink; see the twin."""
+        self._diverted = self._sink if sink is None else sink
+        self._diverted_channel = channel
+        return 0
 
     @property
     def buffered(self):
@@ -286,6 +294,7 @@ cdef class FrameScanner:
     cdef int _hand_delivery(self, int channel, const unsigned char* p, Py_ssize_t n,
                             Properties properties, bytes body) except -1:
         cdef Py_ssize_t tag_size, exchange_size, key_size, at
+        cdef FrameSink sink
         if n < 1:
             raise _short_delivery()
         tag_size = p[0]
@@ -308,9 +317,10 @@ cdef class FrameScanner:
             self._last_exchange = _text(p + at + 1, exchange_size)
             self._last_key = _text(p + at + 2 + exchange_size, key_size)
             self._last_route = PyBytes_FromStringAndSize(<const char*>p + at, n - at)
-        return self._sink.deliver(channel, self._last_tag, u64(p + 1 + tag_size),
-                                  p[9 + tag_size] & 1, self._last_exchange, self._last_key,
-                                  properties, body)
+        sink = self._diverted if channel == self._diverted_channel else self._sink
+        return sink.deliver(channel, self._last_tag, u64(p + 1 + tag_size),
+                            p[9 + tag_size] & 1, self._last_exchange, self._last_key,
+                            properties, body)
 
     cdef Properties _properties(self, const unsigned char* p, Py_ssize_t n):
         cdef bytes raw = self._last_properties.raw

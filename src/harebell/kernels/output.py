@@ -80,7 +80,7 @@ class OutBuffer:
         """Append a method that is already encoded, and the message's content."""
         self.frame(_METHOD, channel, method)
         body = message.body
-        header = _BASIC_CONTENT + len(body).to_bytes(8) + message.properties.raw
+        header = _BASIC_CONTENT + len(body).to_bytes(8) + message.raw
         self.frame(_HEADER, channel, header)
         most = frame_max - FRAME_OVERHEAD_BYTES
         for at in range(0, len(body), most):

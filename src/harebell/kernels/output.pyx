@@ -164,7 +164,7 @@ cdef class OutBuffer:
 
     cdef Py_ssize_t _content_frames(self, int channel, Message message,
                                     Py_ssize_t frame_max) except -1:
-        cdef bytes raw = message.properties.raw
+        cdef bytes raw = message.raw
         cdef Py_ssize_t n = PyBytes_GET_SIZE(raw)
         cdef Py_ssize_t left = PyBytes_GET_SIZE(message.body), most, part
         cdef const char* body = PyBytes_AS_STRING(message.body)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.base.gauge import Gauge
-from harebell.base.message import Properties
+from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.model.vhost import VHost
 
@@ -19,14 +19,14 @@ class Broker:
     Args:
         store: opens the queues' logs.
         gauge: counts the memory that queued messages take.
-        headers_of: decodes the headers of encoded properties.
+        headers_of: decodes a message's headers.
     """
 
     def __init__(
         self,
         store: Store,
         gauge: Gauge,
-        headers_of: Callable[[Properties], Mapping[str, Any]],
+        headers_of: Callable[[Message], Mapping[str, Any]],
     ) -> None:
         self.gauge = gauge
         self._store = store

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.base.limits import ROUTE_CACHE_ENTRIES
-from harebell.base.message import Message, Properties
+from harebell.base.message import Message
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
 
@@ -23,7 +23,7 @@ class Router:
     """Routes the messages of one vhost.
 
     Args:
-        headers_of: decodes the headers of encoded properties, for the kinds that look at them.
+        headers_of: decodes a message's headers, for the kinds that look at them.
 
     Attributes:
         exchanges: the vhost's exchanges by name.
@@ -31,7 +31,7 @@ class Router:
         epoch: grows whenever a remembered route may have become wrong.
     """
 
-    def __init__(self, headers_of: Callable[[Properties], Mapping[str, Any]]) -> None:
+    def __init__(self, headers_of: Callable[[Message], Mapping[str, Any]]) -> None:
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
         self.epoch = 0
@@ -77,8 +77,8 @@ class Router:
             queue = self.queues.get(message.routing_key)
             return [] if queue is None else [queue]
         headers: Mapping[str, Any] = NO_HEADERS
-        if exchange.needs_headers and message.properties.has_headers:
-            headers = self._headers_of(message.properties)
+        if exchange.needs_headers and message.has_headers:
+            headers = self._headers_of(message)
         matched = list(exchange.match(message, headers))
         if not matched and exchange.alternate is not None:
             alternate = self.exchanges.get(exchange.alternate)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.message import Properties
+from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.model import equivalence
 from harebell.model.binding import Binding
@@ -38,11 +38,11 @@ class VHost:
     Args:
         name: its name.
         store: opens the queues' logs.
-        headers_of: decodes the headers of encoded properties.
+        headers_of: decodes a message's headers.
     """
 
     def __init__(
-        self, name: str, store: Store, headers_of: Callable[[Properties], Mapping[str, Any]]
+        self, name: str, store: Store, headers_of: Callable[[Message], Mapping[str, Any]]
     ) -> None:
         self.name = name
         self.router = Router(headers_of)

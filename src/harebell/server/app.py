@@ -134,6 +134,10 @@ class App:
 
     def _flush(self) -> None:
         self._flushing = False
+        self.flush()
+
+    def flush(self) -> None:
+        """Write every connection that has output; what that lets go on is for the next turn."""
         now = self.clock()
         self.hub.relieve()
         for connection in self.hub.take_dirty():

@@ -64,10 +64,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             app = self._app
             connection.receive(app.read_buffer[:nbytes], app.clock())
             if app.hub.dirty:
-                if nbytes == len(app.read_buffer):
-                    app.flush()
-                else:
-                    app.flush_soon()
+                app.flush()
             if connection.paused or connection.scanner.hold:
                 self._adjust_reading()
 

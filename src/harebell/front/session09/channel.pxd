@@ -1,5 +1,5 @@
 cimport cython
-from harebell.base.message cimport Message, Properties
+from harebell.base.message cimport Message, Properties, new_message
 from harebell.base.sequence cimport Sequence
 from harebell.front.session09.confirm cimport Confirms
 from harebell.front.session09.connection cimport Connection

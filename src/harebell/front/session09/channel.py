@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.message import Message, Properties
+from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.checks import check_properties
 from harebell.front.session09.confirm import Confirms
@@ -86,7 +86,7 @@ class Channel:
             exchange = self._find_exchange(exchange_name)
         if properties.suspect:
             check_properties(properties, connection.user)
-        message = Message(exchange_name, routing_key, properties, body)
+        message = new_message(exchange_name, routing_key, properties, body)
         connection.published = True
         exchange.published += 1
         queues = self._router.route(exchange, message)
