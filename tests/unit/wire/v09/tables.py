@@ -1,4 +1,4 @@
-"""Field tables for property-based tests: what applications may put into one, and what may arrive."""
+"""Field tables for property-based tests: what applications put into one, and what may arrive."""
 
 from __future__ import annotations
 
