@@ -89,3 +89,29 @@ CONTROL_LINE_BYTES = 4_096
 """Longest request on the control socket."""
 CONTROL_TIMEOUT_SECONDS = 5.0
 """Time that either side of the control socket waits for the other."""
+
+# --- Spark --------------------------------------------------------------------------------------
+SPARK_ROWS_PER_TRIGGER = 250_000
+"""Most messages in one micro-batch, and unacknowledged, unless told otherwise."""
+SPARK_ROWS_PER_BATCH = 8_192
+"""Rows of an Arrow record batch; Spark is fastest between 1,000 and 8,000."""
+SPARK_ROWS_PER_BATCH_MOST = 65_536
+"""Largest number of rows that may be asked for in one record batch."""
+SPARK_BATCH_BYTES = 16_777_216
+"""Octets of messages after which a record batch ends, however few rows it has."""
+SPARK_ROWS_PER_PARTITION = 1_024
+"""Fewer rows than this are not split into more partitions."""
+COLUMN_BYTES = 2_000_000_000
+"""Most octets in one column of a record batch: Arrow counts them with 31 bits."""
+PREFETCH_MOST = 65_535
+"""Largest prefetch-count of a consumer (basic.qos has a short)."""
+SPARK_LONG_POLL_SECONDS = 0.2
+"""Time that an idle query waits for a message before it answers Spark."""
+SPARK_QUIET_SECONDS = 0.02
+"""Pause in the deliveries after which a micro-batch begins."""
+SPARK_GATHER_SECONDS = 1.0
+"""Longest time that deliveries are gathered for one micro-batch, while they keep coming."""
+SPARK_FETCH_TIMEOUT_SECONDS = 30.0
+"""Time without an answer, a connection or an expected delivery after which a query fails."""
+SPARK_KEEP_SECONDS = 1.0
+"""How often the connection is served while Spark works on a micro-batch."""

@@ -14,7 +14,7 @@ from harebell.client.call import Call
 from harebell.client.channel import Channel as Core
 from harebell.client.channel_parts import Got, Mode, State
 from harebell.client.confirms import MANDATORY, Bulk
-from harebell.client.errors import AMQPError, PublishReturned
+from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
 from harebell.client.inbox import Inbox
 from harebell.client.message import (
     Body,
@@ -195,19 +195,27 @@ class Channel:
         encoded = encode_arguments(properties)
         bulk = Bulk()
         position = -1
-        async for item in _each(items):
-            position += 1
-            if position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window:
-                await self._bulk_room(bulk, window)
-                if progress is not None:
-                    progress(bulk.confirmed)
-                if bulk.failures:
-                    break
-            message = outgoing_item(item, exchange, routing_key, encoded, properties)
-            bulk.outstanding += 1
-            if not self.core.publish(message, flags, bulk, position):
-                bulk.settle(position, None)
-        await self._bulk_wait(bulk, 0)
+        try:
+            async for item in _each(items):
+                position += 1
+                if position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window:
+                    await self._bulk_room(bulk, window)
+                    if progress is not None:
+                        progress(bulk.confirmed)
+                    if bulk.failures:
+                        break
+                message = outgoing_item(item, exchange, routing_key, encoded, properties)
+                if self.core.publish(message, flags, bulk, position):
+                    bulk.outstanding += 1
+                else:
+                    bulk.confirmed += 1
+            await self._bulk_wait(bulk, 0)
+            await self.written()
+        except AMQPError as error:
+            # What was on its way has failed for the same reason; tell how much had not.
+            if not bulk.failures:
+                raise
+            raise BulkPublishFailed(bulk.confirmed, bulk.failures) from error
         if progress is not None:
             progress(bulk.confirmed)
         return bulk.result()

@@ -18,7 +18,7 @@ from harebell.client.call import Call
 from harebell.client.channel import Channel as Core
 from harebell.client.channel_parts import Mode, State
 from harebell.client.confirms import MANDATORY, Bulk
-from harebell.client.errors import AMQPError, PublishReturned
+from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
 from harebell.client.inbox import Inbox
 from harebell.client.message import (
     Body,
@@ -94,7 +94,6 @@ class Channel:
 
     def adopt(self, core: Core) -> None:
         """Go on with the state of a recovered connection."""
-        core.sink = self.core.sink
         self.core = core
         core.on_return = self._on_return
         core.on_closed = self._on_closed
@@ -189,20 +188,27 @@ class Channel:
         flags = MANDATORY if mandatory else 0
         encoded = encode_arguments(properties)
         bulk = Bulk()
-        for position, item in enumerate(items):
-            if position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window:
-                self._bulk_room(bulk, window)
-                if progress is not None:
-                    progress(bulk.confirmed)
-                if bulk.failures:
-                    break
-            message = outgoing_item(item, exchange, routing_key, encoded, properties)
-            bulk.outstanding += 1
-            if not self.core.publish(message, flags, bulk, position):
-                bulk.settle(position, None)
-        while bulk.outstanding > 0:
-            self.connection.pump(None)
-        self.connection.flush()
+        try:
+            for position, item in enumerate(items):
+                if position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window:
+                    self._bulk_room(bulk, window)
+                    if progress is not None:
+                        progress(bulk.confirmed)
+                    if bulk.failures:
+                        break
+                message = outgoing_item(item, exchange, routing_key, encoded, properties)
+                if self.core.publish(message, flags, bulk, position):
+                    bulk.outstanding += 1
+                else:
+                    bulk.confirmed += 1
+            while bulk.outstanding > 0:
+                self.connection.pump(None)
+            self.connection.flush()
+        except AMQPError as error:
+            # What was on its way has failed for the same reason; tell how much had not.
+            if not bulk.failures:
+                raise
+            raise BulkPublishFailed(bulk.confirmed, bulk.failures) from error
         if progress is not None:
             progress(bulk.confirmed)
         return bulk.result()

@@ -217,8 +217,10 @@ class Channel(Verbs):
         return self.call(method, (m.BasicGetOk, m.BasicGetEmpty), _got)
 
     def set_sink(self, sink: FrameSink | None) -> None:
-        """Hand deliveries of consumers without a callback to this sink."""
-        self.sink = sink
+        """Hand deliveries of consumers without a callback to a sink, straight from the scanner."""
+        if sink is not self.sink:
+            self.sink = sink
+            self._host.scanner.divert(self.number, sink)
 
     def next_tag(self) -> str:
         """A consumer tag that this channel has not used."""
@@ -254,6 +256,8 @@ class Channel(Verbs):
             arguments: for example {"x-priority": 10}.
         """
         self.check_open()
+        if (on_delivery is None) != (self.sink is not None):
+            raise ValueError(f"channel {self.number} has a sink: consume on another channel")
         if tag in self.consumers:
             raise ValueError(f"channel {self.number} has a consumer {tag!r} already")
         consumer = Consumer(tag, no_ack, on_delivery, on_end)

@@ -148,7 +148,7 @@ class Confirms:
                 or sent.body != message.body
             ):
                 continue
-            if sent.properties.raw == message.properties.raw:
+            if sent.raw == message.raw:
                 self._returned[sequence] = error
                 return True
             # A broker may encode the properties anew; then the rest has to be enough.

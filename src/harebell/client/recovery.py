@@ -124,6 +124,7 @@ def replay(core: Connection, topology: Topology, old: Mapping[int, Channel]) -> 
         call = core.open_channel(number, confirms=before.wants_confirms, keep=confirms.keep)
         yield call
         channels[number] = call.value()
+        channels[number].set_sink(before.sink)
     if topology.exchanges or topology.queues or topology.bindings:
         spare: Channel | None = None
         if not channels:
