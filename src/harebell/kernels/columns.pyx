@@ -1,6 +1,6 @@
 """Turn deliveries into Arrow column buffers, in C, without a Python object per message.
 
-The pure Python twin, harebell.spark.columns, says what this does and draws the buffers; both must
+The pure Python twin, columns.py, says what this does and draws the buffers; both must
 agree octet for octet. Nothing here knows pyarrow: a chunk is a list of `bytes` in Arrow's layout
 (little-endian values, 32-bit offsets, validity bits with the least significant first), which
 harebell.spark.batches assembles into record batches.
@@ -34,7 +34,6 @@ cdef enum:
     PRIORITY = 4
     TIME = 8
     SIMPLE_HEADERS = 16     # a longer table, or one with a difficult value, goes to Python
-    LAST_SECOND = 0         # see _LAST_SECOND
 
 cdef int64_t MICROS = 1000000
 cdef unsigned long long _LAST_SECOND = 9223372036854ULL
@@ -427,9 +426,10 @@ cdef class ColumnSink(FrameSink):
     cdef Map _headers
     cdef bint _timed
     cdef bint _reads_properties
-    cdef Text _texts[PROPERTIES]
-    cdef Number _numbers[PROPERTIES]
+    cdef list _texts
+    cdef list _numbers
     cdef list _kept
+    cdef Py_ssize_t _time_at
 
     def __init__(self, columns, fields, str queue not None, long long position,
                  Py_ssize_t most_rows, Py_ssize_t most_bytes, headers_of, count_of):
@@ -443,6 +443,8 @@ cdef class ColumnSink(FrameSink):
         self._closed = []
         self._runs = []
         self._kept = []
+        self._texts = [None] * PROPERTIES
+        self._numbers = [None] * PROPERTIES
         self._value = Text() if "value" in columns else None
         self._key = Text() if "routing_key" in columns else None
         self._exchange = Text() if "exchange" in columns else None
@@ -501,6 +503,8 @@ cdef class ColumnSink(FrameSink):
         return 0
 
     cdef int _add_properties(self, bint redelivered, bytes raw) except -1:
+        cdef Text text
+        cdef Number numbers
         cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(raw)
         cdef Py_ssize_t n = PyBytes_GET_SIZE(raw)
         cdef unsigned int flags
@@ -522,8 +526,9 @@ cdef class ColumnSink(FrameSink):
                 self._add_table(p + at + 4, size, redelivered)
                 at += 4 + size
             elif number == MODE or number == PRIORITY:
-                if self._numbers[number] is not None:
-                    self._numbers[number].add(p[at])
+                numbers = self._numbers[number]
+                if numbers is not None:
+                    numbers.add(p[at])
                 at += 1
             elif number == TIME:
                 if at + 8 > n:
@@ -534,29 +539,33 @@ cdef class ColumnSink(FrameSink):
                 size = p[at]
                 if at + 1 + size > n:
                     raise _cut_off()
-                if self._texts[number] is not None:
-                    self._texts[number].add_checked(p + at + 1, size)
+                text = self._texts[number]
+                if text is not None:
+                    text.add_checked(p + at + 1, size)
                 at += 1 + size
         return 0
 
     cdef int _add_absent(self, int number, bint redelivered) except -1:
+        cdef Text text = self._texts[number]
+        cdef Number numbers = self._numbers[number]
         if number == HEADERS:
             if self._headers is not None:
                 self._headers.add_null()
             if self._count is not None:
                 self._count.add(redelivered)
-        elif self._texts[number] is not None:
-            self._texts[number].add_null()
-        elif self._numbers[number] is not None:
-            self._numbers[number].add_null()
+        elif text is not None:
+            text.add_null()
+        elif numbers is not None:
+            numbers.add_null()
         return 0
 
     cdef int _add_time(self, unsigned long long seconds) except -1:
-        if self._numbers[TIME] is None:
+        cdef Number times = self._numbers[TIME]
+        if times is None:
             return 0
         if seconds > _LAST_SECOND:
-            return self._numbers[TIME].add_null()
-        return self._numbers[TIME].add(<int64_t>seconds * MICROS)
+            return times.add_null()
+        return times.add(<int64_t>seconds * MICROS)
 
     cdef int _add_table(self, const unsigned char* p, Py_ssize_t n, bint redelivered) except -1:
         cdef const char* name = PyBytes_AS_STRING(COUNT_NAME)
@@ -572,11 +581,8 @@ cdef class ColumnSink(FrameSink):
     def stamp(self, long long micros):
         """Say when the deliveries arrived that came since the last time."""
         for chunk in self._closed:
-            runs, rows = chunk[2], chunk[1]
-            if not runs or runs[-1][0] < rows:
-                runs.append((rows, micros))
-        if self.rows and (not self._runs or self._runs[-1][0] < self.rows):
-            self._runs.append((self.rows, micros))
+            _cover(chunk[2], chunk[1], micros)
+        _cover(self._runs, self.rows, micros)
 
     def take(self, bint everything):
         """The finished chunks; with `everything` the unfinished one too."""
@@ -604,8 +610,7 @@ cdef class ColumnSink(FrameSink):
             while row < rows:
                 put(&times, &micros, 8)
                 row += 1
-            # Not the name: an empty list cannot be told from a column's buffers.
-            buffers[buffers.index(_timed_mark)] = PyBytes_FromStringAndSize(times.data, times.used)
+            buffers[self._time_at] = PyBytes_FromStringAndSize(times.data, times.used)
         finally:
             free(times.data)
         return buffers
@@ -625,8 +630,10 @@ cdef class ColumnSink(FrameSink):
             elif name == "offset":
                 self._offset.finish(buffers)
             elif name == "timestamp":
+                # Filled in when the chunk is taken: the times are not known yet.
                 buffers.append(None)
-                buffers.append(_timed_mark)
+                self._time_at = len(buffers)
+                buffers.append(None)
             elif name == "redelivered":
                 buffers.append(None)
                 buffers.append(self._redelivered.finish(False))
@@ -647,7 +654,12 @@ cdef class ColumnSink(FrameSink):
         return 0
 
 
-_timed_mark = object()
+cdef int _cover(list runs, Py_ssize_t rows, long long micros) except -1:
+    """Append a run of equal times up to that row, unless it is reached already."""
+    cdef Py_ssize_t last = len(runs) - 1
+    if rows and (last < 0 or <Py_ssize_t>runs[last][0] < rows):
+        runs.append((rows, micros))
+    return 0
 
 
 cdef object _cut_off():

@@ -1,0 +1,1 @@
+"""Queues as a Spark source: `spark.readStream.format("harebell")`."""

@@ -1,0 +1,50 @@
+"""Chunks of column buffers to Arrow record batches, without copying.
+
+The buffers come in the order that `harebell.kernels.columns` draws; the schema is the one that Spark will compare ours
+with, so it is Spark's own translation of its schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+Chunk = tuple[int, int, list[bytes | None]]
+"""Position of the first row, rows, buffers."""
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """What Spark expects of the record batches of a source with this schema."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def record_batch(chunk: Chunk, schema: pa.Schema) -> pa.RecordBatch:
+    """A record batch over the buffers of a chunk."""
+    _, rows, buffers = chunk
+    left = (None if buffer is None else pa.py_buffer(buffer) for buffer in buffers)
+    arrays = [_column(field.type, rows, left) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _column(kind: pa.DataType, rows: int, left: Iterator[pa.Buffer | None]) -> pa.Array:
+    if pa.types.is_struct(kind):
+        children = [_column(field.type, rows, left) for field in kind]
+        return pa.Array.from_buffers(kind, rows, [None], children=children)
+    if pa.types.is_map(kind):
+        return _map(kind, rows, left)
+    wanted = 3 if pa.types.is_string(kind) or pa.types.is_binary(kind) else 2
+    return pa.Array.from_buffers(kind, rows, [next(left) for _ in range(wanted)])
+
+
+def _map(kind: pa.MapType, rows: int, left: Iterator[pa.Buffer | None]) -> pa.Array:
+    validity, offsets = next(left), next(left)
+    # The last offset says how many entries there are in all rows together.
+    entries = int.from_bytes(offsets[-4:].to_pybytes(), "little")
+    keys = _column(kind.key_type, entries, left)
+    items = _column(kind.item_type, entries, left)
+    pairs = pa.struct([kind.key_field, kind.item_field])
+    both = pa.Array.from_buffers(pairs, entries, [None], children=[keys, items])
+    return pa.Array.from_buffers(kind, rows, [validity, offsets], children=[both])

@@ -1,0 +1,97 @@
+"""Header tables as text, for the column `headers map<string,string>`.
+
+    type of the header        text
+    string                    as it is
+    string that is no UTF-8   base64:...
+    octets                    base64:...
+    integer                   decimal digits
+    boolean                   true, false
+    float, double             shortest digits that give the same number (of a double)
+    decimal                   its digits, 12.50
+    timestamp                 2013-01-01T05:00:00Z; a bare number where a calendar ends (year 9999)
+    void                      null
+    table, array              JSON without spaces, the values inside by the same rules
+
+The AMQP type is lost on the way; the body and the properties are not touched by this.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from harebell.wire.v09.fields import decode_table
+
+_COUNT = "x-delivery-count"
+_INT32_MOST = 2**31 - 1
+
+
+def headers_of(table: bytes) -> list[tuple[bytes, bytes | None]]:
+    """Names and texts of a header table (without its size in front), the last of equal names.
+
+    Raises:
+        ProtocolError: it is no table.
+    """
+    return [
+        (_octets(name), None if value is None else _octets(text_of(value)))
+        for name, value in _decoded(table).items()
+    ]
+
+
+def count_of(table: bytes, redelivered: bool) -> int:
+    """How often a message was delivered before, as its header or else the flag says."""
+    count = _decoded(table).get(_COUNT)
+    if isinstance(count, bool) or not isinstance(count, int):
+        return int(redelivered)
+    return max(0, min(count, _INT32_MOST))
+
+
+def text_of(value: Any) -> str:
+    """One header as text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict | list):
+        return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return "base64:" + b64encode(value).decode()
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, float):
+        return repr(value)
+    # int(): a Timestamp too late for a calendar is a kind of int.
+    return str(int(value))
+
+
+def _plain(value: Any) -> Any:
+    """The same in what JSON can say."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, dict):
+        return {_octets(name).decode(): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    return text_of(value)
+
+
+def _decoded(table: bytes) -> dict[str, Any]:
+    return decode_table(len(table).to_bytes(4) + table)[0]
+
+
+def _octets(text: str) -> bytes:
+    """UTF-8; a name with other octets in it is shown in base64."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return b"base64:" + b64encode(text.encode(errors="surrogateescape"))
