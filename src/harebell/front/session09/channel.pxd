@@ -3,6 +3,7 @@ from harebell.base.message cimport Message, Properties, new_message
 from harebell.base.sequence cimport Sequence
 from harebell.front.session09.confirm cimport Confirms
 from harebell.front.session09.connection cimport Connection
+from harebell.front.session09.port cimport ChannelPort
 from harebell.front.session09.unacked cimport Unacked
 from harebell.model.exchange.kind cimport Exchange
 from harebell.model.queue.kind cimport Queue
@@ -11,9 +12,8 @@ from harebell.model.router cimport Router
 cdef int _MANDATORY
 cdef int _IMMEDIATE
 
-cdef class Channel:
+cdef class Channel(ChannelPort):
     cdef readonly Connection connection
-    cdef readonly int number
     cdef readonly object vhost
     cdef Router _router
     cdef readonly Sequence unacked
@@ -23,7 +23,6 @@ cdef class Channel:
     cdef public int prefetch_global
     cdef public Confirms confirms
     cdef public object transaction
-    cdef public object content
     cdef public str last_queue
     cdef Exchange _exchange
     cdef long long _exchange_epoch

@@ -11,7 +11,7 @@ from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.checks import check_properties
 from harebell.front.session09.confirm import Confirms
-from harebell.front.session09.content import Content
+from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.tx import Transaction
 from harebell.front.session09.unacked import Unacked
@@ -30,7 +30,7 @@ _PUBLISH = (60, 40)
 _NO_ROUTE = 312
 
 
-class Channel:
+class Channel(ChannelPort):
     """One channel of a connection.
 
     Args:
@@ -50,8 +50,8 @@ class Channel:
     """
 
     def __init__(self, connection: Connection, number: int) -> None:
+        super().__init__(number)
         self.connection = connection
-        self.number = number
         self.vhost = connection.vhost
         self._router = self.vhost.router
         self.unacked = Sequence(1)
@@ -61,7 +61,6 @@ class Channel:
         self.prefetch_global = 0
         self.confirms: Confirms | None = None
         self.transaction: Transaction | None = None
-        self.content: Content | None = None
         self.last_queue = ""
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1

@@ -1,6 +1,7 @@
 cimport cython
 from harebell.base.message cimport Message, Properties
 from harebell.front.hub cimport Hub
+from harebell.front.session09.port cimport ChannelPort
 from harebell.kernels.frames cimport FrameScanner, FrameSink
 from harebell.kernels.output cimport OutBuffer
 
@@ -39,7 +40,9 @@ cdef class Connection(FrameSink):
     cdef public object shell
 
     cpdef int touch(self) except -1
+    @cython.locals(opened=ChannelPort)
     cpdef int publish(self, int channel, int flags, str exchange, str routing_key,
                       Properties properties, bytes body) except -1
+    @cython.locals(opened=ChannelPort)
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1
     cpdef int frame(self, int kind, int channel, bytes payload) except -1

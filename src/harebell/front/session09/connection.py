@@ -129,12 +129,10 @@ class Connection(FrameSink):
                 self._take_header(bytes(data))
             else:
                 self.scanner.feed(data)
-        except ProtocolError as error:
-            self._fail(error, now)
         except Exception as error:
-            # Our own fault: the peer learns that, and no more; the log gets the rest.
-            self.settings.journal("error", f"{self.peer}: {describe(error)}")
-            self._fail(hard(541, "internal error", 0, 0), now)
+            # The frames themselves are broken: nothing after this can be understood.
+            self._caught(error)
+            self.scanner.stopped = True
         self._end_of_turn()
 
     def resume(self, now: float) -> None:
@@ -277,36 +275,46 @@ class Connection(FrameSink):
         """A whole publish, straight from the scanner."""
         opened = self.channels.get(channel)
         if opened is None:
-            return self._not_open(channel, methods.BasicPublish())
+            return self._not_open_fast(channel, methods.BasicPublish())
         try:
             opened.publish(flags, exchange, routing_key, properties, body)
-        except (Refusal, ProtocolError) as error:
-            self._fail_channel(opened, error, 60, 40)
+        except Exception as error:
+            self._channel_caught(opened, error, 60, 40)
         return 0
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
         """A basic.ack, straight from the scanner."""
         opened = self.channels.get(channel)
         if opened is None:
-            return self._not_open(channel, methods.BasicAck())
+            return self._not_open_fast(channel, methods.BasicAck())
         if opened.content is not None:
             return self.frame(METHOD, channel, AMQP_0_9_1.encode(methods.BasicAck(tag, multiple)))
         try:
             opened.ack(tag, multiple)
-        except (Refusal, ProtocolError) as error:
-            self._fail_channel(opened, error, 60, 80)
+        except Exception as error:
+            self._channel_caught(opened, error, 60, 80)
         return 0
 
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
         """Any single frame."""
-        if kind == HEARTBEAT:
-            self._check_heartbeat(channel, payload)
-        elif self.state is ConnectionState.CLOSING:
-            self._while_closing(kind, channel, payload)
-        elif channel == 0:
-            self._connection_frame(kind, payload)
-        else:
-            self._channel_frame(kind, channel, payload)
+        try:
+            if kind == HEARTBEAT:
+                self._check_heartbeat(channel, payload)
+            elif self.state is ConnectionState.CLOSING:
+                self._while_closing(kind, channel, payload)
+            elif channel == 0:
+                self._connection_frame(kind, payload)
+            else:
+                self._channel_frame(kind, channel, payload)
+        except Exception as error:
+            self._caught(error)
+        return 0
+
+    def _not_open_fast(self, number: int, method: methods.Method) -> int:
+        try:
+            return self._not_open(number, method)
+        except Exception as error:
+            self._caught(error)
         return 0
 
     def _check_heartbeat(self, channel: int, payload: bytes) -> None:
@@ -454,6 +462,28 @@ class Connection(FrameSink):
         if self.wants("connection.blocked"):
             self.send(0, methods.ConnectionBlocked(reason="low on memory"))
         self.touch()
+
+    def _caught(self, error: Exception) -> None:
+        """The one place where an error becomes connection.close.
+
+        An error that is not the peer's is our own: the peer learns that much, the log gets the rest.
+        """
+        if not isinstance(error, ProtocolError):
+            self.settings.journal("error", f"{self.peer}: {describe(error)}")
+            error = hard(541, "internal error", 0, 0)
+        self._fail(error, self._received_at)
+
+    def _channel_caught(
+        self, channel: Channel, error: Exception, class_id: int, method_id: int
+    ) -> None:
+        """What a channel raised from the hot path: it closes the channel or the connection."""
+        try:
+            if isinstance(error, Refusal | ProtocolError):
+                self._fail_channel(channel, error, class_id, method_id)
+            else:
+                self._caught(error)
+        except ProtocolError as hard_error:
+            self._caught(hard_error)
 
     def _fail_channel(
         self, channel: Channel, error: Refusal | ProtocolError, class_id: int, method_id: int

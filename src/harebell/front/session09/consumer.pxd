@@ -2,7 +2,7 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.front.session09.channel cimport Channel
 from harebell.front.session09.connection cimport Connection
-from harebell.front.session09.unacked cimport Unacked
+from harebell.front.session09.unacked cimport new_unacked
 from harebell.model.consumer cimport Consumer
 
 cdef Py_ssize_t _OUTPUT_HIGH

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_HIGH_BYTES
 from harebell.base.message import Message
-from harebell.front.session09.unacked import Unacked
+from harebell.front.session09.unacked import new_unacked
 from harebell.model.consumer import Consumer
 from harebell.model.queue.kind import Queue
 
@@ -61,7 +61,7 @@ class ChannelConsumer(Consumer):
             connection.touch()
         if not self.no_ack:
             self.unacked += 1
-            channel.unacked.put(tag, Unacked(self.queue, self, position, tag))
+            channel.unacked.put(tag, new_unacked(self.queue, self, position, tag))
         return 0
 
     def queue_deleted(self) -> None:

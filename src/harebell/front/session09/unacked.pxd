@@ -1,3 +1,4 @@
+cimport cython
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.kind cimport Queue
 
@@ -9,3 +10,7 @@ cdef class Unacked:
 
     cpdef int settle(self) except -1
     cpdef int requeue(self) except -1
+
+@cython.locals(entry=Unacked)
+cpdef Unacked new_unacked(Queue queue, Consumer consumer, long long position,
+                          unsigned long long tag)
