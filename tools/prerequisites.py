@@ -1,8 +1,8 @@
 """What the machine itself must have before anything can be set up, and which command brings it.
 
-Python packages come from pip and node packages from npm, but compilers, Java and peers come from the
-system. The basics are only named, because which Java or compiler to have is the owner's decision; what
-only the tests need is installed when that is possible without asking for a password.
+Python packages come from pip and node packages from npm, but compilers, Java and peers come from
+the system. The basics are only named, because which Java or compiler to have is the owner's
+decision; what only the tests need is installed when that is possible without a password.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make this clone ready: prerequisites, `.venv`, Python packages, the compiled parts, node packages.
+"""Make this clone ready: prerequisites, `.venv`, packages for Python and node, the compiled parts.
 
     python3.11 tools/setup.py run     what `make run` needs
     python3.11 tools/setup.py demo    and Spark with the demo's data

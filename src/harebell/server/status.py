@@ -41,12 +41,12 @@ class Control:
         self.path = path
         self._app = app
         self._server: asyncio.AbstractServer | None = None
-        self._inode = 0
+        self._identity: tuple[int, int] | None = None
 
     async def open(self) -> None:
         """Listen."""
         link = _bind(self.path)
-        self._inode = self.path.stat().st_ino
+        self._identity = _identity(self.path)
         self._server = await asyncio.start_unix_server(
             self._serve, sock=link, limit=CONTROL_LINE_BYTES
         )
@@ -57,7 +57,7 @@ class Control:
             self._server.close()
             self._server = None
         try:
-            if self.path.stat().st_ino == self._inode:
+            if _identity(self.path) == self._identity:
                 self.path.unlink()
         except FileNotFoundError:
             return  # somebody tidied up before us
@@ -104,6 +104,12 @@ async def start(app: Overviewed, data_dir: Path) -> Control:
             "with --data-dir"
         ) from None
     return control
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What tells a file from its successor of the same name; inode numbers alone are used again."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns
 
 
 def _make_room(path: Path) -> None:

@@ -1,0 +1,72 @@
+"""The command as a user runs it, and a broker to run it against."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+
+import pytest
+
+from harebell.client.blocking import Channel, connect
+from tests.running import RunningBroker, command, environment, running_broker
+
+Result = subprocess.CompletedProcess[bytes]
+Harebell = Callable[..., Result]
+
+_PATIENCE_SECONDS = 60.0
+
+
+def run_harebell(
+    *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+) -> Result:
+    """Run the command to its end."""
+    return subprocess.run(
+        [command(), *arguments],
+        input=stdin,
+        capture_output=True,
+        env=environment(env),
+        timeout=_PATIENCE_SECONDS,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[RunningBroker]:
+    """A broker that all tests of the command line share."""
+    with running_broker() as started:
+        yield started
+
+
+@pytest.fixture
+def harebell(broker: RunningBroker) -> Harebell:
+    """The command, with HAREBELL_URL and HAREBELL_DATA_DIR naming the shared broker."""
+
+    def run(*arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Result:
+        about = {"HAREBELL_URL": broker.address(), "HAREBELL_DATA_DIR": str(broker.data_dir)}
+        return run_harebell(*arguments, stdin=stdin, env={**about, **(env or {})})
+
+    return run
+
+
+@pytest.fixture
+def channel(broker: RunningBroker) -> Iterator[Channel]:
+    """A channel of the client to the shared broker."""
+    with connect(broker.address()) as connection:
+        yield connection.channel()
+
+
+@pytest.fixture
+def queue(channel: Channel) -> Iterator[str]:
+    """A queue with a name of its own, gone after the test."""
+    name = channel.declare_queue("", exclusive=False).name
+    yield name
+    channel.delete_queue(name)
+
+
+def error_of(result: Result) -> str:
+    """The one sentence that a failed command ends with; fails if there is a traceback."""
+    text = result.stderr.decode()
+    assert "Traceback" not in text, text
+    found = [line for line in text.splitlines() if line.startswith("Error: ")]
+    assert len(found) == 1, text
+    return found[0].removeprefix("Error: ")

@@ -1,0 +1,130 @@
+"""`harebell status`: figures of a running broker, and a sentence where there is none."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from harebell import __version__
+from harebell.client.blocking import Channel, connect
+from tests.cli.conftest import Harebell, error_of, run_harebell
+from tests.running import RunningBroker, running_broker
+
+
+def figures(harebell: Harebell) -> dict[str, object]:
+    result = harebell("status", "--json")
+    assert result.returncode == 0, result.stderr
+    shown: dict[str, object] = json.loads(result.stdout)
+    return shown
+
+
+def test_it_shows_the_broker_its_addresses_and_its_contents(
+    harebell: Harebell, broker: RunningBroker, channel: Channel, queue: str
+) -> None:
+    before = figures(harebell)
+    channel.publish(b"x" * 1000, routing_key=queue)
+    channel.publish(b"y" * 1000, routing_key=queue)
+    taken = channel.get(queue)
+    after = figures(harebell)
+    assert taken is not None
+    taken.ack()
+    assert after["version"] == __version__
+    assert after["pid"] == broker.process.pid
+    assert after["listeners"] == [broker.address()]
+    assert after["connections"] == before["connections"]
+    assert after["messages_ready"] == int(str(before["messages_ready"])) + 1
+    assert after["messages_unacknowledged"] == int(str(before["messages_unacknowledged"])) + 1
+    assert int(str(after["memory_used_bytes"])) >= int(str(before["memory_used_bytes"])) + 2000
+
+
+def test_it_counts_connections_and_channels(harebell: Harebell, broker: RunningBroker) -> None:
+    before = figures(harebell)
+    with connect(broker.address()) as connection:
+        connection.channel()
+        connection.channel()
+        during = figures(harebell)
+        assert int(str(during["connections"])) == int(str(before["connections"])) + 1
+        assert int(str(during["channels"])) == int(str(before["channels"])) + 2
+
+
+def test_the_table_says_the_same_for_people(harebell: Harebell, broker: RunningBroker) -> None:
+    result = harebell("status")
+    assert result.returncode == 0
+    lines = {line[:22].rstrip(): line[22:] for line in result.stdout.decode().splitlines()}
+    assert lines["version"] == __version__
+    assert lines["listening on"] == broker.address()
+    assert lines["data directory"] == str(broker.data_dir)
+    assert lines["blocked publishers"] == "0"
+    assert "% of " in lines["message memory"]
+
+
+def test_it_shows_publishers_that_are_blocked() -> None:
+    with (
+        running_broker("--memory-high-watermark", "64KiB") as broker,
+        connect(broker.address()) as connection,
+    ):
+        channel = connection.channel(confirms=False)
+        name = channel.declare_queue("").name
+        for _ in range(20):
+            channel.publish(b"x" * 10_000, routing_key=name)
+        connection.flush()
+        where = ["--data-dir", str(broker.data_dir)]
+        for _ in range(100):
+            shown = json.loads(run_harebell("status", "--json", *where).stdout)
+            if shown["blocked_connections"]:
+                break
+            time.sleep(0.02)
+        assert shown["memory_alarm"] is True
+        assert shown["blocked_connections"] == 1
+        assert b"publishers are blocked" in run_harebell("status", *where).stdout
+
+
+def test_it_says_when_no_broker_runs_there(tmp_path: Path) -> None:
+    result = run_harebell("status", "--data-dir", str(tmp_path / "nowhere"))
+    assert result.returncode == 4
+    assert error_of(result) == (
+        f"no broker runs on the data directory {tmp_path}/nowhere: start one with "
+        f"`harebell serve --data-dir {tmp_path}/nowhere`, or name another with --data-dir"
+    )
+
+
+def test_it_says_so_too_where_a_broker_was_killed(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(tmp_path / "control.sock"))
+    result = run_harebell("status", "--data-dir", str(tmp_path))
+    assert result.returncode == 4
+    assert "no broker runs on" in error_of(result)
+
+
+def test_the_data_directory_may_come_from_the_configuration_file(
+    broker: RunningBroker, tmp_path: Path
+) -> None:
+    file = tmp_path / "broker.toml"
+    file.write_text(f"data_dir = {json.dumps(str(broker.data_dir))}\n")
+    result = run_harebell("status", "--config", str(file), "--json")
+    assert json.loads(result.stdout)["pid"] == broker.process.pid
+
+
+@pytest.mark.parametrize(
+    ("request_line", "sentence"),
+    [
+        (b'{"ask": "everything"}\n', "cannot answer 'everything'"),
+        (b"what?\n", "not a JSON object"),
+        (b"[1]\n", "not a JSON object"),
+        (b"x" * 5000 + b"\n", "a line has at most 4096 octets"),
+    ],
+)
+def test_the_control_socket_refuses_what_it_does_not_know(
+    broker: RunningBroker, request_line: bytes, sentence: str
+) -> None:
+    with socket.socket(socket.AF_UNIX) as link:
+        link.settimeout(10)
+        link.connect(str(broker.data_dir / "control.sock"))
+        link.sendall(request_line)
+        answer = json.loads(link.makefile("rb").readline())
+    assert answer["ok"] is False
+    assert sentence in answer["error"]

@@ -1,0 +1,73 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harebell.cli.status import duration, octets, rows
+
+
+def overview(**changed: Any) -> dict[str, Any]:
+    return {
+        "version": "1.0",
+        "implementation": "native",
+        "loop": "uvloop",
+        "pid": 7,
+        "uptime_seconds": 61.2,
+        "data_dir": "somewhere",
+        "listeners": ["amqp://127.0.0.1:5672", "amqps://127.0.0.1:5671"],
+        "connections": 1,
+        "channels": 2,
+        "queues": 3,
+        "consumers": 4,
+        "messages_ready": 5,
+        "messages_unacknowledged": 6,
+        "memory_used_bytes": 1024,
+        "memory_high_watermark_bytes": 4096,
+        "memory_alarm": False,
+        "blocked_connections": 0,
+        **changed,
+    }
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (3 * 2**30, "3.0 GiB"),
+        (2**42, "4.0 TiB"),
+    ],
+)
+def test_sizes_are_short(count: int, shown: str) -> None:
+    assert octets(count) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (0.9, "0 s"),
+        (59, "59 s"),
+        (61.2, "1 min 1 s"),
+        (3600, "1 h 0 min 0 s"),
+        (90_061, "1 d 1 h 1 min 1 s"),
+    ],
+)
+def test_durations_begin_with_what_counts(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
+
+
+def test_every_address_has_a_row() -> None:
+    shown = [value for name, value in rows(overview()) if name == "listening on"]
+    assert shown == ["amqp://127.0.0.1:5672", "amqps://127.0.0.1:5671"]
+
+
+def test_memory_is_compared_with_its_watermark() -> None:
+    assert dict(rows(overview()))["message memory"] == "1.0 KiB (25% of 4.0 KiB)"
+    alarmed = dict(rows(overview(memory_alarm=True)))["message memory"]
+    assert alarmed.endswith("; publishers are blocked")
+    assert dict(rows(overview(memory_high_watermark_bytes=0)))["message memory"] == "1.0 KiB"
