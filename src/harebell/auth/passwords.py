@@ -1,6 +1,7 @@
 """Password hashes in RabbitMQ's form, so that definitions can be carried over.
 
-    base64( salt(4) digest(salt + password) )        SHA-256 by default, SHA-512 and MD5 are read too
+base64( salt(4) digest(salt + password) )        SHA-256 by default, SHA-512 and MD5 are read
+too
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one switch between the compiled and the pure Python implementation.
 
-`HAREBELL_IMPL=native` demands the compiled parts, `HAREBELL_IMPL=python` ignores them, and without it
-they are used when they were built. The choice is made once, when `harebell` is first imported,
+`HAREBELL_IMPL=native` demands the compiled parts, `HAREBELL_IMPL=python` ignores them, and without
+it they are used when they were built. The choice is made once, when `harebell` is first imported,
 and it is all or nothing: compiled classes share C layouts with each other, so a mixture of
 compiled and uncompiled modules cannot run.
 """
@@ -29,7 +29,7 @@ _state = {"chosen": ""}
 
 
 class SourceOnly:
-    """A finder that loads `harebell.*` from `.py` files even where a compiled module lies beside them."""
+    """A finder that loads `harebell.*` from `.py` files, whatever is compiled beside them."""
 
     def __init__(self) -> None:
         self._finders: dict[str, FileFinder] = {}

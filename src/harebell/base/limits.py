@@ -1,7 +1,7 @@
 """Every limit of the broker and the client: its name, its unit, its default, and one home.
 
-Names end in the unit. A limit that a user may change is repeated, by the same name, in the configuration
-(`harebell.server.config`), whose defaults come from here.
+Names end in the unit. A limit that a user may change is repeated, by the same name, in the
+configuration (`harebell.server.config`), whose defaults come from here.
 """
 
 from __future__ import annotations
@@ -45,8 +45,6 @@ CONSUMERS_PER_CHANNEL = 0
 # --- memory and back-pressure -------------------------------------------------------------------
 OUTPUT_HIGH_BYTES = 1_048_576
 """Unsent output of a connection above which its consumers get no more deliveries."""
-OUTPUT_LOW_BYTES = 262_144
-"""Unsent output of a connection below which its consumers are served again."""
 OUTPUT_STOP_BYTES = 4_194_304
 """Unsent output of a connection above which we stop reading from it."""
 READ_BUFFER_BYTES = 262_144
@@ -75,6 +73,10 @@ RECOVERY_MOST_SECONDS = 30.0
 """Longest delay between attempts to recover a connection."""
 
 # --- the shell ----------------------------------------------------------------------------------
+WRITE_HIGH_BYTES = 65_536
+"""Octets that a socket may keep us waiting with before its consumers are held back."""
+WRITE_LOW_BYTES = 16_384
+"""Octets below which they are served again."""
 LINGER_SECONDS = 3.0
 """Time a closed connection's peer has to end its side before the socket is cut."""
 TICK_SECONDS = 0.5

@@ -1,7 +1,8 @@
 """The message: what the wire makes, the model routes and the store keeps.
 
-One object per message is all that the hot path can afford, so the layers of row 2 share this one. It keeps
-the bytes that it came with; a peer of another protocol family gets a converted copy, made when it is needed.
+One object per message is all that the hot path can afford, so the layers of row 2 share this one.
+It keeps the bytes that it came with; a peer of another protocol family gets a converted copy, made
+when it is needed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _OVERHEAD = MESSAGE_OVERHEAD_BYTES
 
 
 class Properties:
-    """A property list as its publisher encoded it, with the two values that the broker itself needs.
+    """A property list as its publisher encoded it, and what the broker itself needs of it.
 
     Equal lists that follow each other on a connection share one object.
 
@@ -60,8 +61,9 @@ class Properties:
 class Message:
     """One published message.
 
-    What its properties say of the delivery is kept beside their encoded form, not in the object they came in: a
-    message then refers to nothing that could refer back, and the garbage collector need not know of the millions of them.
+    What its properties say of the delivery is kept beside their encoded form, not in the object
+    they came in: a message then refers to nothing that could refer back, and the garbage collector
+    need not know of the millions of them.
 
     Args:
         exchange: the exchange it was published to.
@@ -94,7 +96,9 @@ class Message:
     raw: bytes
     routing_key: str
 
-    def __init__(self, exchange: str, routing_key: str, properties: Properties, body: bytes) -> None:
+    def __init__(
+        self, exchange: str, routing_key: str, properties: Properties, body: bytes
+    ) -> None:
         _fill(self, exchange, routing_key, properties, body)
 
     def footprint(self) -> int:

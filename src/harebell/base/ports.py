@@ -1,7 +1,7 @@
 """Interfaces that one layer defines and another fills: the message log and the store that opens it.
 
-The model appends to a `Log` and keeps positions; where the records live (memory, segments on disk) is the
-store's business.
+The model appends to a `Log` and keeps positions; where the records live (memory, segments on disk)
+is the store's business.
 """
 
 from __future__ import annotations

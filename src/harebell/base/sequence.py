@@ -1,8 +1,9 @@
 """A sequence that grows at one end and loses its members in any order.
 
-Unacknowledged deliveries (by delivery tag) and the log in memory (by position) are both of this kind: numbers
-are handed out in order, most members leave soon and nearly in order, a few stay long. Members live in chunks,
-and a chunk goes when its last member went, so memory follows the members and not the numbers.
+Unacknowledged deliveries (by delivery tag) and the log in memory (by position) are both of this
+kind: numbers are handed out in order, most members leave soon and nearly in order, a few stay long.
+Members live in chunks, and a chunk goes when its last member went, so memory follows the members
+and not the numbers.
 
     number   0 .. 127        128 .. 255       256 .. 383
              [gone]          [x . . x ...]    [x x x ...      ]

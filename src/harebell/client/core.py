@@ -19,7 +19,7 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from harebell import __version__
+from harebell.base.version import VERSION
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import (
     CLOSE_TIMEOUT_SECONDS,
@@ -298,7 +298,7 @@ class Connection(FrameSink):
     def _on_start(self, method: m.ConnectionStart) -> None:
         self.server_properties = method.server_properties
         mechanism = handshake.choose_mechanism(self.url, _words(method.mechanisms))
-        properties = handshake.client_properties(self.url, __version__, self._properties)
+        properties = handshake.client_properties(self.url, VERSION, self._properties)
         self._send(
             m.ConnectionStartOk(
                 client_properties=properties,

@@ -1,7 +1,7 @@
 """What all connections of a broker share: who has output to write, who is held back.
 
-The shell asks the hub once per turn. Holding publishers back is AMQP's business (who is told, and what), so it is
-decided here and not in the shell.
+The shell asks the hub once per turn. Holding publishers back is AMQP's business (who is told, and
+what), so it is decided here and not in the shell.
 """
 
 from __future__ import annotations

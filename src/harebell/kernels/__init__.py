@@ -1,4 +1,4 @@
-"""Byte work: each module twice, as `.pyx` compiled to C and as `.py` in pure Python that says what it does.
+"""Byte work: each module twice, compiled from `.pyx` and in pure Python as its own description.
 
 Both have one module name; which of them an import finds is the choice of `harebell.base.impl`.
 """

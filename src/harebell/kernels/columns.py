@@ -1,18 +1,19 @@
 """Deliveries to Arrow columns; in pure Python, and in C in `columns.pyx`.
 
 A delivery becomes a row of every wanted column. When enough rows have come they are closed into a
-chunk `(position of the first row, rows, buffers)`. The buffers follow each other in the order of the
-columns, in Arrow's layout, so that assembling a record batch copies nothing:
+chunk `(position of the first row, rows, buffers)`. The buffers follow each other in the order of
+the columns, in Arrow's layout, so that assembling a record batch copies nothing:
 
-    column                                        buffers
-    value, routing_key, exchange, queue           validity, offsets, octets
-    offset, timestamp                             validity, 8-octet integers
-    delivery_count                                validity, 4-octet integers
-    redelivered                                   validity, bits
-    properties: for each wanted property          as a string, a 4- or (timestamp) an 8-octet integer
-    headers                                       validity, offsets,
-                                                  keys: validity, offsets, octets
-                                                  values: validity, offsets, octets
+    column                                  buffers
+    value, routing_key, exchange, queue     validity, offsets, octets
+    offset, timestamp                       validity, 8-octet integers
+    delivery_count                          validity, 4-octet integers
+    redelivered                             validity, bits
+    properties, for each wanted field       like a string, a 4-octet integer (delivery_mode,
+                                            priority) or an 8-octet one (timestamp)
+    headers                                 validity, offsets,
+                                            keys: validity, offsets, octets
+                                            values: validity, offsets, octets
 
 A validity that is None means that no row is null. Offsets are 4-octet integers, one more than rows;
 everything is little-endian, and the first row's bit is the lowest of its octet.

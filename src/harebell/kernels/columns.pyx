@@ -32,7 +32,7 @@ cdef enum:
     HEADERS = 2             # their numbers, counted from the highest flag (AMQP 0-9-1 4.2.6.1)
     MODE = 3
     PRIORITY = 4
-    TIME = 8
+    TIME = 9
     SIMPLE_HEADERS = 16     # a longer table, or one with a difficult value, goes to Python
 
 cdef int64_t MICROS = 1000000

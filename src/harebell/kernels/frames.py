@@ -6,9 +6,10 @@
     +------+---------+-------------+------------------+-----------+
       octet   short       long        'size' octets      0xCE
 
-A content travels as a method frame, a header frame and body frames. When all three lie side by side in what has
-arrived, which they nearly always do, the scanner hands the content over in one call instead of three. Everything else
-goes through `FrameSink.frame`, one frame at a time. `frames.pyx` beside this file is the same, compiled.
+A content travels as a method frame, a header frame and body frames. When all three lie side by side
+in what has arrived, which they nearly always do, the scanner hands the content over in one call
+instead of three. Everything else goes through `FrameSink.frame`, one frame at a time. `frames.pyx`
+beside this file is the same, compiled.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ class FrameScanner:
         """Scan what has arrived.
 
         Raises:
-            ProtocolError: 501 for a frame that is too large or badly ended; whatever the sink raises.
+            ProtocolError: 501 for a frame that is too large or badly ended; whatever the sink
+            raises.
         """
         data = self._held + data
         self._held = b""

@@ -1,1 +1,1 @@
-"""The broker as a value: exchanges, queues, bindings, consumers. No protocol, no clock, no socket."""
+"""The broker as a value: no protocol, no clock, no socket."""

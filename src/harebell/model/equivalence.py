@@ -1,7 +1,8 @@
 """Whether a redeclaration means the same thing as the first declaration.
 
-Only arguments that the broker acts on are compared; others are kept and ignored. Integers of any width are equal when
-their values are; a string never equals an integer, nor a boolean either of them.
+Only arguments that the broker acts on are compared; others are kept and ignored. Integers of any
+width are equal when their values are; a string never equals an integer, nor a boolean either of
+them.
 """
 
 from __future__ import annotations

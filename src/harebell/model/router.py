@@ -1,7 +1,8 @@
 """From an exchange and a message to the queues that get it, each once.
 
-The walk follows exchange-to-exchange bindings, through cycles too, and an exchange's alternate when nothing of its own
-matches. Where only the routing key counts the outcome is remembered, until the topology changes.
+The walk follows exchange-to-exchange bindings, through cycles too, and an exchange's alternate when
+nothing of its own matches. Where only the routing key counts the outcome is remembered, until the
+topology changes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A virtual host: exchanges, queues and bindings by name, and the rules for declaring and deleting them.
+"""A virtual host: its exchanges, queues and bindings, and the rules for declaring them.
 
-Refusals carry the texts that RabbitMQ's users know. Whoever asks is given as `owner`, the token of the asking
-connection: an exclusive queue is open to its owner alone.
+Refusals carry the texts that RabbitMQ's users know. Whoever asks is given as `owner`, the token of
+the asking connection: an exclusive queue is open to its owner alone.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The shell of the broker: sockets, TLS, clocks, signals. It moves bytes and takes no AMQP decision."""
+"""The shell of the broker: sockets, TLS, clocks, signals, and no AMQP decision."""

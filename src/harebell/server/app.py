@@ -1,7 +1,7 @@
 """The running broker: listeners, the turn, the tick, and a graceful end.
 
-A turn is one round of the event loop: every socket that has something is read, what that causes is gathered in the
-connections' buffers, and at the end each of those is written once.
+A turn is one round of the event loop: every socket that has something is read, what that causes is
+gathered in the connections' buffers, and at the end each of those is written once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from harebell.front.settings import Settings
 from harebell.model.broker import DEFAULT_VHOST, Broker
 from harebell.server import status
 from harebell.server.config import Config, memory_octets
-from harebell.server.connection import ServerProtocol
 from harebell.server.journal import Journal
 from harebell.server.listener import Listener, StartError, listen
 
@@ -99,7 +98,7 @@ class App:
         await self._stop.wait()
 
     async def stop(self) -> None:
-        """Stop accepting, close every connection with a reason, and wait a little for the answers."""
+        """Stop accepting, and close every connection with a reason; wait a little for answers."""
         self.journal.write("info", "stopping")
         for listener in self.listeners:
             listener.server.close()
@@ -108,7 +107,7 @@ class App:
             connection.force_close("shutdown", now)
         self.flush_soon()
         until = now + limits.SHUTDOWN_SECONDS
-        while self.hub.connections and self.clock() < until:
+        while self.hub.connections and self.clock() < until:  # noqa: ASYNC110 - many may end it
             await asyncio.sleep(limits.TICK_SECONDS / 10)
         for connection in list(self.hub.connections):
             if connection.shell is not None:
@@ -122,9 +121,7 @@ class App:
 
     def accept(self, peer: Peer) -> Connection:
         """A connection for a peer that was just accepted."""
-        return Connection(
-            self.broker, self.users, self.hub, self.settings, peer, self.clock()
-        )
+        return Connection(self.broker, self.users, self.hub, self.settings, peer, self.clock())
 
     def flush_soon(self) -> None:
         """Write all output at the end of this turn."""
@@ -209,7 +206,9 @@ def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
         import uvloop
     except ImportError:
         if wanted == "uvloop":
-            raise StartError("loop is 'uvloop', which is not installed: pip install uvloop") from None
+            raise StartError(
+                "loop is 'uvloop', which is not installed: pip install uvloop"
+            ) from None
         return asyncio.new_event_loop
     factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
     return factory

@@ -1,19 +1,20 @@
 """One accepted socket: reads through the shared buffer, writes once per turn, closes gently.
 
-A peer that still sends while we close would make the kernel answer with a reset, which can destroy the last frames we
-wrote. So the end is: write what is left, shut the sending side, read and drop until the peer ends too or time is up.
+A peer that still sends while we close would make the kernel answer with a reset, which can destroy
+the last frames we wrote. So the end is: write what is left, shut the sending side, read and drop
+until the peer ends too or time is up.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from harebell.base.limits import (
     LINGER_SECONDS,
-    OUTPUT_HIGH_BYTES,
-    OUTPUT_LOW_BYTES,
     OUTPUT_STOP_BYTES,
+    WRITE_HIGH_BYTES,
+    WRITE_LOW_BYTES,
 )
 from harebell.front.session09.connection import Connection, Peer
 
@@ -43,18 +44,15 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A peer has connected."""
-        assert isinstance(transport, asyncio.Transport) or hasattr(transport, "write")
-        self.transport = transport  # type: ignore[assignment]
+        self.transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
         peer = Peer(name[0], name[1], self._tls) if name else Peer("", 0, self._tls)
-        self.transport.set_write_buffer_limits(  # type: ignore[union-attr]
-            high=65536, low=16384
-        )
+        self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
         self.connection = self._app.accept(peer)
         self.connection.shell = self
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next read goes: one buffer for all connections, used up before the next read."""
+        """Where the next read goes: one buffer for all, used up before the next read."""
         return self._app.read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:

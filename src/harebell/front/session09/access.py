@@ -1,4 +1,4 @@
-"""The access class of 0-8 and 0-9: clients that still ask for a ticket get one (RabbitMQ answers 1)."""
+"""The access class of 0-8 and 0-9: clients that still ask for a ticket get ticket 1."""
 
 from __future__ import annotations
 

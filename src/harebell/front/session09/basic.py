@@ -128,9 +128,7 @@ def ack(channel: Channel, method: methods.BasicAck) -> None:
     channel.ack(method.delivery_tag, method.multiple)
 
 
-def _refuse(
-    channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int
-) -> None:
+def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int) -> None:
     entries = channel.take(tag, multiple, method_id)
     if channel.transaction is not None:
         channel.transaction.settle(entries, requeue)

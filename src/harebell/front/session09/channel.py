@@ -1,6 +1,7 @@
 """A channel: publishing, delivering and acknowledging, and everything that ends with it.
 
-This file holds what happens per message. The methods of each AMQP class are in the file of that class.
+This file holds what happens per message. The methods of each AMQP class are in the file of that
+class.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from harebell.wire.v09 import methods
 if TYPE_CHECKING:
     from harebell.front.session09.connection import Connection
     from harebell.front.session09.consumer import ChannelConsumer
+    from harebell.model.vhost import VHost
 
 _MANDATORY = 1
 _IMMEDIATE = 2
@@ -52,7 +54,8 @@ class Channel(ChannelPort):
     def __init__(self, connection: Connection, number: int) -> None:
         super().__init__(number)
         self.connection = connection
-        self.vhost = connection.vhost
+        assert connection.vhost is not None, "channels are opened on open connections"
+        self.vhost: VHost = connection.vhost
         self._router = self.vhost.router
         self.unacked = Sequence(1)
         self.next_tag = 1
@@ -107,7 +110,7 @@ class Channel(ChannelPort):
         return 0
 
     def _find_exchange(self, name: str) -> Exchange:
-        exchange: Exchange = self.vhost.exchange(name)
+        exchange = self.vhost.exchange(name)
         if exchange.internal:
             thing = rendered("exchange", name, self.vhost.name)
             raise soft(403, f"cannot publish to internal {thing}", *_PUBLISH)
@@ -118,7 +121,9 @@ class Channel(ChannelPort):
     def too_large(self, size: int) -> Exception:
         """The error for a body over the configured limit."""
         most = self.connection.message_max
-        return soft(406, f"message size {size} is larger than configured max size {most}", *_PUBLISH)
+        return soft(
+            406, f"message size {size} is larger than configured max size {most}", *_PUBLISH
+        )
 
     def _return(self, message: Message) -> None:
         """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
@@ -213,10 +218,11 @@ class Channel(ChannelPort):
 
     def consumer_lost(self, consumer: ChannelConsumer) -> None:
         """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
-        if self.consumers is not None and self.consumers.pop(consumer.tag, None) is not None:
-            if self.connection.wants("consumer_cancel_notify"):
-                cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
-                self.connection.send(self.number, cancel)
+        if self.consumers is None or self.consumers.pop(consumer.tag, None) is None:
+            return
+        if self.connection.wants("consumer_cancel_notify"):
+            cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
+            self.connection.send(self.number, cancel)
 
     # --- end ------------------------------------------------------------------------------------
 

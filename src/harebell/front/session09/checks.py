@@ -25,8 +25,7 @@ def check_properties(properties: Properties, user: User) -> None:
     if decoded.user_id and decoded.user_id != user.name and "impersonator" not in user.tags:
         raise soft(
             406,
-            f"user_id property set to '{decoded.user_id}' but authenticated user was "
-            f"'{user.name}'",
+            f"user_id property set to '{decoded.user_id}' but authenticated user was '{user.name}'",
             *_PUBLISH,
         )
     if decoded.expiration is not None:

@@ -1,7 +1,8 @@
 """confirm.select, and the confirms of one channel (RabbitMQ's extension, class 85).
 
-Publishes are numbered from 1. What was accepted in one turn leaves as one basic.ack with `multiple`; a message that a
-queue rejected leaves as basic.nack at once, after the acks of all before it, so that numbers go out in order.
+Publishes are numbered from 1. What was accepted in one turn leaves as one basic.ack with
+`multiple`; a message that a queue rejected leaves as basic.nack at once, after the acks of all
+before it, so that numbers go out in order.
 """
 
 from __future__ import annotations

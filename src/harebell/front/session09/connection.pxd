@@ -20,7 +20,7 @@ cdef class Connection(FrameSink):
     cdef public object capabilities
     cdef public dict channels
     cdef public list confirming
-    cdef object _closed_channels
+    cdef public object closed_channels
     cdef public int channel_max
     cdef public Py_ssize_t frame_max
     cdef public Py_ssize_t message_max
@@ -33,9 +33,9 @@ cdef class Connection(FrameSink):
     cdef public bint published
     cdef public bint blocked
     cdef public double connected_at
-    cdef double _received_at
+    cdef public double now
     cdef double _sent_at
-    cdef double _deadline
+    cdef public double deadline
     cdef bytes _first
     cdef public object shell
 

@@ -1,7 +1,7 @@
 """One peer's connection: bytes in, bytes out, and one place where errors become closes.
 
-The shell calls `receive` with what it read, `tick` now and then, `take_output` once per turn, and looks at
-`closing` and `paused`. It never blocks, and it knows no socket.
+The shell calls `receive` with what it read, `tick` now and then, `take_output` once per turn, and
+looks at `closing` and `paused`. It never blocks, and it knows no socket.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import User, Users
 from harebell.base import limits
-from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import Message, Properties
 from harebell.front.hub import Hub
-from harebell.front.session09 import handshake
+from harebell.front.session09 import handshake, single
 from harebell.front.session09.channel import Channel
-from harebell.front.session09.dispatch import HANDLERS
-from harebell.front.session09.replies import hard, reply_for
+from harebell.front.session09.failure import caught, channel_caught
+from harebell.front.session09.replies import hard
 from harebell.front.settings import Settings
 from harebell.kernels.frames import FrameScanner, FrameSink
 from harebell.kernels.output import OutBuffer
@@ -28,8 +27,7 @@ from harebell.wire import sniff
 from harebell.wire.v09 import methods
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.frames import HEARTBEAT, METHOD
-from harebell.wire.v09.reply_codes import reply_text
-from harebell.wire.v09.states import ConnectionState, check_connection_method
+from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.front.session09.confirm import Confirms
@@ -77,6 +75,9 @@ class Connection(FrameSink):
         congested: the shell says that the peer does not take our output.
         starved: a consumer was not served for lack of room in the output.
         dirty: the hub knows that there is something to do.
+        now: when something was last received.
+        deadline: when to cut the connection unless it goes on; 0 for never.
+        closed_channels: channels we closed whose close-ok has not come.
         shell: whatever the shell keeps here to find its socket again.
     """
 
@@ -97,7 +98,7 @@ class Connection(FrameSink):
         self.capabilities: set[str] = set()
         self.channels: dict[int, Channel] = {}
         self.confirming: list[Confirms] = []
-        self._closed_channels: set[int] = set()
+        self.closed_channels: set[int] = set()
         self.channel_max = settings.channel_max
         self.frame_max = settings.frame_max
         self.message_max = settings.message_max
@@ -110,9 +111,9 @@ class Connection(FrameSink):
         self.published = False
         self.blocked = False
         self.connected_at = now
-        self._received_at = now
+        self.now = now
         self._sent_at = now
-        self._deadline = now + settings.handshake_timeout
+        self.deadline = now + settings.handshake_timeout
         self._first = b""
         self.shell: Any = None
         hub.connections.add(self)
@@ -121,7 +122,7 @@ class Connection(FrameSink):
 
     def receive(self, data: bytes | memoryview, now: float) -> None:
         """Take what was read."""
-        self._received_at = now
+        self.now = now
         if self.closing:
             return
         try:
@@ -131,7 +132,7 @@ class Connection(FrameSink):
                 self.scanner.feed(data)
         except Exception as error:
             # The frames themselves are broken: nothing after this can be understood.
-            self._caught(error)
+            caught(self, error)
             self.scanner.stopped = True
         self._end_of_turn()
 
@@ -167,13 +168,13 @@ class Connection(FrameSink):
 
     def tick(self, now: float) -> None:
         """Time has passed: heartbeats and deadlines."""
-        if self._deadline and now >= self._deadline:
-            self._deadline = 0.0
+        if self.deadline and now >= self.deadline:
+            self.deadline = 0.0
             if self.state is not ConnectionState.OPEN:
                 if not self.closing:
                     why = f"timed out in {self.state.value}"
                     self.settings.journal("warning", f"{self.peer}: {why}")
-                    self._cut()
+                    self.cut()
                 return
         if not self.heartbeat or self.closing or self.state is ConnectionState.HEADER:
             return
@@ -182,19 +183,20 @@ class Connection(FrameSink):
             self.out.frame(HEARTBEAT, 0, b"")
             self.touch()
         # A connection we do not read cannot show that it lives.
-        silent = now - self._received_at
+        silent = now - self.now
         if silent >= self.heartbeat * 2 and not self.paused and not self.scanner.hold:
             text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
             self.settings.journal("warning", f"{self.peer}: {text}")
-            self._cut()
+            self.cut()
 
     def force_close(self, reason: str, now: float) -> None:
         """The broker ends the connection, for example because it stops."""
         if self.state is ConnectionState.OPEN:
             text = f"broker forced connection closure with reason '{reason}'"
-            self._fail(hard(320, text, 0, 0), now)
+            self.now = now
+            caught(self, hard(320, text, 0, 0))
         elif not self.closing:
-            self._cut()
+            self.cut()
 
     # --- the front's side -----------------------------------------------------------------------
 
@@ -275,154 +277,39 @@ class Connection(FrameSink):
         """A whole publish, straight from the scanner."""
         opened = self.channels.get(channel)
         if opened is None:
-            return self._not_open_fast(channel, methods.BasicPublish())
+            return self._not_open(channel, methods.BasicPublish())
         try:
             opened.publish(flags, exchange, routing_key, properties, body)
         except Exception as error:
-            self._channel_caught(opened, error, 60, 40)
+            channel_caught(self, opened, error, 60, 40)
         return 0
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
         """A basic.ack, straight from the scanner."""
         opened = self.channels.get(channel)
         if opened is None:
-            return self._not_open_fast(channel, methods.BasicAck())
+            return self._not_open(channel, methods.BasicAck())
         if opened.content is not None:
             return self.frame(METHOD, channel, AMQP_0_9_1.encode(methods.BasicAck(tag, multiple)))
         try:
             opened.ack(tag, multiple)
         except Exception as error:
-            self._channel_caught(opened, error, 60, 80)
+            channel_caught(self, opened, error, 60, 80)
         return 0
 
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
         """Any single frame."""
         try:
-            if kind == HEARTBEAT:
-                self._check_heartbeat(channel, payload)
-            elif self.state is ConnectionState.CLOSING:
-                self._while_closing(kind, channel, payload)
-            elif channel == 0:
-                self._connection_frame(kind, payload)
-            else:
-                self._channel_frame(kind, channel, payload)
+            single.take(self, kind, channel, payload)
         except Exception as error:
-            self._caught(error)
+            caught(self, error)
         return 0
-
-    def _not_open_fast(self, number: int, method: methods.Method) -> int:
-        try:
-            return self._not_open(number, method)
-        except Exception as error:
-            self._caught(error)
-        return 0
-
-    def _check_heartbeat(self, channel: int, payload: bytes) -> None:
-        if channel != 0:
-            raise hard(505, f"heartbeat frame on channel {channel}", 0, 0)
-        if payload:
-            raise hard(501, "type 8, all octets = <<>>: unknown_frame", 0, 0)
-
-    def _while_closing(self, kind: int, channel: int, payload: bytes) -> None:
-        """After our connection.close only its handshake counts (AMQP 0-9-1 1.4.2.9)."""
-        if kind != METHOD or channel != 0:
-            return
-        try:
-            method = AMQP_0_9_1.decode(payload)
-        except ProtocolError:
-            return
-        if isinstance(method, methods.ConnectionCloseOk):
-            self.finish()
-        elif isinstance(method, methods.ConnectionClose):
-            self.send(0, methods.ConnectionCloseOk())
-
-    def _connection_frame(self, kind: int, payload: bytes) -> None:
-        if kind != METHOD:
-            if kind in (2, 3):
-                raise hard(505, "content frame on channel 0", 0, 0)
-            raise hard(501, f"type {kind}, all octets = <<>>: unknown_frame", 0, 0)
-        method = AMQP_0_9_1.decode(payload)
-        check_connection_method(self.state, AMQP_0_9_1.spec_of(method))
-        handler = handshake.HANDLERS.get(type(method))
-        if handler is None:
-            spec = AMQP_0_9_1.spec_of(method)
-            raise hard(540, f"{spec.name} is not supported", spec.class_id, spec.method_id)
-        handler(self, method)
-
-    def _channel_frame(self, kind: int, number: int, payload: bytes) -> None:
-        if kind not in (1, 2, 3):
-            raise hard(501, f"type {kind}, all octets = <<>>: unknown_frame", 0, 0)
-        if self.state is not ConnectionState.OPEN:
-            raise hard(504, f"frame on channel {number} before connection.open", 0, 0)
-        channel = self.channels.get(number)
-        if channel is None:
-            self._unopened(kind, number, payload)
-        elif channel.content is not None:
-            self._content_frame(channel, kind, payload)
-        elif kind != METHOD:
-            raise hard(505, "expected method frame, got non method frame instead", 0, 0)
-        else:
-            self._channel_method(channel, AMQP_0_9_1.decode(payload))
-
-    def _channel_method(self, channel: Channel, method: methods.Method) -> None:
-        spec = AMQP_0_9_1.spec_of(method)
-        handler = HANDLERS.get(type(method))
-        if handler is None:
-            if isinstance(method, methods.ChannelOpen):
-                raise hard(504, "second 'channel.open' seen", spec.class_id, spec.method_id)
-            raise hard(503, "unimplemented method", spec.class_id, spec.method_id)
-        try:
-            handler(channel, method)
-        except (Refusal, ProtocolError) as error:
-            self._fail_channel(channel, error, spec.class_id, spec.method_id)
-
-    def _content_frame(self, channel: Channel, kind: int, payload: bytes) -> None:
-        content = channel.content
-        try:
-            whole = content.frame(kind, payload)
-            if content.size > self.message_max:
-                raise channel.too_large(content.size)
-            if whole:
-                channel.content = None
-                self.scanner.pending -= 1
-                method = content.method
-                flags = method.mandatory | method.immediate << 1
-                channel.publish(
-                    flags, method.exchange, method.routing_key, content.properties, content.body()
-                )
-        except (Refusal, ProtocolError) as error:
-            self._fail_channel(channel, error, 60, 40)
-
-    def _unopened(self, kind: int, number: int, payload: bytes) -> None:
-        """A frame on a channel that is not open: open it, or ignore what was under way."""
-        if kind != METHOD:
-            if number in self._closed_channels:
-                return
-            raise hard(504, "expected 'channel.open'", 0, 0)
-        self._not_open(number, AMQP_0_9_1.decode(payload))
 
     def _not_open(self, number: int, method: methods.Method) -> int:
-        if self.state is not ConnectionState.OPEN:
-            return 0
-        if number in self._closed_channels:
-            if isinstance(method, methods.ChannelCloseOk):
-                self._closed_channels.discard(number)
-            elif isinstance(method, methods.ChannelClose):
-                self.send(number, methods.ChannelCloseOk())
-            return 0
-        if not isinstance(method, methods.ChannelOpen):
-            spec = AMQP_0_9_1.spec_of(method)
-            raise hard(504, "expected 'channel.open'", spec.class_id, spec.method_id)
-        if self.channel_max and len(self.channels) >= self.channel_max:
-            raise hard(
-                530,
-                f"number of channels opened ({len(self.channels)}) has reached the "
-                f"negotiated channel_max ({self.channel_max})",
-                20,
-                10,
-            )
-        self.channels[number] = Channel(self, number)
-        self.send(number, methods.ChannelOpenOk())
+        try:
+            single.not_open(self, number, method)
+        except Exception as error:
+            caught(self, error)
         return 0
 
     # --- beginning and end ----------------------------------------------------------------------
@@ -436,7 +323,7 @@ class Connection(FrameSink):
         if sniffed.answer:
             self.settings.journal("warning", f"{self.peer}: no AMQP 0-9-1 protocol header")
             self.out.raw(sniffed.answer)
-            self._cut()
+            self.cut()
             return
         rest, self._first = self._first[_HEADER_OCTETS:], b""
         handshake.start(self)
@@ -463,92 +350,7 @@ class Connection(FrameSink):
             self.send(0, methods.ConnectionBlocked(reason="low on memory"))
         self.touch()
 
-    def _caught(self, error: Exception) -> None:
-        """The one place where an error becomes connection.close.
-
-        An error that is not the peer's is our own: the peer learns that much, the log gets the rest.
-        """
-        if not isinstance(error, ProtocolError):
-            self.settings.journal("error", f"{self.peer}: {describe(error)}")
-            error = hard(541, "internal error", 0, 0)
-        self._fail(error, self._received_at)
-
-    def _channel_caught(
-        self, channel: Channel, error: Exception, class_id: int, method_id: int
-    ) -> None:
-        """What a channel raised from the hot path: it closes the channel or the connection."""
-        try:
-            if isinstance(error, Refusal | ProtocolError):
-                self._fail_channel(channel, error, class_id, method_id)
-            else:
-                self._caught(error)
-        except ProtocolError as hard_error:
-            self._caught(hard_error)
-
-    def _fail_channel(
-        self, channel: Channel, error: Refusal | ProtocolError, class_id: int, method_id: int
-    ) -> None:
-        """Close a channel with the reason; a hard error goes on to the connection."""
-        if isinstance(error, Refusal):
-            error = reply_for(error, class_id, method_id)
-        if error.hard:
-            raise error
-        text = reply_text(error.code, error.text)
-        self.settings.journal("error", f"{self.peer}: channel {channel.number} closed: {text}")
-        if self.channels.get(channel.number) is channel:
-            self.drop_channel(channel)
-            self._closed_channels.add(channel.number)
-            close = methods.ChannelClose(
-                reply_code=error.code,
-                reply_text=text,
-                class_id=error.class_id,
-                method_id=error.method_id,
-            )
-            self.send(channel.number, close)
-
-    def _fail(self, error: ProtocolError, now: float) -> None:
-        """Close the connection with the reason, where the peer may be told."""
-        text = reply_text(error.code, error.text)
-        self.settings.journal("error", f"{self.peer}: connection closed: {text}")
-        opened = self.state is ConnectionState.OPEN
-        if self.state is ConnectionState.CLOSING:
-            self.finish()
-            return
-        if not opened and not handshake.may_be_told(self, error):
-            self.scanner.stopped = True
-            if error.code == 403:
-                self._deadline = now + limits.REFUSAL_PAUSE_SECONDS
-            else:
-                self._cut()
-            return
-        self.release()
-        close = methods.ConnectionClose(
-            reply_code=error.code,
-            reply_text=text,
-            class_id=error.class_id,
-            method_id=error.method_id,
-        )
-        self.send(0, close)
-        self.state = ConnectionState.CLOSING
-        self.paused = False
-        self._deadline = now + limits.CLOSE_TIMEOUT_SECONDS
-        self.scanner.pending = 0
-        self.scanner.fast = False
-        if error.code == 501:
-            # The frames cannot be told apart any more, so no close-ok can be found either.
-            self.finish()
-
-    def _cut(self) -> None:
+    def cut(self) -> None:
         """End the connection without a word more."""
         self.release()
         self.finish()
-
-
-def describe(error: BaseException) -> str:
-    """An unexpected error and where it happened, for the log."""
-    places = []
-    trace = error.__traceback__
-    while trace is not None:
-        places.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
-        trace = trace.tb_next
-    return f"{type(error).__name__}: {error} at {' < '.join(reversed(places))}"

@@ -56,8 +56,7 @@ class Content:
         if kind != HEADER:
             raise hard(
                 505,
-                f"expected content header for class {_CLASS}, "
-                "got non content header frame instead",
+                f"expected content header for class {_CLASS}, got non content header frame instead",
                 _CLASS,
                 40,
             )

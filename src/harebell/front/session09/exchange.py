@@ -1,4 +1,4 @@
-"""The exchange class: declare, delete, bind, unbind (AMQP 0-9-1 1.6; bind and unbind are RabbitMQ's)."""
+"""The exchange class (AMQP 0-9-1 1.6; bind and unbind are RabbitMQ's)."""
 
 from __future__ import annotations
 

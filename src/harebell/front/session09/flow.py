@@ -1,4 +1,4 @@
-"""The channel class on an open channel: flow and close (AMQP 0-9-1 1.5). Opening is the connection's business."""
+"""The channel class (AMQP 0-9-1 1.5), but for opening, which is the connection's business."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def flow_ok(channel: Channel, method: methods.ChannelFlowOk) -> None:
 
 
 def close(channel: Channel, method: methods.ChannelClose) -> None:
-    """channel.close: everything of the channel ends before the reply, so its number is free again."""
+    """channel.close: everything of the channel ends before its number is free again."""
     connection = channel.connection
     connection.drop_channel(channel)
     connection.send(channel.number, methods.ChannelCloseOk())

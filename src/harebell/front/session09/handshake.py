@@ -1,17 +1,18 @@
 """The connection class: from protocol header to open, and the end (AMQP 0-9-1 1.4 and 2.2.4).
 
-Which method is legal in which state stands in `harebell.wire.v09.states`; this file says what each one does. A peer
-that errs before the connection is open is cut without a word, unless it may be told (a bad password, when it announced
-`authentication_failure_close`; a vhost it may not open; a limit it may not negotiate).
+Which method is legal in which state stands in `harebell.wire.v09.states`; this file says what each
+one does. A peer that errs before the connection is open is cut without a word, unless it may be
+told (a bad password, when it announced `authentication_failure_close`; a vhost it may not open; a
+limit it may not negotiate).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.sasl import MECHANISMS, SaslError
 from harebell.base import limits
-from harebell.base.errors import ProtocolError
 from harebell.front.session09.replies import hard
 from harebell.wire.v09 import methods
 from harebell.wire.v09.fields import decode_table
@@ -167,14 +168,7 @@ def close_ok(connection: Connection, method: methods.ConnectionCloseOk) -> None:
     connection.finish()
 
 
-def may_be_told(connection: Connection, error: ProtocolError) -> bool:
-    """Whether a peer whose connection is not open yet gets a connection.close."""
-    if error.code == 403:
-        return "authentication_failure_close" in connection.capabilities
-    return error.code == 530
-
-
-HANDLERS = {
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     methods.ConnectionStartOk: start_ok,
     methods.ConnectionTuneOk: tune_ok,
     methods.ConnectionOpen: open_,

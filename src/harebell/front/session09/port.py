@@ -1,7 +1,7 @@
 """What a connection calls on its channels for every message.
 
-It stands apart from `Channel` so that connection and channel, which know each other, can both be compiled: each of
-them imports this, and neither the other.
+It stands apart from `Channel` so that connection and channel, which know each other, can both be
+compiled: each of them imports this, and neither the other.
 """
 
 from __future__ import annotations

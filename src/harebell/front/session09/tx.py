@@ -1,7 +1,8 @@
 """The tx class: publishes and acknowledgements that take effect together at tx.commit.
 
-Routing and every check happen when a message is published; what its queues get, and what goes back as unroutable, waits
-for the commit. A rollback forgets the publishes and makes the acknowledged deliveries outstanding again.
+Routing and every check happen when a message is published; what its queues get, and what goes back
+as unroutable, waits for the commit. A rollback forgets the publishes and makes the acknowledged
+deliveries outstanding again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Direct exchange: a message goes where a binding key equals its routing key (AMQP 0-9-1 3.1.3.1)."""
+"""Direct exchange: binding key and routing key have to be equal (AMQP 0-9-1 3.1.3.1)."""
 
 from __future__ import annotations
 

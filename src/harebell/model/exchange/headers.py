@@ -1,7 +1,8 @@
-"""Headers exchange: a message goes where its headers fit the binding's arguments (AMQP 0-9-1 3.1.3.4).
+"""Headers exchange: headers have to fit the binding's arguments (AMQP 0-9-1 3.1.3.4).
 
-`x-match` says how: `all` and `any` leave arguments that begin with "x-" out, `all-with-x` and `any-with-x` leave out
-only `x-match` itself. An argument without a value asks only for the header's presence.
+`x-match` says how: `all` and `any` leave arguments that begin with "x-" out, `all-with-x` and
+`any-with-x` leave out only `x-match` itself. An argument without a value asks only for the header's
+presence.
 """
 
 from __future__ import annotations

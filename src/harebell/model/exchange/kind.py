@@ -1,7 +1,8 @@
 """The contract of an exchange kind.
 
-A kind keeps its bindings in whatever shape it matches fastest and says which of their destinations a message
-goes to. Everything else (alternate exchanges, cycles, each queue once) is the vhost's router's.
+A kind keeps its bindings in whatever shape it matches fastest and says which of their destinations
+a message goes to. Everything else (alternate exchanges, cycles, each queue once) is the vhost's
+router's.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ class Exchange:
         bindings: the bindings it is the source of, by identity.
         bound: the bindings it is the destination of; None until there is one.
         default: whether it is the default exchange, whose bindings are the queues' names.
-        by_key: whether the destinations depend on the routing key alone, so that they can be remembered.
-        routes: destinations by routing key, as the router found them in epoch `routes_epoch`.
+        by_key: whether the destinations depend on the routing key alone, so that they can be
+        remembered. routes: destinations by routing key, as the router found them in epoch
+        `routes_epoch`.
     """
 
     KIND = ""

@@ -1,13 +1,14 @@
 """Topic exchange: binding keys are patterns over the words of the routing key (AMQP 0-9-1 3.1.3.3).
 
-Words are what stands between dots; empty words count. `*` stands for one word, `#` for none or more. Patterns live in a
-trie, one node per word, so the work follows the routing key and not the number of bindings:
+Words are what stands between dots; empty words count. `*` stands for one word, `#` for none or
+more. Patterns live in a trie, one node per word, so the work follows the routing key and not the
+number of bindings:
 
     root -- "flights" -- "*" ---- "JFK"      flights.*.JFK
-                     \\-- "#"                 flights.#
+                     `-- "#"                 flights.#
 
-Matching walks all nodes that the words so far can lead to at once, each at most once per word, so a pattern of
-many `#` cannot blow up.
+Matching walks all nodes that the words so far can lead to at once, each at most once per word, so a
+pattern of many `#` cannot blow up.
 """
 
 from __future__ import annotations

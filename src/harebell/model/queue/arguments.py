@@ -1,8 +1,8 @@
 """Queue arguments: which are known, which are acted on, and what is refused.
 
-Arguments that Harebell does not act on yet are kept and reported, and a redeclaration must repeat them, as with
-RabbitMQ. A queue type that does not exist here is refused: a client that asks for replication or replay must not
-believe that it got them.
+Arguments that Harebell does not act on yet are kept and reported, and a redeclaration must repeat
+them, as with RabbitMQ. A queue type that does not exist here is refused: a client that asks for
+replication or replay must not believe that it got them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
     wanted = arguments[QUEUE_TYPE]
     if not isinstance(wanted, str):
         raise precondition(
-            f"invalid arg '{QUEUE_TYPE}' for {thing}: "
-            f"expected longstr, got {type_name(wanted)}"
+            f"invalid arg '{QUEUE_TYPE}' for {thing}: expected longstr, got {type_name(wanted)}"
         )
     if wanted not in TYPES:
         raise precondition(

@@ -3,8 +3,9 @@
     log      | settled ... | delivered . ready again . delivered | ready ready ready |
                                                                  ^ cursor            ^ end
 
-Everything from the cursor to the end of the log is ready in order. What came back lies before the cursor, in a heap, and
-goes out first, so a requeued message returns to its original place. Nothing else is remembered per message.
+Everything from the cursor to the end of the log is ready in order. What came back lies before the
+cursor, in a heap, and goes out first, so a requeued message returns to its original place. Nothing
+else is remembered per message.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class ClassicQueue(Queue):
         self._ranked = False
 
     def publish(self, message: Message) -> int:
-        """Take a message. Ready messages mean that no consumer is ready, so it waits behind them."""
+        """Take a message; behind ready ones it waits, for then no consumer is ready."""
         self.published += 1
         if self._ready == 0 and self.consumers:
             consumer = self._pick()
@@ -90,7 +91,7 @@ class ClassicQueue(Queue):
         return 0
 
     def requeue(self, position: int) -> int:
-        """A delivered message comes back to its place; the caller drains when it has put all back."""
+        """A delivered message comes back to its place; the caller drains afterwards."""
         if not self.deleted:
             self.unacked -= 1
             self._ready += 1

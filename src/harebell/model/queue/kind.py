@@ -1,7 +1,8 @@
 """The contract of a queue kind.
 
-A kind is a log and something that remembers positions in it. It decides in which order messages become ready and hands
-them to consumers that are ready too; it knows neither protocol nor connection.
+A kind is a log and something that remembers positions in it. It decides in which order messages
+become ready and hands them to consumers that are ready too; it knows neither protocol nor
+connection.
 """
 
 from __future__ import annotations

@@ -1,0 +1,148 @@
+"""Single frames: whatever the scanner did not hand over as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.errors import ProtocolError, Refusal
+from harebell.front.session09 import handshake
+from harebell.front.session09.channel import Channel
+from harebell.front.session09.dispatch import HANDLERS
+from harebell.front.session09.failure import fail_channel
+from harebell.front.session09.replies import hard
+from harebell.wire.v09 import methods
+from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.frames import BODY, HEADER, HEARTBEAT, METHOD
+from harebell.wire.v09.states import ConnectionState, check_connection_method
+
+if TYPE_CHECKING:
+    from harebell.front.session09.connection import Connection
+
+
+def take(connection: Connection, kind: int, channel: int, payload: bytes) -> None:
+    """Take one frame.
+
+    Raises:
+        ProtocolError: the connection has to be closed with it.
+    """
+    if kind not in (METHOD, HEADER, BODY, HEARTBEAT):
+        raise hard(501, f"type {kind}, all octets = <<>>: unknown_frame", 0, 0)
+    if kind == HEARTBEAT:
+        _check_heartbeat(channel, payload)
+    elif connection.state is ConnectionState.CLOSING:
+        _while_closing(connection, kind, channel, payload)
+    elif channel == 0:
+        _connection_frame(connection, kind, payload)
+    else:
+        _channel_frame(connection, kind, channel, payload)
+
+
+def _check_heartbeat(channel: int, payload: bytes) -> None:
+    if channel != 0:
+        raise hard(505, f"heartbeat frame on channel {channel}", 0, 0)
+    if payload:
+        raise hard(501, "type 8, all octets = <<>>: unknown_frame", 0, 0)
+
+
+def _while_closing(connection: Connection, kind: int, channel: int, payload: bytes) -> None:
+    """After our connection.close only its handshake counts (AMQP 0-9-1 1.4.2.9)."""
+    if kind != METHOD or channel != 0:
+        return
+    try:
+        method = AMQP_0_9_1.decode(payload)
+    except ProtocolError:
+        return
+    if isinstance(method, methods.ConnectionCloseOk):
+        connection.finish()
+    elif isinstance(method, methods.ConnectionClose):
+        connection.send(0, methods.ConnectionCloseOk())
+
+
+def _connection_frame(connection: Connection, kind: int, payload: bytes) -> None:
+    if kind != METHOD:
+        raise hard(505, "content frame on channel 0", 0, 0)
+    method = AMQP_0_9_1.decode(payload)
+    spec = AMQP_0_9_1.spec_of(method)
+    check_connection_method(connection.state, spec)
+    handler = handshake.HANDLERS.get(type(method))
+    if handler is None:
+        raise hard(540, f"{spec.name} is not supported", spec.class_id, spec.method_id)
+    handler(connection, method)
+
+
+def _channel_frame(connection: Connection, kind: int, number: int, payload: bytes) -> None:
+    if connection.state is not ConnectionState.OPEN:
+        raise hard(504, f"frame on channel {number} before connection.open", 0, 0)
+    channel = connection.channels.get(number)
+    if channel is None:
+        _unopened(connection, kind, number, payload)
+    elif channel.content is not None:
+        _content_frame(connection, channel, kind, payload)
+    elif kind != METHOD:
+        raise hard(505, "expected method frame, got non method frame instead", 0, 0)
+    else:
+        _channel_method(connection, channel, AMQP_0_9_1.decode(payload))
+
+
+def _channel_method(connection: Connection, channel: Channel, method: methods.Method) -> None:
+    spec = AMQP_0_9_1.spec_of(method)
+    handler = HANDLERS.get(type(method))
+    if handler is None:
+        if isinstance(method, methods.ChannelOpen):
+            raise hard(504, "second 'channel.open' seen", spec.class_id, spec.method_id)
+        raise hard(503, "unimplemented method", spec.class_id, spec.method_id)
+    try:
+        handler(channel, method)
+    except (Refusal, ProtocolError) as error:
+        fail_channel(connection, channel, error, spec.class_id, spec.method_id)
+
+
+def _content_frame(connection: Connection, channel: Channel, kind: int, payload: bytes) -> None:
+    content = channel.content
+    try:
+        whole = content.frame(kind, payload)
+        if content.size > connection.message_max:
+            raise channel.too_large(content.size)
+        if whole:
+            channel.content = None
+            connection.scanner.pending -= 1
+            method = content.method
+            flags = method.mandatory | method.immediate << 1
+            channel.publish(
+                flags, method.exchange, method.routing_key, content.properties, content.body()
+            )
+    except (Refusal, ProtocolError) as error:
+        fail_channel(connection, channel, error, 60, 40)
+
+
+def _unopened(connection: Connection, kind: int, number: int, payload: bytes) -> None:
+    """A frame on a channel that is not open: open it, or ignore what was under way."""
+    if kind == METHOD:
+        not_open(connection, number, AMQP_0_9_1.decode(payload))
+    elif number not in connection.closed_channels:
+        raise hard(504, "expected 'channel.open'", 0, 0)
+
+
+def not_open(connection: Connection, number: int, method: methods.Method) -> None:
+    """A method on a channel that is not open."""
+    if connection.state is not ConnectionState.OPEN:
+        return
+    if number in connection.closed_channels:
+        if isinstance(method, methods.ChannelCloseOk):
+            connection.closed_channels.discard(number)
+        elif isinstance(method, methods.ChannelClose):
+            connection.send(number, methods.ChannelCloseOk())
+        return
+    if not isinstance(method, methods.ChannelOpen):
+        spec = AMQP_0_9_1.spec_of(method)
+        raise hard(504, "expected 'channel.open'", spec.class_id, spec.method_id)
+    count, most = len(connection.channels), connection.channel_max
+    if most and count >= most:
+        raise hard(
+            530,
+            f"number of channels opened ({count}) has reached the negotiated channel_max ({most})",
+            20,
+            10,
+        )
+    connection.channels[number] = Channel(connection, number)
+    connection.send(number, methods.ChannelOpenOk())
