@@ -1,7 +1,7 @@
 """Chunks of column buffers to Arrow record batches, without copying.
 
-The buffers come in the order that `harebell.kernels.columns` draws; the schema is the one that Spark will compare ours
-with, so it is Spark's own translation of its schema.
+The buffers come in the order that `harebell.kernels.columns` draws; the schema is the one that
+Spark will compare ours with, so it is Spark's own translation of its schema.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def _column(kind: pa.DataType, rows: int, left: Iterator[pa.Buffer | None]) -> p
 
 def _map(kind: pa.MapType, rows: int, left: Iterator[pa.Buffer | None]) -> pa.Array:
     validity, offsets = next(left), next(left)
+    assert offsets is not None, "a map always has offsets"
     # The last offset says how many entries there are in all rows together.
     entries = int.from_bytes(offsets[-4:].to_pybytes(), "little")
     keys = _column(kind.key_type, entries, left)

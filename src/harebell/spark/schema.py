@@ -1,7 +1,8 @@
 """The columns of a message, and which of them a query wants.
 
-Spark does not tell a Python source which columns a query uses, but it hands over the schema that the user gave:
-`.schema("value binary, routing_key string")` makes the source build, keep and send only these.
+Spark does not tell a Python source which columns a query uses, but it hands over the schema that
+the user gave: `.schema("value binary, routing_key string")` makes the source build, keep and send
+only these.
 """
 
 from __future__ import annotations

@@ -1,0 +1,174 @@
+"""One connection that takes the messages of a queue in, for Spark.
+
+The number of messages that may wait for their acknowledgement is bounded by the broker: by the
+prefetch of the consumers. A micro-batch is larger than the largest prefetch-count that AMQP can say
+(65,535), so there are as many consumers as it takes. They share one channel, where deliveries
+keep the order of the queue, their tags are 1, 2, 3..., and one basic.ack settles everything before.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pyarrow as pa
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import PREFETCH_MOST, SPARK_BATCH_BYTES
+from harebell.client import blocking
+from harebell.client.errors import (
+    AMQPError,
+    ChannelClosed,
+    ConnectionLost,
+    ConsumerCancelled,
+    NotFound,
+)
+from harebell.kernels.columns import ColumnSink
+from harebell.spark.batches import record_batch
+from harebell.spark.headers import count_of, headers_of
+from harebell.spark.options import Options
+from harebell.spark.schema import Selection
+from harebell.spark.spool import Spool
+
+_MICROS = 1_000_000
+
+
+class SourceError(HarebellError):
+    """The query cannot go on; the text says why and what to do."""
+
+
+class Intake:
+    """A connection, its consumers and the spool that they fill.
+
+    Args:
+        options: which queue, and how much of it.
+        selection: the wanted columns.
+        schema: the same as Spark's Arrow schema.
+        spool: where the rows go.
+        position: the number of the first delivery.
+
+    Attributes:
+        base: the number of the first delivery.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        selection: Selection,
+        schema: pa.Schema,
+        spool: Spool,
+        position: int,
+    ) -> None:
+        self.base = position
+        self.spool = spool
+        self._options = options
+        self._schema = schema
+        self._acked = 0
+        self._consuming = False
+        self._sink = ColumnSink(
+            selection.columns,
+            selection.fields,
+            options.queue,
+            position,
+            options.rows_per_batch,
+            SPARK_BATCH_BYTES,
+            headers_of,
+            count_of,
+        )
+        url = options.url
+        if url.name is None:
+            url = replace(url, name=f"spark: {options.queue}")
+        self._connection = blocking.connect(url, call_timeout=options.fetch_timeout)
+        self._channel = self._connection.channel(confirms=False)
+
+    @property
+    def position(self) -> int:
+        """The number of the next delivery."""
+        return self._sink.position
+
+    def ready(self) -> int:
+        """How many messages of the queue wait for a consumer.
+
+        Raises:
+            SourceError: there is no such queue.
+        """
+        try:
+            return self._channel.declare_queue(self._options.queue, passive=True).message_count
+        except NotFound as error:
+            raise self._no_queue() from error
+
+    def consume(self) -> None:
+        """Begin to receive, if it has not begun.
+
+        Raises:
+            SourceError: there is no such queue.
+        """
+        if self._consuming:
+            return
+        window = self._options.window
+        consumers = -(-window // PREFETCH_MOST)
+        try:
+            for number in range(consumers):
+                share = window // consumers + (number < window % consumers)
+                self._channel.consume_into(self._sink, self._options.queue, prefetch=share)
+        except NotFound as error:
+            raise self._no_queue() from error
+        self._consuming = True
+
+    def pump(self, seconds: float) -> bool:
+        """Receive what has come, waiting for it; finished record batches go to the spool.
+
+        Returns:
+            Whether anything came.
+
+        Raises:
+            SourceError: the queue was deleted.
+            AMQPError: the connection ended.
+        """
+        try:
+            came = self._connection.pump(seconds)
+        except ChannelClosed as error:
+            # RabbitMQ does so when acknowledgements take longer than its consumer_timeout.
+            raise ConnectionLost(f"the broker closed the channel: {error}") from error
+        except ConsumerCancelled as error:
+            raise SourceError(
+                f"queue {self._options.queue!r} was deleted while the query read it ({error})"
+            ) from error
+        finally:
+            self._sink.stamp(int(time.time() * _MICROS))
+        self._spool(everything=False)
+        return came
+
+    def seal(self) -> None:
+        """Put every row into the spool and complete its file."""
+        self._spool(everything=True)
+        self.spool.seal()
+
+    def _spool(self, *, everything: bool) -> None:
+        for chunk in self._sink.take(everything):
+            self.spool.write(chunk[0], record_batch(chunk, self._schema))
+
+    def settle(self, position: int) -> None:
+        """Acknowledge every delivery before a position."""
+        tag = position - self.base
+        if tag > self._acked:
+            self._channel.ack(tag, multiple=True)
+            self._acked = tag
+
+    def close(self) -> None:
+        """Close in good order: the broker has read our acknowledgements and takes back the rest."""
+        self._connection.close()
+
+    def abandon(self) -> None:
+        """Close a connection that may be broken."""
+        try:
+            self._connection.close()
+        except AMQPError:
+            # It is over, whatever the reason was.
+            return
+
+    def _no_queue(self) -> SourceError:
+        return SourceError(
+            f"there is no queue {self._options.queue!r} in the virtual host "
+            f"{self._options.url.vhost!r} at {self._options.url.address}: declare it first"
+        )

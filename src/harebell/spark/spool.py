@@ -1,0 +1,254 @@
+"""The spool: deliveries on disk, between the queue and the executors.
+
+    <spoolDir>/<name>/00000000000000000000-00000000000000250000.arrow     positions [0, 250000)
+                      00000000000000250000-00000000000000336776.arrow     positions [250000, 336776)
+                      receiving.arrow                                     being written
+
+Each connection to the broker has a folder of its own: its deliveries come again when it is lost,
+and a process that was thought dead cannot write into what its successor reads. The files are Arrow
+IPC files, which executors map into memory. A file appears under its final name when it is complete,
+and goes when Spark has committed what is in it. It is not synced: after a loss of power the
+messages are still in the broker, which never saw an acknowledgement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import SPARK_ROWS_PER_PARTITION
+
+_FILE = re.compile(r"(\d{20})-(\d{20})\.arrow\Z")
+_RECEIVING = "receiving.arrow"
+
+
+class SpoolError(HarebellError):
+    """The spool cannot be written or read."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a spool file.
+
+    Args:
+        path: the file.
+        first: first row, counted from the file's begin.
+        end: row after the last.
+    """
+
+    path: str
+    first: int
+    end: int
+
+
+class SpoolPartition(InputPartition):
+    """What one task reads.
+
+    Args:
+        pieces: in their order.
+    """
+
+    def __init__(self, pieces: list[Piece]) -> None:
+        super().__init__(None)
+        self.pieces = pieces
+
+
+def default_root() -> Path:
+    """The spool of this user in the system's temporary directory, for nobody else to read.
+
+    Raises:
+        SpoolError: somebody else made it.
+    """
+    root = Path(tempfile.gettempdir()) / f"harebell-spool-{os.getuid()}"
+    with contextlib.suppress(FileExistsError):
+        root.mkdir(mode=0o700)
+    found = root.lstat()
+    private = not stat.S_IMODE(found.st_mode) & 0o077
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or not private:
+        raise SpoolError(
+            f"{root} is not a directory that only this user can enter: remove it, or choose "
+            "another place with the option spoolDir"
+        )
+    return root
+
+
+class Spool:
+    """A folder of spool files, filled from one connection.
+
+    Args:
+        root: the folder of all spools.
+        schema: of the record batches.
+    """
+
+    def __init__(self, root: Path, schema: pa.Schema) -> None:
+        self.name = secrets.token_hex(8)
+        self._root = root
+        self._folder = root / self.name
+        self._schema = schema
+        self._file: pa.OSFile | None = None
+        self._writer: pa.RecordBatchFileWriter | None = None
+        self._first = 0
+        self._end = 0
+
+    def write(self, position: int, batch: pa.RecordBatch) -> None:
+        """Append a record batch whose first row has this position.
+
+        Raises:
+            SpoolError: the disk does not take it.
+        """
+        with self._explained():
+            if self._writer is None:
+                self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._file = pa.OSFile(str(self._folder / _RECEIVING), "wb")
+                self._writer = pa.ipc.new_file(self._file, self._schema)
+                self._first = self._end = position
+            assert position == self._end, "record batches follow each other"
+            self._writer.write_batch(batch)
+            self._end += batch.num_rows
+
+    def seal(self) -> None:
+        """Complete the file that is being written, if there is one."""
+        if self._writer is None:
+            return
+        with self._explained():
+            self._close()
+            sealed = self._folder / f"{self._first:020d}-{self._end:020d}.arrow"
+            (self._folder / _RECEIVING).rename(sealed)
+
+    def forget_before(self, position: int) -> None:
+        """Delete what is committed."""
+        for _, end, path in _files(self._folder):
+            if end <= position:
+                path.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """Stop writing; what is sealed stays for the process that goes on."""
+        with contextlib.suppress(OSError):
+            self._close()
+
+    def drop(self) -> None:
+        """Stop writing and delete everything."""
+        self.leave()
+        drop(self._root, self.name)
+
+    def _close(self) -> None:
+        if self._writer is not None and self._file is not None:
+            writer, file = self._writer, self._file
+            self._writer = self._file = None
+            writer.close()
+            file.close()
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise SpoolError(
+                f"cannot write the spool {self._folder}: {error}; choose another place with the "
+                "option spoolDir"
+            ) from error
+
+
+def drop(root: Path, name: str) -> None:
+    """Delete a spool."""
+    shutil.rmtree(root / name, ignore_errors=True)
+
+
+def plan(root: Path, name: str, first: int, end: int, partitions: int) -> list[SpoolPartition]:
+    """Split positions [first, end) into partitions of about equal size.
+
+    Raises:
+        FileNotFoundError: not all of them are in the spool.
+    """
+    pieces: list[tuple[int, Piece]] = []
+    here = first
+    for file_first, file_end, path in sorted(_files(root / name)):
+        if file_first <= here < file_end and here < end:
+            until = min(end, file_end)
+            _check(path, file_end - file_first)
+            pieces.append((here, Piece(str(path), here - file_first, until - file_first)))
+            here = until
+    if here < end:
+        raise FileNotFoundError(f"positions {here} to {end} are not in the spool {root / name}")
+    count = max(1, min(partitions, -(-(end - first) // SPARK_ROWS_PER_PARTITION)))
+    bounds = [first + (end - first) * number // count for number in range(count + 1)]
+    return [SpoolPartition(_cut(pieces, low, high)) for low, high in pairwise(bounds)]
+
+
+def _cut(pieces: list[tuple[int, Piece]], low: int, high: int) -> list[Piece]:
+    """The parts of the pieces between two positions."""
+    found: list[Piece] = []
+    for position, piece in pieces:
+        first = piece.first + max(0, low - position)
+        end = min(piece.end, piece.first + high - position)
+        if first < end:
+            found.append(Piece(piece.path, first, end))
+    return found
+
+
+def read(partition: SpoolPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The record batches of a partition, mapped into memory, not copied.
+
+    Raises:
+        SpoolError: a file is not there or has other columns.
+    """
+    for piece in partition.pieces:
+        reader = _open(Path(piece.path))
+        if reader.schema != schema:
+            raise SpoolError(
+                f"{piece.path} was written with the columns {', '.join(reader.schema.names)}, and "
+                f"the query asks for {', '.join(schema.names)} now: use the former schema for one "
+                "more run, or remove the file to have its messages delivered again"
+            )
+        row = 0
+        for number in range(reader.num_record_batches):
+            batch = reader.get_batch(number)
+            first, end = max(piece.first, row), min(piece.end, row + batch.num_rows)
+            if first < end:
+                yield batch.slice(first - row, end - first)
+            row += batch.num_rows
+
+
+def _open(path: Path) -> pa.RecordBatchFileReader:
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path)))
+    except OSError as error:
+        raise SpoolError(
+            f"cannot read {path}: {error}; the option spoolDir must name a folder that the driver "
+            "and every executor share"
+        ) from error
+
+
+def _check(path: Path, rows: int) -> None:
+    """A file that a loss of power has torn is as good as none.
+
+    Raises:
+        FileNotFoundError: it is not complete.
+    """
+    try:
+        reader = pa.ipc.open_file(pa.memory_map(str(path)))
+        found = sum(reader.get_batch(n).num_rows for n in range(reader.num_record_batches))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise FileNotFoundError(f"{path} is torn: {error}") from error
+    if found != rows:
+        raise FileNotFoundError(f"{path} has {found} rows instead of {rows}")
+
+
+def _files(folder: Path) -> list[tuple[int, int, Path]]:
+    if not folder.is_dir():
+        return []
+    found = [(_FILE.match(path.name), path) for path in folder.iterdir()]
+    return [(int(match[1]), int(match[2]), path) for match, path in found if match]
