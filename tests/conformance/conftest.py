@@ -1,0 +1,92 @@
+"""Fixtures of the conformance tests: the broker on both sites, and peers that are looked after.
+
+A test that takes `site` or `peer` runs twice, over a real socket to a broker process and in memory;
+one that takes `memory` runs in memory only, because it moves the clock or looks at the log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harebell.wire.v09.methods import ExchangeDelete, QueueDelete
+from tests.conformance.raw import Peer
+from tests.conformance.sites import MemorySite, Site, SocketSite
+
+Connect = Callable[[], Peer]
+
+
+@pytest.fixture(scope="session")
+def broker_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SocketSite]:
+    """One broker process for all tests that want a socket."""
+    site = SocketSite(tmp_path_factory.mktemp("broker"))
+    yield site
+    site.close()
+
+
+@pytest.fixture(params=["memory", "socket"])
+def site(request: pytest.FixtureRequest) -> Site:
+    """The broker under test."""
+    if request.param == "memory":
+        return MemorySite()
+    broker: SocketSite = request.getfixturevalue("broker_process")
+    return broker
+
+
+@pytest.fixture
+def memory() -> MemorySite:
+    """A broker in memory, whose clock and log the test holds."""
+    return MemorySite()
+
+
+def _connector(site: Site) -> Iterator[Connect]:
+    peers: list[Peer] = []
+
+    def connect() -> Peer:
+        peers.append(Peer(site, site.connect()))
+        return peers[-1]
+
+    yield connect
+    for peer in peers:
+        peer.done()
+    if isinstance(site, SocketSite):
+        _delete(site, set().union(*(peer.declared for peer in peers)))
+
+
+def _delete(site: SocketSite, names: set[tuple[str, str]]) -> None:
+    """Leave the shared broker as it was found."""
+    if names:
+        cleaner = Peer(site, site.connect()).open()
+        for kind, name in sorted(names):
+            cleaner.send(
+                QueueDelete(queue=name, nowait=True)
+                if kind == "queue"
+                else ExchangeDelete(exchange=name, nowait=True)
+            )
+        cleaner.close()
+        cleaner.done()
+
+
+@pytest.fixture
+def connect(site: Site) -> Iterator[Connect]:
+    """Makes peers that have sent nothing yet."""
+    yield from _connector(site)
+
+
+@pytest.fixture
+def connect_memory(memory: MemorySite) -> Iterator[Connect]:
+    """The same, in memory."""
+    yield from _connector(memory)
+
+
+@pytest.fixture
+def peer(connect: Connect) -> Peer:
+    """An open connection with channel 1 open."""
+    return connect().open()
+
+
+@pytest.fixture
+def memory_peer(connect_memory: Connect) -> Peer:
+    """The same, in memory."""
+    return connect_memory().open()

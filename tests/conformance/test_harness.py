@@ -1,0 +1,61 @@
+"""The harness itself: it sees what a careless one would miss, and it works on both sites."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.wire.v09.methods import BasicGet, BasicGetEmpty, QueueDeclare, QueueDeclareOk
+from tests.conformance.frames import Reader, frame
+from tests.conformance.raw import Peer, encoded
+
+
+def test_a_request_and_its_reply_cross_both_sites(peer: Peer) -> None:
+    peer.send(QueueDeclare(queue="q"))
+    peer.expect(QueueDeclareOk, queue="q", message_count=0, consumer_count=0)
+
+
+def test_an_unexpected_frame_breaks_the_silence(peer: Peer) -> None:
+    peer.queue("q")
+    peer.send(BasicGet(queue="q"))
+    with pytest.raises(AssertionError, match="BasicGetEmpty"):
+        peer.expect_silence()
+    peer.opened = False
+
+
+def test_a_reply_of_another_kind_or_channel_is_not_taken_for_the_expected_one(peer: Peer) -> None:
+    peer.queue("q")
+    peer.send(BasicGet(queue="q"))
+    with pytest.raises(AssertionError, match=r"expected queue\.declare-ok, got BasicGetEmpty"):
+        peer.expect(QueueDeclareOk)
+    peer.send(BasicGet(queue="q"))
+    with pytest.raises(AssertionError, match="on channel 1"):
+        peer.expect(BasicGetEmpty, channel=2)
+    peer.send(QueueDeclare(queue="q"))
+    with pytest.raises(AssertionError, match="message_count"):
+        peer.expect(QueueDeclareOk, message_count=1)
+
+
+def test_an_open_connection_is_not_taken_for_a_closed_one(memory_peer: Peer) -> None:
+    with pytest.raises(AssertionError, match="keeps the connection"):
+        memory_peer.expect_closed()
+
+
+@pytest.mark.parametrize(
+    ("octets", "complaint"),
+    [
+        (frame(1, 1, b"\0\x32\0\x0b", end=0xCD), "ends in 0xcd"),
+        (frame(7, 1, b"x"), "unknown type"),
+        (frame(8, 1), "wrong channel"),
+        (frame(8, 0, b"x"), "no payload"),
+        (frame(2, 0, b"x"), "wrong channel"),
+        (encoded(QueueDeclareOk("q", 0, 0), channel=0), "wrong channel"),
+        (frame(1, 1, b"\0\x0a\0\x33"), "wrong channel"),
+        (frame(3, 1, bytes(4_089)), "4096 were agreed on"),
+    ],
+)
+def test_a_broker_that_breaks_the_framing_fails_every_test(octets: bytes, complaint: str) -> None:
+    reader = Reader()
+    reader.frame_max = 4_096
+    reader.data += octets
+    with pytest.raises(AssertionError, match=complaint):
+        reader.next()
