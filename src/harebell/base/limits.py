@@ -77,6 +77,8 @@ WRITE_HIGH_BYTES = 65_536
 """Octets that a socket may keep us waiting with before its consumers are held back."""
 WRITE_LOW_BYTES = 16_384
 """Octets below which they are served again."""
+FULL_READS_PER_TURN = 4
+"""Reads that fill the buffer which one socket gets before the others have their turn."""
 LINGER_SECONDS = 3.0
 """Time a closed connection's peer has to end its side before the socket is cut."""
 TICK_SECONDS = 0.5

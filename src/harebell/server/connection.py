@@ -11,8 +11,10 @@ import asyncio
 from typing import TYPE_CHECKING, cast
 
 from harebell.base.limits import (
+    FULL_READS_PER_TURN,
     LINGER_SECONDS,
     OUTPUT_STOP_BYTES,
+    READ_BUFFER_BYTES,
     WRITE_HIGH_BYTES,
     WRITE_LOW_BYTES,
 )
@@ -30,12 +32,23 @@ class ServerProtocol(asyncio.BufferedProtocol):
         tls: whether the listener speaks TLS.
     """
 
-    __slots__ = ("_app", "_ending", "_reading", "_tls", "connection", "transport")
+    __slots__ = (
+        "_app",
+        "_ending",
+        "_full_reads",
+        "_reading",
+        "_resting",
+        "_tls",
+        "connection",
+        "transport",
+    )
 
     def __init__(self, app: App, tls: bool) -> None:
         self._app = app
         self._tls = tls
         self._reading = True
+        self._full_reads = 0
+        self._resting = False
         self._ending: asyncio.TimerHandle | None = None
         self.connection: Connection | None = None
         self.transport: asyncio.Transport | None = None
@@ -63,6 +76,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
             connection.receive(app.read_buffer[:nbytes], app.clock())
             if app.hub.dirty:
                 app.flush()
+            if nbytes == READ_BUFFER_BYTES:
+                self._take_turns()
+            else:
+                self._full_reads = 0
             if connection.paused or connection.scanner.hold:
                 self._adjust_reading()
 
@@ -117,12 +134,26 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     # --- inside ---------------------------------------------------------------------------------
 
+    def _take_turns(self) -> None:
+        """Let other sockets have a turn: the loop would read a busy one again and again."""
+        self._full_reads += 1
+        if self._full_reads >= FULL_READS_PER_TURN:
+            self._full_reads = 0
+            self._resting = True
+            self._adjust_reading()
+            self._app.loop.call_soon(self._rested)
+
+    def _rested(self) -> None:
+        self._resting = False
+        self._adjust_reading()
+
     def _adjust_reading(self) -> None:
         connection, transport = self.connection, self.transport
         if connection is None or transport is None or transport.is_closing():
             return
         wanted = not (
-            connection.paused
+            self._resting
+            or connection.paused
             or connection.scanner.hold
             or (connection.congested and transport.get_write_buffer_size() > OUTPUT_STOP_BYTES)
         )
