@@ -1,0 +1,57 @@
+"""Brokers that a test sets up for itself: at a known port, with TLS, or with little memory."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.running import RunningBroker, running_broker
+
+WATERMARK_BYTES = 1_000_000
+"""The memory that `tiny_broker` lets messages take."""
+
+
+def free_port() -> int:
+    """A loopback port that is free now; for brokers that come back at the same address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def tiny_broker() -> Iterator[RunningBroker]:
+    """A broker that holds publishers back above `WATERMARK_BYTES` of messages."""
+    with running_broker("--memory-high-watermark", str(WATERMARK_BYTES)) as started:
+        yield started
+
+
+def make_certificate(directory: Path) -> tuple[Path, Path]:
+    """A self-signed certificate for localhost and 127.0.0.1, and its key."""
+    if shutil.which("openssl") is None:
+        raise RuntimeError("the TLS tests need openssl: apt-get install -y openssl")
+    certificate, key = directory / "server.pem", directory / "server.key"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+            *("-keyout", str(key), "-out", str(certificate)),
+        ],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    return certificate, key
+
+
+@contextmanager
+def tls_broker(directory: Path) -> Iterator[tuple[RunningBroker, Path, int]]:
+    """A broker that also speaks TLS: itself, the authority to trust, and its TLS port."""
+    certificate, key = make_certificate(directory)
+    flags = ("--tls-port", "0", "--tls-cert", str(certificate), "--tls-key", str(key))
+    with running_broker(*flags) as started:
+        yield started, certificate, int(started.address("amqps").rpartition(":")[2])

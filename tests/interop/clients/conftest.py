@@ -1,0 +1,62 @@
+"""What the tests with other people's clients share: one broker process and names that never clash.
+
+The broker is the installed command in a process of its own, so that nothing here can reach into it: what a client sees
+over the socket is all there is. After every test its log is read, because an error that the broker survives would
+otherwise stay unseen.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.running import RunningBroker, running_broker
+
+Names = Callable[[str], str]
+
+_CLIENTS = ("aio_pika", "amqp", "amqpstorm", "celery", "kombu", "pika")
+_OUR_FAULT = re.compile(r"internal error|INTERNAL_ERROR|Traceback|\[CRITICAL\]")
+_numbers = itertools.count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "interop: runs a client that others wrote")
+    missing = [name for name in _CLIENTS if importlib.util.find_spec(name) is None]
+    if missing:
+        raise pytest.UsageError(
+            f"the interop tests need {', '.join(missing)}: pip install -e '.[interop]'"
+        )
+
+
+def faults_in(log: str) -> list[str]:
+    """The lines of a broker's log that tell of the broker's own mistakes."""
+    return [line for line in log.splitlines() if _OUR_FAULT.search(line)]
+
+
+@pytest.fixture(scope="session")
+def shared_broker() -> Iterator[RunningBroker]:
+    """The one broker of the session; it must end by itself when asked to."""
+    with running_broker() as started:
+        yield started
+        assert started.process.poll() is None, f"the broker is gone:\n{started.log}"
+        assert started.stop() == 0
+        assert faults_in(started.log) == []
+
+
+@pytest.fixture
+def broker(shared_broker: RunningBroker) -> Iterator[RunningBroker]:
+    """The session's broker, checked after the test: it lives and reports no mistake of its own."""
+    seen = len(shared_broker.log)
+    yield shared_broker
+    assert shared_broker.process.poll() is None, f"the broker is gone:\n{shared_broker.log}"
+    assert faults_in(shared_broker.log[seen:]) == []
+
+
+@pytest.fixture
+def name() -> Names:
+    """Makes names for queues and exchanges that no other test uses."""
+    return lambda kind: f"{kind}-{next(_numbers)}"
