@@ -1,8 +1,8 @@
-"""What the tests with other people's clients share: one broker process and names that never clash.
+"""What the tests with other people's clients share: one broker and names that never clash.
 
-The broker is the installed command in a process of its own, so that nothing here can reach into it: what a client sees
-over the socket is all there is. After every test its log is read, because an error that the broker survives would
-otherwise stay unseen.
+The broker is the installed command in a process of its own, so that nothing here can reach into it:
+what a client sees over the socket is all there is. After every test its log is read, because an
+error that the broker survives would otherwise stay unseen.
 """
 
 from __future__ import annotations
