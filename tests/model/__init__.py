@@ -1,0 +1,1 @@
+"""A naive reference broker, and the real one compared with it."""

@@ -1,0 +1,67 @@
+"""The real broker without sockets: front, hub, model, store and users, driven by hand."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from harebell.auth.users import Users
+from harebell.base.gauge import Gauge
+from harebell.front.convert import headers_of
+from harebell.front.hub import Hub
+from harebell.front.session09.connection import Connection, Peer
+from harebell.front.settings import Settings
+from harebell.model.broker import Broker
+from harebell.store.memory import MemoryStore
+
+
+def entropy(seed: int) -> Callable[[int], bytes]:
+    """Random octets that a seed decides."""
+    return random.Random(seed).randbytes
+
+
+class MemoryBroker:
+    """One broker in memory.
+
+    Args:
+        seed: decides generated names.
+        high: octets of queued messages above which publishers are blocked; 0 for no limit.
+        **settings: as for `Settings`.
+
+    Attributes:
+        journal: every line it logged, with its level.
+    """
+
+    def __init__(self, seed: int = 0, high: int = 0, **settings: float) -> None:
+        rng = entropy(seed)
+        self.gauge = Gauge(high)
+        self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of)
+        self.hub = Hub(self.gauge)
+        self.users = Users(rng)
+        self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
+        self.journal: list[tuple[str, str]] = []
+        self.settings = Settings(
+            rng=rng,
+            journal=lambda level, text: self.journal.append((level, text)),
+            **settings,  # type: ignore[arg-type]
+        )
+        self._ports = 0
+
+    @property
+    def vhost(self):  # type: ignore[no-untyped-def]
+        """The one vhost."""
+        return self.broker.vhosts["/"]
+
+    def accept(self, now: float = 0.0) -> Connection:
+        """A connection from a new peer."""
+        self._ports += 1
+        peer = Peer("127.0.0.1", self._ports)
+        return Connection(self.broker, self.users, self.hub, self.settings, peer, now)
+
+    def internal_errors(self) -> list[str]:
+        """What the broker logged about its own faults."""
+        return [
+            text
+            for _, text in self.journal
+            if "internal error" in text.lower() or "Error:" in text or " at /" in text
+        ]
