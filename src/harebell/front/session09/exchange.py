@@ -15,6 +15,7 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
     """exchange.declare: make it, or check that it is the same; passive: check that it is there."""
     name = clean(method.exchange)
     if method.passive:
+        channel.vhost.check_not_default(name)
         channel.vhost.exchange(name)
     else:
         channel.vhost.declare_exchange(

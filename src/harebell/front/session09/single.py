@@ -18,6 +18,12 @@ from harebell.wire.v09.states import ConnectionState, check_connection_method
 if TYPE_CHECKING:
     from harebell.front.session09.connection import Connection
 
+_IDS = 4
+_CHANNEL_ENDS: dict[bytes, type[methods.Method]] = {
+    AMQP_0_9_1.named(kind.NAME).head: kind
+    for kind in (methods.ChannelClose, methods.ChannelCloseOk)
+}
+
 
 def take(connection: Connection, kind: int, channel: int, payload: bytes) -> None:
     """Take one frame.
@@ -27,10 +33,10 @@ def take(connection: Connection, kind: int, channel: int, payload: bytes) -> Non
     """
     if kind not in (METHOD, HEADER, BODY, HEARTBEAT):
         raise hard(501, f"type {kind}, all octets = <<>>: unknown_frame", 0, 0)
-    if kind == HEARTBEAT:
-        _check_heartbeat(channel, payload)
-    elif connection.state is ConnectionState.CLOSING:
+    if connection.state is ConnectionState.CLOSING:
         _while_closing(connection, kind, channel, payload)
+    elif kind == HEARTBEAT:
+        _check_heartbeat(channel, payload)
     elif channel == 0:
         _connection_frame(connection, kind, payload)
     else:
@@ -61,9 +67,12 @@ def _while_closing(connection: Connection, kind: int, channel: int, payload: byt
 def _connection_frame(connection: Connection, kind: int, payload: bytes) -> None:
     if kind != METHOD:
         raise hard(505, "content frame on channel 0", 0, 0)
+    # The place of a method comes before its fields: who has not logged in gets nothing decoded.
+    if len(payload) >= _IDS:
+        spec = AMQP_0_9_1.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:_IDS]))
+        check_connection_method(connection.state, spec)
     method = AMQP_0_9_1.decode(payload)
     spec = AMQP_0_9_1.spec_of(method)
-    check_connection_method(connection.state, spec)
     handler = handshake.HANDLERS.get(type(method))
     if handler is None:
         raise hard(540, f"{spec.name} is not supported", spec.class_id, spec.method_id)
@@ -117,9 +126,13 @@ def _content_frame(connection: Connection, channel: Channel, kind: int, payload:
 
 def _unopened(connection: Connection, kind: int, number: int, payload: bytes) -> None:
     """A frame on a channel that is not open: open it, or ignore what was under way."""
-    if kind == METHOD:
+    if number in connection.closed_channels:
+        # What the peer sent before it knew is not even read (AMQP 0-9-1 1.5.2.5).
+        if kind == METHOD and payload[:_IDS] in _CHANNEL_ENDS:
+            not_open(connection, number, _CHANNEL_ENDS[payload[:_IDS]]())
+    elif kind == METHOD:
         not_open(connection, number, AMQP_0_9_1.decode(payload))
-    elif number not in connection.closed_channels:
+    else:
         raise hard(504, "expected 'channel.open'", 0, 0)
 
 
@@ -135,6 +148,8 @@ def not_open(connection: Connection, number: int, method: methods.Method) -> Non
         return
     if not isinstance(method, methods.ChannelOpen):
         spec = AMQP_0_9_1.spec_of(method)
+        if number == 0:
+            check_connection_method(connection.state, spec)
         raise hard(504, "expected 'channel.open'", spec.class_id, spec.method_id)
     count, most = len(connection.channels), connection.channel_max
     if most and count >= most:
