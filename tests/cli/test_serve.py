@@ -168,12 +168,6 @@ def test_a_password_on_the_command_line_is_refused() -> None:
     assert b"sesame" not in result.stderr
 
 
-def test_a_broker_for_other_machines_says_that_guest_may_not_come_from_there() -> None:
-    with running_broker("--host", "0.0.0.0") as broker:
-        assert "warning: other machines can reach 0.0.0.0, but the only user is guest" in broker.log
-        assert accepts_amqp(broker.port)
-
-
 def test_it_serves_tls_when_it_has_a_certificate(tmp_path: Path) -> None:
     pem, key = certificate(tmp_path)
     flags = ["--tls-port", "0", "--tls-cert", pem, "--tls-key", key]

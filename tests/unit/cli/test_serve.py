@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import click
 import pytest
 
-from harebell.cli.serve import exposure_warning, serve
+from harebell.cli.serve import announce, exposure_warning, serve
 from harebell.server.config import Config
 from harebell.server.settings import SETTINGS
 
@@ -31,3 +34,15 @@ def test_other_machines_cannot_log_in_as_guest_and_are_told(host: str) -> None:
     assert warning is not None
     assert host in warning
     assert exposure_warning([host], Config(default_user="alice")) is None
+
+
+def test_the_warning_comes_before_the_word_that_it_is_ready(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    listener = SimpleNamespace(host="192.0.2.1", shown="amqp://192.0.2.1:5672")
+    app: Any = SimpleNamespace(listeners=[listener])
+    announce(app, Config())
+    out, err = capfd.readouterr()
+    assert out.splitlines()[1] == "listening on amqp://192.0.2.1:5672"
+    assert out.endswith("\nServer startup complete\n")
+    assert err.startswith("warning: other machines can reach 192.0.2.1, but the only user is guest")

@@ -1,0 +1,19 @@
+"""What the documentation shows and no test executes, each with its reason.
+
+Keep it short: a command belongs here only if running it inside a test makes no sense.
+"""
+
+from __future__ import annotations
+
+REASONS = {
+    r"make( [a-z]+)+": "runs these tests, among others; that the targets exist is checked",
+    r"git clone .*": "needs a network",
+    r"(sudo )?apt-get .*": "changes the machine",
+    r"pip install .*": "changes the environment that runs the tests",
+}
+"""Patterns of whole commands."""
+
+UNRUN_FILES: dict[str, str] = {
+    "docs/ARCHITECTURE.md": "its blocks are pictures and excerpts of the source",
+}
+"""Files whose Python blocks are not executed."""

@@ -1,0 +1,106 @@
+"""Runs the commands of a documentation block as a reader would, and compares what they print.
+
+In a `console` block a line that begins with `$ ` is a command and the lines below it are what it
+prints, with `...` for what differs from run to run. In a `sh` block every line is a command. The
+reader's broker on port 5672 is the test's own on another port; `harebell serve` is started, has to
+become ready, and is stopped.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.docs.markdown import Block
+from tests.running import RunningBroker, command, environment
+
+_SERVE = re.compile(r"((?:[A-Z_]+=\S+ )*)harebell serve\b(.*)")
+_COMMAND_SECONDS = 60
+
+
+@dataclass
+class Step:
+    """A command of a block.
+
+    Args:
+        command: what to type.
+        line: where it stands.
+        output: the lines it prints; None in blocks that do not show any.
+    """
+
+    command: str
+    line: int
+    output: list[str] | None = field(default=None)
+
+
+def steps(block: Block) -> list[Step]:
+    """The commands of a block."""
+    found: list[Step] = []
+    for number, line in enumerate(block.text.splitlines(), start=block.line):
+        if block.language == "console":
+            if line.startswith("$ "):
+                found.append(Step(line.removeprefix("$ "), number, []))
+            else:
+                assert found, f"line {number}: output without a command"
+                assert found[-1].output is not None
+                found[-1].output.append(line)
+        elif line.strip() and not line.startswith("#"):
+            found.append(Step(re.sub(r"\s+# .*", "", line.strip()), number))
+    return found
+
+
+def check(step: Step, broker: RunningBroker) -> None:
+    """Run a command against a broker and compare its output."""
+    serving = _SERVE.fullmatch(step.command)
+    if serving is not None:
+        printed = _serve(serving[1].split(), shlex.split(serving[2]))
+        wanted = [re.sub(r":\d{4,5}$", ":...", line) for line in step.output or []]
+    else:
+        printed = _run(step.command, broker)
+        wanted = [line.replace(":5672", f":{broker.port}") for line in step.output or []]
+    if step.output is not None:
+        assert len(printed) == len(wanted), f"{step.command} prints: {printed}"
+        for line, pattern in zip(printed, wanted, strict=True):
+            expression = ".*".join(re.escape(part) for part in pattern.split("..."))
+            assert re.fullmatch(expression, line), f"{step.command} prints: {line}"
+
+
+def _run(text: str, broker: RunningBroker) -> list[str]:
+    about = {
+        "HAREBELL_URL": broker.address(),
+        "HAREBELL_DATA_DIR": str(broker.data_dir),
+        "PATH": f"{Path(command()).parent}:/usr/bin:/bin",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", text.replace(":5672", f":{broker.port}")],
+            capture_output=True,
+            text=True,
+            cwd=folder,
+            env=environment(about),
+            timeout=_COMMAND_SECONDS,
+            check=False,
+        )
+    assert done.returncode == 0, f"{text} fails with {done.returncode}: {done.stderr}"
+    return done.stdout.splitlines()
+
+
+def _serve(variables: list[str], flags: list[str]) -> list[str]:
+    """Start a broker as shown, except for its port and its address, and stop it."""
+    env: Mapping[str, str] = dict(variable.split("=", 1) for variable in variables)
+    given = [flag if flag != "0.0.0.0" else "127.0.0.1" for flag in flags]
+    if "--port" in given:
+        given[given.index("--port") + 1] = "0"
+    broker = RunningBroker(*given, env=env)
+    try:
+        printed = broker.log.splitlines()
+        assert broker.stop() == 0
+    finally:
+        broker.stop()
+        broker.remove()
+    return printed

@@ -1,0 +1,92 @@
+"""Every command and every Python example of the documentation does what it says there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from harebell.server.config import load
+from tests.docs import shell
+from tests.docs.markdown import ROOT, Document, documents
+from tests.docs.reviewed import REASONS, UNRUN_FILES
+from tests.running import RunningBroker, running_broker
+
+DOCUMENTS = documents()
+RUN = ("console", "sh", "python")
+KNOWN = (*RUN, "toml", "")
+
+
+@pytest.fixture
+def broker() -> Iterator[RunningBroker]:
+    """A broker for the examples of one document."""
+    with running_broker() as started:
+        yield started
+
+
+def reviewed(command: str) -> bool:
+    return any(re.fullmatch(pattern, command) for pattern in REASONS)
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_the_examples_of_a_document_work_in_their_order(
+    document: Document, broker: RunningBroker
+) -> None:
+    namespace: dict[str, Any] = {"__name__": "__example__"}
+    for block in document.blocks:
+        if block.language == "python" and document.name not in UNRUN_FILES:
+            text = block.text.replace(":5672", f":{broker.port}")
+            # Empty lines in front make the traceback's line the document's.
+            code = compile("\n" * (block.line - 1) + text, str(document.path), "exec")
+            exec(code, namespace)
+        elif block.language in ("console", "sh"):
+            for step in shell.steps(block):
+                if not reviewed(step.command):
+                    shell.check(step, broker)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_block_says_what_it_is(document: Document) -> None:
+    for block in document.blocks:
+        assert block.language in KNOWN, f"{document.name}, line {block.line}: {block.language}"
+        first = block.text.lstrip().split("\n", 1)[0]
+        if block.language == "" and document.name not in UNRUN_FILES:
+            assert not re.match(r"\$ |harebell |make |import |from \w+ import ", first), (
+                f"{document.name}, line {block.line}: give the block its language"
+            )
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_configuration_files_in_documents_are_accepted(
+    document: Document, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for block in document.blocks:
+        if block.language == "toml":
+            file = tmp_path_factory.mktemp("toml") / "harebell.toml"
+            file.write_text(block.text)
+            load(environ={}, config_file=file)
+
+
+def test_every_make_target_that_is_shown_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.M))
+    for document in DOCUMENTS:
+        text = "\n".join([*document.prose, *(block.text for block in document.blocks)])
+        for words in re.findall(r"(?:`|^)make((?: [a-z]+)+)", text, re.M):
+            assert set(words.split()) <= targets, f"{document.name}: make{words}"
+
+
+def test_the_list_of_what_is_not_run_is_used_and_short() -> None:
+    commands = [
+        step.command
+        for document in DOCUMENTS
+        for block in document.blocks
+        if block.language in ("console", "sh")
+        for step in shell.steps(block)
+    ]
+    assert any(reviewed(command) for command in commands)
+    assert len(REASONS) + len(UNRUN_FILES) <= 8
+    assert set(UNRUN_FILES) <= {document.name for document in DOCUMENTS}

@@ -1,0 +1,88 @@
+"""The reference pages name every key, flag, verb and dependency that exists, and no other."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+
+import click
+import pytest
+
+from harebell.cli.failure import FAILED, NOT_CONNECTED, WRONG_USAGE
+from harebell.cli.main import VERBS, harebell
+from harebell.server.config import OTHER_VARIABLES, Config
+from harebell.server.settings import SETTINGS
+from tests.docs.markdown import ROOT, read, rows
+
+CODE = re.compile(r"`([^`]+)`")
+
+
+def test_every_key_has_its_row_in_the_order_of_the_table_of_keys() -> None:
+    table = rows(read(ROOT / "docs/configuration.md").section("Keys"))
+    assert [row[0] for row in table] == [f"`{setting.name}`" for setting in SETTINGS]
+    assert all(len(row) == 3 and row[2].endswith(".") for row in table)
+
+
+def test_every_default_is_the_one_that_is_documented() -> None:
+    for name, default, _ in rows(read(ROOT / "docs/configuration.md").section("Keys")):
+        key = name.strip("`")
+        value = getattr(Config(), key)
+        if key == "data_dir":
+            assert default == "`$XDG_DATA_HOME/harebell`, or `~/.local/share/harebell`"
+        else:
+            assert default == ("none" if value is None else f"`{value}`"), key
+
+
+def test_every_other_variable_has_its_row() -> None:
+    table = rows(read(ROOT / "docs/configuration.md").section("Other variables"))
+    assert {row[0].strip("`") for row in table} == set(OTHER_VARIABLES)
+
+
+def test_every_verb_has_its_section_and_the_other_way_round() -> None:
+    titles = read(ROOT / "docs/cli.md").titles(2)
+    assert titles == ["Exit codes", *(f"harebell {verb}" for verb in VERBS)]
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_every_flag_of_a_verb_is_in_its_section_and_the_other_way_round(verb: str) -> None:
+    command = harebell.get_command(click.Context(harebell), verb)
+    assert command is not None
+    flags = {
+        flag
+        for parameter in command.params
+        if isinstance(parameter, click.Option) and not parameter.hidden
+        for flag in (*parameter.opts, *parameter.secondary_opts)
+    }
+    section = read(ROOT / "docs/cli.md").section(f"harebell {verb}")
+    documented = {
+        word for row in rows(section) for word in CODE.findall(row[0]) if word.startswith("-")
+    }
+    assert documented == flags
+
+
+def test_the_exit_codes_are_those_of_the_command_line() -> None:
+    table = rows(read(ROOT / "docs/cli.md").section("Exit codes"))
+    assert [int(row[0]) for row in table] == [0, FAILED, WRONG_USAGE, NOT_CONNECTED]
+
+
+def test_every_dependency_has_its_reason_and_the_other_way_round() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = {"": project["dependencies"], **project["optional-dependencies"]}
+    document = read(ROOT / "docs/DEPENDENCIES.md")
+    documented: dict[str, set[str]] = {}
+    for title in document.titles(2):
+        extra = re.search(r"\[(\w+)\]", title)
+        names = {row[0].lower() for row in rows(document.section(title))}
+        documented[extra[1] if extra else ""] = names
+    declared = {
+        extra: {re.split(r"[^A-Za-z0-9_.-]", each)[0].lower() for each in requirements}
+        for extra, requirements in groups.items()
+    }
+    assert documented == declared
+
+
+def test_the_changelog_has_a_place_for_the_next_release() -> None:
+    titles = read(ROOT / "CHANGELOG.md").titles(2)
+    assert titles[0] == "[Unreleased]"
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(read(ROOT / "CHANGELOG.md").titles(3)) <= kinds

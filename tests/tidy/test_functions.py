@@ -1,0 +1,81 @@
+"""Functions are short, and errors are caught where they are understood."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests.tidy.reviewed import FUNNELS, LONG_FUNCTIONS
+from tests.tidy.sources import SOURCE, Function, cython_files, functions, python_files, tree
+
+LINES = 60
+
+
+def every_function() -> list[Function]:
+    return [each for path in [*python_files(), *cython_files()] for each in functions(path)]
+
+
+def key(function: Function) -> str:
+    return f"{function.path}:{function.name}"
+
+
+def test_functions_are_short() -> None:
+    long = [
+        f"{function}: {function.lines} lines"
+        for function in every_function()
+        if function.lines > LINES and key(function) not in LONG_FUNCTIONS
+    ]
+    assert not long, "\n".join(long)
+
+
+def test_the_list_of_long_functions_is_needed() -> None:
+    long = {key(function) for function in every_function() if function.lines > LINES}
+    assert set(LONG_FUNCTIONS) <= long
+    assert all(len(reason.split()) >= 4 for reason in LONG_FUNCTIONS.values())
+
+
+def test_the_functions_of_cython_files_are_found() -> None:
+    kernels = [path for path in cython_files() if path.suffix == ".pyx"]
+    assert kernels
+    for path in kernels:
+        assert functions(path), path
+
+
+def catches_everything(path: Path) -> list[int]:
+    """The lines where a file catches every exception there can be."""
+    found = []
+    for node in ast.walk(tree(path)):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        caught = "" if node.type is None else ast.unparse(node.type)
+        # What is raised again was not swallowed: tidying up on the way out is allowed anywhere.
+        raises = any(isinstance(child, ast.Raise) and child.exc is None for child in node.body)
+        if caught in ("", "Exception", "BaseException") and not raises:
+            found.append(node.lineno)
+    return found
+
+
+def test_only_the_funnels_catch_everything() -> None:
+    wide = [
+        f"{path}:{line}"
+        for path in python_files()
+        if str(path).startswith(SOURCE) and str(path) not in FUNNELS
+        for line in catches_everything(path)
+    ]
+    assert not wide, "\n".join(wide)
+
+
+def test_the_list_of_funnels_is_needed() -> None:
+    for name in FUNNELS:
+        assert catches_everything(Path(name)), f"{name} is no funnel any more"
+
+
+def test_only_the_command_line_prints() -> None:
+    printing = [
+        f"{path}:{node.lineno}"
+        for path in python_files()
+        if str(path).startswith(SOURCE) and not str(path).startswith(SOURCE + "cli/")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
+    ]
+    assert not printing, "\n".join(printing)

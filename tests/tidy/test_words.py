@@ -1,0 +1,86 @@
+"""Words that do not belong into the project: notes to self, places on somebody's machine, mocks."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+from tests.tidy.sources import files, python_files, text_of, tree
+
+THIS = Path("tests/tidy/test_words.py")
+NOTES = re.compile(r"\b(FIXME|XXX|HACK|TODO)\b")
+PLACES = re.compile(r"(?<![\w.:~-])/(?:work|root|home|opt|mnt|Users)/\w+")
+REGISTRIES = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|crates\.io")
+MOCKS = ("unittest.mock", "mock", "pytest_mock")
+SKIPS = ("pytest.skip", "pytest.importorskip", "pytest.mark.skip", "pytest.mark.skipif")
+WORDS_IN_A_NAME = 3
+
+
+def lines_with(pattern: re.Pattern[str]) -> list[str]:
+    return [
+        f"{path}:{number}: {line.strip()[:80]}"
+        for path in files()
+        if path != THIS
+        for number, line in enumerate((text_of(path) or "").splitlines(), start=1)
+        if pattern.search(line)
+    ]
+
+
+def test_nobody_left_a_note_instead_of_doing_it() -> None:
+    found = lines_with(NOTES)
+    assert not found, "\n".join(found)
+
+
+def test_no_file_names_a_place_on_somebody_s_machine() -> None:
+    found = lines_with(PLACES)
+    assert not found, "\n".join(found)
+
+
+def test_no_file_names_a_package_registry() -> None:
+    found = lines_with(REGISTRIES)
+    assert not found, "\n".join(found)
+
+
+def test_nothing_of_ours_is_mocked() -> None:
+    mocking = [
+        f"{path}:{node.lineno}"
+        for path in python_files()
+        for node in ast.walk(tree(path))
+        for name in imported(node)
+        if name in MOCKS or name.startswith("unittest.mock.")
+    ]
+    assert not mocking, "\n".join(mocking)
+
+
+def imported(node: ast.AST) -> list[str]:
+    """The modules that a statement imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and node.module:
+        return [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    return []
+
+
+def test_no_test_is_skipped() -> None:
+    skipping = [
+        f"{path}:{node.lineno}"
+        for path in python_files()
+        if path.parts[0] == "tests"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in SKIPS
+    ]
+    assert not skipping, "\n".join(skipping)
+
+
+def test_the_names_of_tests_are_sentences() -> None:
+    short = [
+        f"{path}:{node.lineno} {node.name}"
+        for path in python_files()
+        if path.parts[0] == "tests" and path.name.startswith("test_")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and len(node.name.removeprefix("test_").split("_")) < WORDS_IN_A_NAME
+    ]
+    assert not short, "\n".join(short)

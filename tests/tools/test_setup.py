@@ -1,0 +1,145 @@
+"""The set-up: it names what is missing, and repeats only what has changed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ROOT / "tools"
+
+
+def tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """One of the scripts, as a module."""
+    monkeypatch.syspath_prepend(str(TOOLS))
+    spec = importlib.util.spec_from_file_location(f"tools_{name}", TOOLS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
+    """The set-up on a machine that has only the programs of one folder."""
+    return subprocess.run(
+        [sys.executable, str(TOOLS / "setup.py"), *arguments],
+        env={"PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_machine_without_anything_is_told_what_to_install(tmp_path: Path) -> None:
+    result = run("test", path=str(tmp_path))
+    assert result.returncode == 1
+    assert result.stdout == ""
+    for package in ("gcc", "openjdk-17-jre-headless", "nodejs", "npm", "openssl"):
+        assert f"apt-get install {package}" in result.stderr
+    command = result.stderr.splitlines()[-1]
+    assert "apt-get update" in command
+    assert "gcc openjdk-17-jre-headless nodejs npm" in command
+
+
+def test_to_run_a_broker_neither_java_nor_clients_are_needed(tmp_path: Path) -> None:
+    result = run("run", path=str(tmp_path))
+    assert result.returncode == 1
+    assert "apt-get install gcc" in result.stderr
+    assert "openjdk" not in result.stderr
+    assert "nodejs" not in result.stderr
+
+
+def test_java_that_is_too_old_is_no_java(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    result = run("demo", path=f"{tmp_path}:/usr/bin:/bin")
+    assert "Java 17 or newer" in result.stderr
+
+
+def test_a_purpose_that_is_none_is_answered_with_all_of_them() -> None:
+    result = run("tset", path=os.environ["PATH"])
+    assert result.returncode == 2
+    assert result.stderr == "usage: tools/setup.sh run|demo|test\n"
+
+
+def test_a_machine_without_python_is_told_so(tmp_path: Path) -> None:
+    for name in ("bash", "dirname", "env"):
+        (tmp_path / name).symlink_to(f"/usr/bin/{name}")
+    result = subprocess.run(
+        ["/usr/bin/bash", str(TOOLS / "setup.sh"), "run"],
+        env={"PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode == 1
+    assert "needs Python 3.11 or newer" in result.stderr
+    assert "apt-get install -y python3 python3-venv python3-dev" in result.stderr
+
+
+def test_a_stamp_is_fresh_until_a_file_or_its_name_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = tool("setup", monkeypatch)
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    one = tmp_path / "one"
+    one.write_text("1")
+
+    def stamp(*files: Path) -> object:
+        return setup.Stamp(tmp_path / "stamps" / "x", setup.fingerprint(files, "purpose"))
+
+    assert not stamp(one).fresh  # type: ignore[attr-defined]
+    stamp(one).press()  # type: ignore[attr-defined]
+    assert stamp(one).fresh  # type: ignore[attr-defined]
+    one.write_text("2")
+    assert not stamp(one).fresh  # type: ignore[attr-defined]
+    one.write_text("1")
+    assert stamp(one).fresh  # type: ignore[attr-defined]
+    one.rename(tmp_path / "two")
+    assert not stamp(tmp_path / "two").fresh  # type: ignore[attr-defined]
+
+
+def test_the_compiled_parts_depend_on_every_kernel_and_every_typed_module(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    setup = tool("setup", monkeypatch)
+    names = {str(path.relative_to(setup.SOURCE)) for path in setup.hot_sources()}
+    assert {"kernels/frames.pyx", "base/message.py", "base/message.pxd"} <= names
+    assert "cli/main.py" not in names
+
+
+def test_a_command_that_fails_shows_what_it_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup = tool("setup", monkeypatch)
+    with pytest.raises(SystemExit) as caught:
+        setup.run("a step", ["sh", "-c", "echo the reason; exit 3"])
+    assert caught.value.code == 1
+    errors = capsys.readouterr().err
+    assert "the reason" in errors
+    assert "set-up failed at: a step" in errors
+
+
+def test_services_do_not_start_while_packages_are_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prerequisites = tool("prerequisites", monkeypatch)
+    policy = tmp_path / "policy-rc.d"
+    monkeypatch.setattr(prerequisites, "POLICY", policy)
+    with prerequisites._services_stay_stopped():
+        asked = subprocess.run([str(policy), "rabbitmq-server", "start"], check=False)
+        assert asked.returncode == 101
+    assert not policy.exists()
+    policy.write_text("mine")
+    with prerequisites._services_stay_stopped():
+        assert policy.read_text() == "mine"
+    assert policy.read_text() == "mine"
