@@ -1,7 +1,8 @@
 """A RabbitMQ node of our own, as a peer that we did not write.
 
-The node lives in a temporary directory with its own name, ports, port mapper, cookie and data, listens on loopback
-only, and ends with the process that started it. Debian's service is neither used nor disturbed.
+The node lives in a temporary directory with its own name, ports, port mapper, cookie and data,
+listens on loopback only, and ends with the process that started it. Debian's service is neither
+used nor disturbed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class RabbitNode:
     """One node.
 
     Args:
-        certificates: directory with ca.pem, server.pem and server.key, for a TLS listener; None for no TLS.
+        certificates: directory with ca.pem, server.pem and server.key, for a TLS listener; None for
+            no TLS.
     """
 
     def __init__(self, certificates: Path | None = None) -> None:

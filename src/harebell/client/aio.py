@@ -26,15 +26,21 @@ from harebell.client.channel import Channel as CoreChannel
 from harebell.client.core import Connection as Core
 from harebell.client.errors import (
     AMQPError,
-    AuthenticationFailed,
     ClientClosed,
     ConnectionLost,
-    ProtocolMismatch,
     RecoveryFailed,
-    ReplyError,
 )
 from harebell.client.message import Message
-from harebell.client.recovery import Backoff, Random, Recovery, recoverable, replay, resend, wanted
+from harebell.client.recovery import (
+    Backoff,
+    Random,
+    Recovery,
+    recoverable,
+    refused,
+    replay,
+    resend,
+    wanted,
+)
 from harebell.client.topology import Topology
 from harebell.client.url import URL
 
@@ -50,8 +56,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-_HOPELESS = (AuthenticationFailed, ProtocolMismatch)
 
 
 class Connection:
@@ -274,8 +278,7 @@ class Connection:
                 await self._restore()
             except AMQPError as failure:
                 error = failure
-                refused = isinstance(failure, ReplyError)
-                if isinstance(failure, _HOPELESS) or not backoff.failed(refused=refused):
+                if not backoff.failed(refused=refused(failure)):
                     break
             else:
                 if self.on_recovered is not None:

@@ -32,13 +32,10 @@ from harebell.client.call import Call
 from harebell.client.core import Connection as Core
 from harebell.client.errors import (
     AMQPError,
-    AuthenticationFailed,
     CallTimeout,
     ClientClosed,
     ConnectionLost,
-    ProtocolMismatch,
     RecoveryFailed,
-    ReplyError,
 )
 from harebell.client.inbox import Inbox
 from harebell.client.message import Message
@@ -48,6 +45,7 @@ from harebell.client.recovery import (
     Recovery,
     Replay,
     recoverable,
+    refused,
     replay,
     resend,
     wanted,
@@ -68,8 +66,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-_HOPELESS = (AuthenticationFailed, ProtocolMismatch)
 
 
 class Connection:
@@ -281,8 +277,7 @@ class Connection:
                     self._restore()
                 except AMQPError as failure:
                     error = failure
-                    refused = isinstance(failure, ReplyError)
-                    if isinstance(failure, _HOPELESS) or not backoff.failed(refused=refused):
+                    if not backoff.failed(refused=refused(failure)):
                         break
                 else:
                     self.recovering = False

@@ -21,6 +21,7 @@ from harebell.client.url import URL
 
 _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 _BEATS = 3
+_STOP_SECONDS = 2.0
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -243,5 +244,6 @@ class Beater(threading.Thread):
             self._link.beat()
 
     def stop(self) -> None:
-        """End the thread."""
+        """End the thread; it does nothing that takes long."""
         self._over.set()
+        self.join(_STOP_SECONDS)

@@ -19,7 +19,6 @@ import enum
 from collections.abc import Callable
 from typing import Any
 
-from harebell.base.version import VERSION
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import (
     CLOSE_TIMEOUT_SECONDS,
@@ -27,6 +26,7 @@ from harebell.base.limits import (
     FRAME_MIN_BYTES,
 )
 from harebell.base.message import Properties
+from harebell.base.version import VERSION
 from harebell.client import handshake
 from harebell.client.call import Call
 from harebell.client.channel import Channel
@@ -35,6 +35,7 @@ from harebell.client.errors import (
     AMQPError,
     AuthenticationFailed,
     ClientClosed,
+    ConnectionFailed,
     ConnectionLost,
     ConnectTimeout,
     closed_connection,
@@ -151,8 +152,11 @@ class Connection(FrameSink):
             text = f"the broker at {self.url.address} hung up after it saw the user and password"
             self._finish(AuthenticationFailed(text))
         elif self.state is State.OPENING:
-            text = f"{reason} while opening virtual host {self.url.vhost!r}"
-            self._finish(ConnectionLost(text))
+            text = f"{reason} while opening virtual host {self.url.vhost!r} ({self.url.address})"
+            self._finish(ConnectionFailed(text))
+        elif self.state is not State.OPEN:
+            hint = "" if self.url.tls else "; if it expects TLS, use amqps://"
+            self._finish(ConnectionFailed(f"{reason} ({self.url.address}){hint}"))
         else:
             self._finish(ConnectionLost(f"{reason} ({self.url.address})"))
 

@@ -20,7 +20,15 @@ from harebell.client.call import Call
 from harebell.client.channel import Channel
 from harebell.client.channel_parts import Mode
 from harebell.client.core import Connection
-from harebell.client.errors import AMQPError, ConnectionForced, ConnectionLost, InternalError
+from harebell.client.errors import (
+    AMQPError,
+    AuthenticationFailed,
+    ConnectionForced,
+    ConnectionLost,
+    InternalError,
+    ProtocolMismatch,
+    ReplyError,
+)
 from harebell.client.topology import ChannelRecord, Topology
 from harebell.wire.v09 import methods as m
 
@@ -67,6 +75,11 @@ def wanted(recover: bool | Recovery) -> Recovery | None:
     if isinstance(recover, Recovery):
         return recover
     return Recovery() if recover else None
+
+
+def refused(error: AMQPError) -> bool:
+    """Whether an attempt failed although the broker was there: trying for ever would not help."""
+    return isinstance(error, ReplyError | AuthenticationFailed | ProtocolMismatch)
 
 
 def recoverable(error: AMQPError | None) -> bool:

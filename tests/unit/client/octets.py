@@ -1,4 +1,4 @@
-"""Octets in both directions for tests of the client's core: what a broker would write, what the client wrote."""
+"""Octets in both directions: what a broker would write, and what the client's core wrote."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def test_an_answer_to_another_question_breaks_the_protocol(peer: Peer) -> None:
     call = channel.purge_queue("a")
     peer.written()
     peer.send(m.QueueBindOk(), channel=1)
-    with pytest.raises(ConnectionLost, match="queue.bind-ok.*queue.purge"):
+    with pytest.raises(ConnectionLost, match=r"queue.bind-ok.*queue.purge"):
         call.value()
 
 
@@ -302,9 +302,9 @@ def test_a_transactional_channel_confirms_nothing(peer: Peer) -> None:
     peer.send(m.TxSelectOk(), channel=1)
     call.value()
     assert channel.publish_one(message(), 0).done
+    confirming = peer.channel()
+    confirming.publish_one(message(), 0)
     with pytest.raises(ValueError, match="channel of its own"):
-        confirming = peer.channel()
-        confirming.publish_one(message(), 0)
         confirming.select_transactions()
 
 
@@ -455,7 +455,11 @@ def test_get_answers_with_a_message_or_with_none(peer: Peer) -> None:
     peer.feed(content_frames(reply, b"body" * 2000, properties=properties))
     got = call.value()
     assert got is not None
-    assert (got.method.delivery_tag, got.method.redelivered, got.method.message_count) == (7, True, 41)
+    assert (got.method.delivery_tag, got.method.redelivered, got.method.message_count) == (
+        7,
+        True,
+        41,
+    )
     assert got.body == b"body" * 2000
     call = channel.get("q")
     peer.send(m.BasicGetEmpty(), channel=1)
@@ -521,7 +525,9 @@ def test_a_sink_gets_deliveries_whole_and_in_pieces_and_other_channels_are_not_d
     assert ears.bodies == [b"b"]
 
 
-def test_a_channel_with_a_sink_takes_no_ordinary_consumer_and_the_other_way_round(peer: Peer) -> None:
+def test_a_channel_with_a_sink_takes_no_ordinary_consumer_and_the_other_way_round(
+    peer: Peer,
+) -> None:
     channel = peer.channel()
     with pytest.raises(ValueError, match="sink"):
         channel.consume("q", None, Ears().ends.append, tag="t")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from harebell.base.message import Message as WireMessage
@@ -50,7 +52,10 @@ def test_the_handshake_runs_however_the_octets_are_cut(step: int) -> None:
 
 
 def test_amqplain_is_used_when_the_address_or_the_broker_leaves_nothing_else() -> None:
-    for url, offered in (("amqp://?auth_mechanism=amqplain", b"PLAIN AMQPLAIN"), ("amqp://", b"AMQPLAIN")):
+    for url, offered in (
+        ("amqp://?auth_mechanism=amqplain", b"PLAIN AMQPLAIN"),
+        ("amqp://", b"AMQPLAIN"),
+    ):
         peer = Peer(url)
         peer.start(offered)
         start_ok = peer.one(m.ConnectionStartOk)
@@ -152,7 +157,7 @@ def test_an_idle_connection_beats_at_least_twice_per_interval() -> None:
         peer.feed(HEARTBEAT_FRAME)
         peer.core.tick(peer.now)
         beats += [peer.now for frame in peer.written() if frame.kind == HEARTBEAT]
-    gaps = [later - earlier for earlier, later in zip(beats, beats[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(beats)]
     assert len(beats) >= 8
     assert max(gaps) <= 5.0
 
@@ -271,7 +276,7 @@ def test_a_socket_that_ends_without_a_word_is_a_lost_connection() -> None:
     peer = Peer("amqp://broker.example:1234")
     peer.open()
     peer.core.eof("the connection broke: reset")
-    with pytest.raises(ConnectionLost, match="reset.*broker.example:1234"):
+    with pytest.raises(ConnectionLost, match=r"reset.*broker.example:1234"):
         peer.core.closed.value()
 
 

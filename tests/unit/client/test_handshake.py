@@ -16,7 +16,11 @@ from harebell.wire.v09.fields import decode_table
         ("", (2047, 131072, 60), (2047, 131072, 60)),
         ("", (0, 0, 0), (2047, 131072, 0)),
         ("?channel_max=10&frame_max=8192&heartbeat=5", (2047, 131072, 60), (10, 8192, 5)),
-        ("?channel_max=5000&frame_max=500000&heartbeat=500", (2047, 131072, 60), (2047, 131072, 60)),
+        (
+            "?channel_max=5000&frame_max=500000&heartbeat=500",
+            (2047, 131072, 60),
+            (2047, 131072, 60),
+        ),
         ("?channel_max=10&frame_max=8192&heartbeat=5", (0, 0, 0), (10, 8192, 5)),
         ("?heartbeat=0", (0, 0, 60), (2047, 131072, 0)),
         ("?channel_max=0&frame_max=0", (100, 4096, 0), (100, 4096, 0)),
@@ -31,7 +35,7 @@ def test_limits_are_the_lower_of_both_where_zero_is_none(
 
 
 def test_a_broker_that_wants_frames_below_the_minimum_is_refused() -> None:
-    with pytest.raises(ConnectionFailed, match="4095.*4096"):
+    with pytest.raises(ConnectionFailed, match=r"4095.*4096"):
         handshake.negotiate(URL(), 0, 4095, 0)
 
 
@@ -40,7 +44,7 @@ def test_plain_is_preferred_and_the_address_has_the_last_word() -> None:
     assert handshake.choose_mechanism(URL(), "AMQPLAIN") == "AMQPLAIN"
     asked = URL(auth_mechanism="AMQPLAIN")
     assert handshake.choose_mechanism(asked, "PLAIN AMQPLAIN") == "AMQPLAIN"
-    with pytest.raises(AuthenticationFailed, match="'PLAIN'.*AMQPLAIN"):
+    with pytest.raises(AuthenticationFailed, match=r"'PLAIN'.*AMQPLAIN"):
         handshake.choose_mechanism(asked, "PLAIN")
 
 

@@ -66,7 +66,7 @@ def test_the_memory_for_equal_properties_is_bounded() -> None:
 
 
 def test_a_property_that_does_not_exist_is_named() -> None:
-    with pytest.raises(TypeError, match="'content_typo'.*content_type"):
+    with pytest.raises(TypeError, match=r"'content_typo'.*content_type"):
         encode_arguments({"content_typo": "x"})
     with pytest.raises(TypeError, match="'ttl'"):
         Message(b"", ttl=5)

@@ -13,7 +13,13 @@ GUEST = ("guest", "guest")
     ("text", "user", "host", "port", "vhost"),
     [
         ("amqp://user:pass@host:10000/vhost", ("user", "pass"), "host", 10000, "vhost"),
-        ("amqp://user%61:%61pass@ho%61st:10000/v%2fhost", ("usera", "apass"), "hoast", 10000, "v/host"),
+        (
+            "amqp://user%61:%61pass@ho%61st:10000/v%2fhost",
+            ("usera", "apass"),
+            "hoast",
+            10000,
+            "v/host",
+        ),
         ("amqp://", GUEST, "localhost", 5672, "/"),
         ("amqp://:@/", ("", ""), "localhost", 5672, ""),
         ("amqp://user@", ("user", ""), "localhost", 5672, "/"),
