@@ -8,6 +8,7 @@ import tomllib
 import click
 import pytest
 
+from harebell import __version__
 from harebell.cli.failure import FAILED, NOT_CONNECTED, WRONG_USAGE
 from harebell.cli.main import VERBS, harebell
 from harebell.server.config import OTHER_VARIABLES, Config
@@ -86,3 +87,8 @@ def test_the_changelog_has_a_place_for_the_next_release() -> None:
     assert titles[0] == "[Unreleased]"
     kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
     assert set(read(ROOT / "CHANGELOG.md").titles(3)) <= kinds
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == __version__

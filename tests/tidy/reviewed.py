@@ -17,5 +17,13 @@ FUNNELS: dict[str, str] = {
 }
 """Files that may catch every exception, because something of others must not stop the broker."""
 
-UNMIRRORED: dict[str, str] = {}
-"""Modules without a test file of their own name, and which tests they have instead."""
+UNMIRRORED: dict[str, tuple[str, str]] = {
+    "__init__": ("tests/cli/test_main.py", "fixes the implementation, which is observed there"),
+    "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
+    "cli/get": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
+    "cli/link": ("tests/cli/test_publish.py", "is run by every verb, against a real broker"),
+    "base/limits": ("tests/unit/server/test_config.py", "has constants and nothing else"),
+    "base/ports": ("tests/unit/base/test_*.py", "has interfaces and nothing else"),
+}
+"""Modules, or folders of them, without a test file of their own name: which tests they have,
+and why those are better."""
