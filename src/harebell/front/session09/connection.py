@@ -153,18 +153,32 @@ class Connection(FrameSink):
         """Output was written: serve the consumers that had no room for it."""
         if self.starved and not self.congested:
             self.starved = False
-            for channel in list(self.channels.values()):
+            # Another channel goes first each time, or a flooded one would take all the room.
+            waiting = list(self.channels.items())
+            for _, channel in waiting:
                 channel.serve()
+            if waiting:
+                first, _ = waiting[0]
+                self.channels[first] = self.channels.pop(first)
 
     def eof(self) -> None:
         """The peer is gone."""
         if self.state is not ConnectionState.CLOSED:
-            if self.state is ConnectionState.OPEN:
-                self.settings.journal("warning", f"{self.peer}: closed without connection.close")
+            self._log_loss()
             self.release()
             self.state = ConnectionState.CLOSED
         self.closing = True
         self.hub.connections.discard(self)
+
+    def _log_loss(self) -> None:
+        """Log what the peer left undone (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""
+        journal = self.settings.journal
+        if self.state is ConnectionState.CLOSING:
+            journal("error", f"{self.peer}: lost before connection.close-ok")
+        elif self.state is ConnectionState.OPEN:
+            journal("warning", f"{self.peer}: closed without connection.close")
+        for number in sorted(self.closed_channels):
+            journal("error", f"{self.peer}: lost before channel.close-ok on channel {number}")
 
     def tick(self, now: float) -> None:
         """Time has passed: heartbeats and deadlines."""
