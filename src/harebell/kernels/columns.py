@@ -22,18 +22,24 @@ everything is little-endian, and the first row's bit is the lowest of its octet.
 from __future__ import annotations
 
 from array import array
-from base64 import b64encode
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable
 
 from harebell.base.errors import HarebellError, ProtocolError
-from harebell.base.limits import COLUMN_BYTES
 from harebell.base.message import Properties
+from harebell.kernels.arrays import (
+    Buffers,
+    Checked,
+    Column,
+    Flags,
+    HeadersOf,
+    Map,
+    Number,
+    Text,
+    Time,
+)
 from harebell.kernels.frames import FrameSink
 
-Buffers = list[bytes | None]
 Chunk = tuple[int, int, Buffers]
-HeadersOf = Callable[[bytes], Iterable[tuple[bytes, bytes | None]]]
 CountOf = Callable[[bytes, bool], int]
 
 PROPERTY_NAMES = (
@@ -46,170 +52,7 @@ _HEADERS = PROPERTY_NAMES.index("headers")
 _OCTETS = (PROPERTY_NAMES.index("delivery_mode"), PROPERTY_NAMES.index("priority"))
 _TIME = PROPERTY_NAMES.index("timestamp")
 _FIRST_FLAG = 0x8000
-_MICROS = 1_000_000
-_LAST_SECOND = (2**63 - 1) // _MICROS
 _COUNT_NAME = b"\x10x-delivery-count"
-
-
-class Column(Protocol):
-    """What a column can do when its rows are to become buffers."""
-
-    def add(self, value: bytes) -> None:
-        """Append a row, from the octets of its value."""
-
-    def add_null(self) -> None:
-        """Append a row without a value."""
-
-    def finish(self, into: Buffers) -> None:
-        """Append the buffers and begin anew."""
-
-
-def _bitmap(rows: list[bool]) -> bytes:
-    bits = bytearray((len(rows) + 7) // 8)
-    for number, row in enumerate(rows):
-        if row:
-            bits[number >> 3] |= 1 << (number & 7)
-    return bytes(bits)
-
-
-def _validity(rows: list[bool]) -> bytes | None:
-    return None if all(rows) else _bitmap(rows)
-
-
-class _Text:
-    """A column of strings or octets, any of them null."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._valid: list[bool] = []
-        self._offsets = array("i", [0])
-        self._data = bytearray()
-
-    def add(self, value: bytes) -> None:
-        end = len(self._data) + len(value)
-        if end > COLUMN_BYTES:
-            raise HarebellError(
-                f"one column of a record batch would hold {end} octets, and the most is "
-                f"{COLUMN_BYTES}"
-            )
-        self._data += value
-        self._offsets.append(end)
-        self._valid.append(True)
-
-    def add_null(self) -> None:
-        self._offsets.append(len(self._data))
-        self._valid.append(False)
-
-    def finish(self, into: Buffers) -> None:
-        into += (_validity(self._valid), self._offsets.tobytes(), bytes(self._data))
-        self._begin()
-
-    @property
-    def rows(self) -> int:
-        """How many rows it has."""
-        return len(self._valid)
-
-
-class _Checked(_Text):
-    """Strings as a peer sent them: octets that are no UTF-8 are shown in base64."""
-
-    def add(self, value: bytes) -> None:
-        try:
-            value.decode()
-        except UnicodeDecodeError:
-            value = b"base64:" + b64encode(value)
-        super().add(value)
-
-
-class _Number:
-    """A column of numbers, any of them null."""
-
-    def __init__(self, form: str) -> None:
-        self._form = form
-        self._valid: list[bool] = []
-        self._values = array(form)
-
-    def add(self, value: bytes) -> None:
-        self.add_number(int.from_bytes(value))
-
-    def add_number(self, value: int) -> None:
-        """Append a row."""
-        self._values.append(value)
-        self._valid.append(True)
-
-    def add_null(self) -> None:
-        self._values.append(0)
-        self._valid.append(False)
-
-    def finish(self, into: Buffers) -> None:
-        into += (_validity(self._valid), self._values.tobytes())
-        self._valid = []
-        self._values = array(self._form)
-
-
-class _Time(_Number):
-    """Seconds since 1970 as microseconds; null when those do not fit."""
-
-    def add_number(self, value: int) -> None:
-        if value > _LAST_SECOND:
-            self.add_null()
-        else:
-            super().add_number(value * _MICROS)
-
-
-class _Map:
-    """The headers: the columns of all keys and of all values."""
-
-    def __init__(self, headers_of: HeadersOf) -> None:
-        self._headers_of = headers_of
-        self._begin()
-
-    def _begin(self) -> None:
-        self._valid: list[bool] = []
-        self._offsets = array("i", [0])
-        self._keys = _Text()
-        self._values = _Text()
-
-    def add(self, value: bytes) -> None:
-        for key, text in self._headers_of(value):
-            self._keys.add(key)
-            if text is None:
-                self._values.add_null()
-            else:
-                self._values.add(text)
-        self._end_row(True)
-
-    def add_null(self) -> None:
-        self._end_row(False)
-
-    def _end_row(self, valid: bool) -> None:
-        self._offsets.append(self._keys.rows)
-        self._valid.append(valid)
-
-    def finish(self, into: Buffers) -> None:
-        into += (_validity(self._valid), self._offsets.tobytes())
-        self._keys.finish(into)
-        self._values.finish(into)
-        self._begin()
-
-
-class _Flags:
-    """A column of booleans, none of them null."""
-
-    def __init__(self) -> None:
-        self._values: list[bool] = []
-
-    def add(self, value: bytes) -> None:
-        self._values.append(value != b"\0")
-
-    def add_null(self) -> None:
-        raise AssertionError("redelivered is never null")
-
-    def finish(self, into: Buffers) -> None:
-        into += (None, _bitmap(self._values))
-        self._values = []
 
 
 class ColumnSink(FrameSink):
@@ -256,14 +99,14 @@ class ColumnSink(FrameSink):
         self._runs: list[tuple[int, int]] = []
         self._columns = columns
         makers: dict[str, Callable[[], Column]] = {
-            "value": _Text,
-            "routing_key": _Text,
-            "exchange": _Text,
-            "queue": _Text,
-            "offset": lambda: _Number("q"),
-            "delivery_count": lambda: _Number("i"),
-            "redelivered": _Flags,
-            "headers": lambda: _Map(headers_of),
+            "value": Text,
+            "routing_key": Text,
+            "exchange": Text,
+            "queue": Text,
+            "offset": lambda: Number("q"),
+            "delivery_count": lambda: Number("i"),
+            "redelivered": Flags,
+            "headers": lambda: Map(headers_of),
         }
         self._by_name = {name: makers[name]() for name in columns if name in makers}
         self._fields = {name: _field(name) for name in fields}
@@ -329,7 +172,7 @@ class ColumnSink(FrameSink):
             times = int(redelivered)
             if table is not None and _COUNT_NAME in table:
                 times = self._count_of(table, redelivered)
-            assert isinstance(count, _Number)
+            assert isinstance(count, Number)
             count.add_number(times)
 
     def stamp(self, micros: int) -> None:
@@ -375,8 +218,8 @@ class ColumnSink(FrameSink):
 def _field(name: str) -> Column:
     number = PROPERTY_NAMES.index(name)
     if number in _OCTETS:
-        return _Number("i")
-    return _Time("q") if number == _TIME else _Checked()
+        return Number("i")
+    return Time("q") if number == _TIME else Checked()
 
 
 def _cover(runs: list[tuple[int, int]], rows: int, micros: int) -> None:

@@ -1,0 +1,91 @@
+"""What `columns.pyx` sees of `arrays.pyx`: the fields and the calls in C."""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
+
+
+cdef inline unsigned int u16(const unsigned char* p) noexcept:
+    return (p[0] << 8) | p[1]
+
+
+cdef inline unsigned int u32(const unsigned char* p) noexcept:
+    return (<unsigned int>p[0] << 24) | (p[1] << 16) | (p[2] << 8) | p[3]
+
+
+cdef inline unsigned long long u64(const unsigned char* p) noexcept:
+    return (<unsigned long long>u32(p) << 32) | u32(p + 4)
+
+
+cdef struct Buffer:
+    char* data
+    Py_ssize_t used
+    Py_ssize_t room
+
+
+cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1
+
+
+cdef inline int put(Buffer* buffer, const void* data, Py_ssize_t size) except -1:
+    if buffer.used + size > buffer.room:
+        reserve(buffer, size)
+    memcpy(buffer.data + buffer.used, data, size)
+    buffer.used += size
+    return 0
+
+
+cdef inline bytes taken(Buffer* buffer):
+    cdef bytes data = PyBytes_FromStringAndSize(buffer.data, buffer.used)
+    buffer.used = 0
+    return data
+
+
+cdef class Bits:
+    cdef Buffer _bits
+    cdef Py_ssize_t rows
+    cdef Py_ssize_t zeros
+
+    cdef int add(self, bint value) except -1
+    cdef int cut(self, Py_ssize_t rows) except -1
+    cdef object finish(self, bint optional)
+
+
+cdef class Text:
+    cdef Bits valid
+    cdef Buffer _offsets
+    cdef Buffer _data
+    cdef Py_ssize_t rows
+
+    cdef int _begin(self) except -1
+    cdef int add(self, const void* data, Py_ssize_t size) except -1
+    cdef int add_null(self) except -1
+    cdef int add_string(self, str text) except -1
+    cdef int add_checked(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef int cut(self, Py_ssize_t rows) except -1
+    cdef int finish(self, list into) except -1
+
+
+cdef class Number:
+    cdef Bits valid
+    cdef Buffer _data
+    cdef int _width
+
+    cdef int add(self, int64_t value) except -1
+    cdef int add_null(self) except -1
+    cdef int finish(self, list into) except -1
+
+
+cdef class Map:
+    cdef Bits valid
+    cdef Buffer _offsets
+    cdef Text keys
+    cdef Text values
+    cdef object _headers_of
+
+    cdef int _begin(self) except -1
+    cdef int _end_row(self, bint valid) except -1
+    cdef int add(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef int add_null(self) except -1
+    cdef bint _add_simple(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef Py_ssize_t _add_value(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef int finish(self, list into) except -1

@@ -1,0 +1,327 @@
+"""Growing Arrow arrays in C: bits, texts, numbers and maps of texts, a row at a time.
+
+The pure Python twin, arrays.py, does the same. `finish` appends an array's buffers as `bytes` and
+begins anew. What a peer sent is checked here: Arrow's strings must be UTF-8, AMQP's need not be.
+"""
+
+from binascii import b2a_base64
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int32_t, int64_t
+from libc.stdio cimport snprintf
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcmp, memcpy
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import COLUMN_BYTES
+
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+cdef enum:
+    SIMPLE_HEADERS = 16     # a longer table, or one with a difficult value, goes to Python
+
+cdef Py_ssize_t MOST = COLUMN_BYTES
+
+
+cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1:
+    cdef Py_ssize_t room
+    cdef char* data
+    if buffer.used + more <= buffer.room:
+        return 0
+    room = max(4096, buffer.room)
+    while room < buffer.used + more:
+        room *= 2
+    data = <char*>realloc(buffer.data, room)
+    if data == NULL:
+        raise MemoryError(f"no memory for a column of {room} octets")
+    buffer.data = data
+    buffer.room = room
+    return 0
+
+
+cdef inline bint is_ascii(const unsigned char* p, Py_ssize_t n) noexcept:
+    cdef Py_ssize_t at = 0
+    cdef unsigned long long word
+    while at + 8 <= n:
+        memcpy(&word, p + at, 8)
+        if word & 0x8080808080808080ULL:
+            return False
+        at += 8
+    while at < n:
+        if p[at] & 0x80:
+            return False
+        at += 1
+    return True
+
+
+cdef bint is_utf8(const unsigned char* p, Py_ssize_t n) except -1:
+    if is_ascii(p, n):
+        return True
+    try:
+        PyUnicode_DecodeUTF8(<const char*>p, n, NULL)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+cdef class Bits:
+    """A bitmap: whether each row is valid, or true."""
+
+    def __dealloc__(self):
+        free(self._bits.data)
+
+    cdef int add(self, bint value) except -1:
+        if self.rows & 7 == 0:
+            reserve(&self._bits, 1)
+            self._bits.data[self._bits.used] = 0
+            self._bits.used += 1
+        if value:
+            self._bits.data[self._bits.used - 1] |= <char>(1 << (self.rows & 7))
+        else:
+            self.zeros += 1
+        self.rows += 1
+        return 0
+
+    cdef int cut(self, Py_ssize_t rows) except -1:
+        """Forget what came after so many rows."""
+        while self.rows > rows:
+            self.rows -= 1
+            if not self._bits.data[self.rows >> 3] & (1 << (self.rows & 7)):
+                self.zeros -= 1
+            self._bits.data[self.rows >> 3] &= <char>~(1 << (self.rows & 7))
+        self._bits.used = (rows + 7) >> 3
+        return 0
+
+    cdef object finish(self, bint optional):
+        """The bitmap; None for one that is optional and all ones."""
+        cdef bint needless = optional and self.zeros == 0
+        cdef bytes bits = taken(&self._bits)
+        self.rows = 0
+        self.zeros = 0
+        return None if needless else bits
+
+
+cdef class Text:
+    """A column of strings or octets, any of them null."""
+
+    def __cinit__(self):
+        self.valid = Bits()
+        self._begin()
+
+    def __dealloc__(self):
+        free(self._offsets.data)
+        free(self._data.data)
+
+    cdef int _begin(self) except -1:
+        cdef int32_t zero = 0
+        self.rows = 0
+        put(&self._offsets, &zero, 4)
+        return 0
+
+    cdef int add(self, const void* data, Py_ssize_t size) except -1:
+        cdef int32_t end
+        if self._data.used + size > MOST:
+            raise HarebellError(
+                f"one column of a record batch would hold {self._data.used + size} octets, "
+                f"and the most is {MOST}")
+        put(&self._data, data, size)
+        end = <int32_t>self._data.used
+        put(&self._offsets, &end, 4)
+        self.valid.add(True)
+        self.rows += 1
+        return 0
+
+    cdef int add_null(self) except -1:
+        cdef int32_t end = <int32_t>self._data.used
+        put(&self._offsets, &end, 4)
+        self.valid.add(False)
+        self.rows += 1
+        return 0
+
+    cdef int add_string(self, str text) except -1:
+        cdef Py_ssize_t size
+        cdef const char* data = PyUnicode_AsUTF8AndSize(text, &size)
+        return self.add(data, size)
+
+    cdef int add_checked(self, const unsigned char* p, Py_ssize_t n) except -1:
+        """Text as a peer sent it; octets that are no UTF-8 are shown in base64."""
+        cdef bytes shown
+        if is_utf8(p, n):
+            return self.add(p, n)
+        shown = b"base64:" + b2a_base64(p[:n], newline=False)
+        return self.add(PyBytes_AS_STRING(shown), PyBytes_GET_SIZE(shown))
+
+    cdef int cut(self, Py_ssize_t rows) except -1:
+        """Forget what came after so many rows."""
+        self.rows = rows
+        self._offsets.used = (rows + 1) * 4
+        self._data.used = (<int32_t*>self._offsets.data)[rows]
+        self.valid.cut(rows)
+        return 0
+
+    cdef int finish(self, list into) except -1:
+        into.append(self.valid.finish(True))
+        into.append(taken(&self._offsets))
+        into.append(taken(&self._data))
+        self._begin()
+        return 0
+
+
+cdef class Number:
+    """A column of numbers, four or eight octets wide, any of them null."""
+
+    def __cinit__(self, int width):
+        self.valid = Bits()
+        self._width = width
+
+    def __dealloc__(self):
+        free(self._data.data)
+
+    cdef int add(self, int64_t value) except -1:
+        # The machine is little-endian, so the low octets come first in memory.
+        put(&self._data, &value, self._width)
+        self.valid.add(True)
+        return 0
+
+    cdef int add_null(self) except -1:
+        cdef int64_t zero = 0
+        put(&self._data, &zero, self._width)
+        self.valid.add(False)
+        return 0
+
+    cdef int finish(self, list into) except -1:
+        into.append(self.valid.finish(True))
+        into.append(taken(&self._data))
+        return 0
+
+
+cdef class Map:
+    """The headers: a map of strings per row; its keys and values are columns of their own."""
+
+    def __cinit__(self, headers_of):
+        self.valid = Bits()
+        self.keys = Text()
+        self.values = Text()
+        self._headers_of = headers_of
+        self._begin()
+
+    def __dealloc__(self):
+        free(self._offsets.data)
+
+    cdef int _begin(self) except -1:
+        cdef int32_t zero = 0
+        put(&self._offsets, &zero, 4)
+        return 0
+
+    cdef int _end_row(self, bint valid) except -1:
+        cdef int32_t end = <int32_t>self.keys.rows
+        put(&self._offsets, &end, 4)
+        self.valid.add(valid)
+        return 0
+
+    cdef int add(self, const unsigned char* p, Py_ssize_t n) except -1:
+        """A table without its size; a simple one is read here, any other in Python."""
+        cdef Py_ssize_t entries = self.keys.rows
+        cdef bytes key
+        cdef bytes value
+        if not self._add_simple(p, n):
+            self.keys.cut(entries)
+            self.values.cut(entries)
+            for key, value in self._headers_of(<bytes>p[:n]):
+                self.keys.add(PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+                if value is None:
+                    self.values.add_null()
+                else:
+                    self.values.add(PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value))
+        return self._end_row(True)
+
+    cdef int add_null(self) except -1:
+        return self._end_row(False)
+
+    cdef bint _add_simple(self, const unsigned char* p, Py_ssize_t n) except -1:
+        """True when every entry was plain; False leaves rubbish behind, to be cut off."""
+        cdef const unsigned char* names[SIMPLE_HEADERS]
+        cdef Py_ssize_t at = 0, used, size
+        cdef int count = 0, other
+        while at < n:
+            size = p[at]
+            if count == SIMPLE_HEADERS or at + 1 + size >= n or not is_utf8(p + at + 1, size):
+                return False
+            for other in range(count):
+                if names[other][0] == size and memcmp(names[other] + 1, p + at + 1, size) == 0:
+                    return False
+            names[count] = p + at
+            count += 1
+            self.keys.add(p + at + 1, size)
+            at += 1 + size
+            used = self._add_value(p + at, n - at)
+            if used == 0:
+                return False
+            at += used
+        return True
+
+    cdef Py_ssize_t _add_value(self, const unsigned char* p, Py_ssize_t n) except -1:
+        """Octets used by a plain value with its type; 0 for one that is not plain."""
+        cdef char digits[24]
+        cdef long long number
+        cdef Py_ssize_t size
+        cdef unsigned char tag = p[0]
+        if tag == c'S':
+            if n < 5:
+                return 0
+            size = u32(p + 1)
+            if size > n - 5 or not is_utf8(p + 5, size):
+                return 0
+            self.values.add(p + 5, size)
+            return 5 + size
+        if tag == c'V':
+            self.values.add_null()
+            return 1
+        if tag == c't':
+            if n < 2:
+                return 0
+            if p[1]:
+                self.values.add(b"true", 4)
+            else:
+                self.values.add(b"false", 5)
+            return 2
+        size = _integer(p, n, &number)
+        if size:
+            self.values.add(digits, snprintf(digits, sizeof(digits), b"%lld", number))
+        return size
+
+    cdef int finish(self, list into) except -1:
+        into.append(self.valid.finish(True))
+        into.append(taken(&self._offsets))
+        self.keys.finish(into)
+        self.values.finish(into)
+        self._begin()
+        return 0
+
+
+cdef Py_ssize_t _integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept:
+    """Octets used by an integer with its type; 0 for anything else."""
+    cdef unsigned char tag = p[0]
+    if tag == c'b' or tag == c'B':
+        if n < 2:
+            return 0
+        number[0] = <signed char>p[1] if tag == c'b' else p[1]
+        return 2
+    if tag == c's' or tag == c'u':
+        if n < 3:
+            return 0
+        number[0] = <short>u16(p + 1) if tag == c's' else u16(p + 1)
+        return 3
+    if tag == c'I' or tag == c'i':
+        if n < 5:
+            return 0
+        number[0] = <int>u32(p + 1) if tag == c'I' else u32(p + 1)
+        return 5
+    if tag == c'l' or tag == c'L':
+        if n < 9:
+            return 0
+        number[0] = <long long>u64(p + 1)
+        return 9
+    return 0
