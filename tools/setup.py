@@ -10,12 +10,15 @@ a changed file repeats only its own step. Needs nothing but the standard library
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import json
 import os
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import prerequisites
@@ -93,11 +96,13 @@ def make_venv() -> None:
 
 def install_packages(purpose: str) -> None:
     """Install the package in place, with the extras of a purpose, but not yet compiled."""
-    stamp = Stamp(VENV / "stamps" / purpose, fingerprint([ROOT / "pyproject.toml"], purpose))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    # Only these tables matter: settings of tools in the same file change nothing that is installed.
+    wanted = json.dumps([project["project"], project["build-system"]], sort_keys=True)
+    stamp = Stamp(VENV / "stamps" / purpose, fingerprint([], wanted, purpose))
     if stamp.fresh:
         return
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     run("build tools", [*pip, *project["build-system"]["requires"]])
     extras = ",".join(EXTRAS[purpose])
     target = f".[{extras}]" if extras else "."
@@ -109,19 +114,37 @@ def install_packages(purpose: str) -> None:
     stamp.press()
 
 
-def hot_sources() -> list[Path]:
-    """Everything that the compiled parts are made of: see setup.py."""
-    typed = list(SOURCE.rglob("*.pxd"))
-    twins = [path.with_suffix(".py") for path in typed if path.with_suffix(".py").exists()]
-    return [*SOURCE.rglob("*.pyx"), *typed, *twins]
+def hot_modules() -> list[Path]:
+    """The sources that are compiled: every kernel, and every module that a `.pxd` types.
+
+    setup.py decides it; a `.pxd` whose first line says so only passes a kernel's types on.
+    """
+    typed = [
+        path.with_suffix(".py")
+        for path in SOURCE.rglob("*.pxd")
+        if not path.read_text().startswith("# cython: re-export")
+    ]
+    return [*SOURCE.rglob("*.pyx"), *(path for path in typed if path.exists())]
+
+
+def binaries() -> dict[Path, Path]:
+    """The compiled modules that are there, by their source without its suffix."""
+    return {path.parent / path.name.split(".")[0]: path for path in SOURCE.rglob("*.so")}
 
 
 def compile_kernels() -> None:
     """Compile the hot path in place, as far as it changed."""
+    modules = hot_modules()
+    wanted = {path.with_suffix("") for path in modules}
+    for source, binary in binaries().items():
+        if source not in wanted:
+            # Left from when this module was compiled; it would be imported instead of the source.
+            binary.unlink()
+    cython = [path.name for path in VENV.glob("lib/*/site-packages/[cC]ython-*.dist-info")]
     stamps = ROOT / "build" / "stamps"
-    recipe = Stamp(stamps / "recipe", fingerprint([ROOT / "setup.py", ROOT / "pyproject.toml"]))
-    sources = Stamp(stamps / "sources", fingerprint([*hot_sources(), ROOT / "setup.py"]))
-    if recipe.fresh and sources.fresh:
+    recipe = Stamp(stamps / "recipe", fingerprint([ROOT / "setup.py"], *cython))
+    sources = Stamp(stamps / "sources", fingerprint({*modules, *SOURCE.rglob("*.pxd")}))
+    if recipe.fresh and sources.fresh and wanted <= binaries().keys():
         return
     threads = str(os.cpu_count() or 1)
     command = [str(PYTHON), "setup.py", "--quiet", "build_ext", "--inplace", "--parallel", threads]
@@ -132,6 +155,15 @@ def compile_kernels() -> None:
     run("compiled hot path", command, **environment)
     sources.press()
     recipe.press()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Wait until nobody else sets this clone up."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build" / "setup.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def install_node_packages() -> None:
@@ -150,11 +182,12 @@ def main(arguments: list[str]) -> None:
         sys.exit(2)
     purpose = arguments[0]
     prerequisites.ensure(purpose)
-    make_venv()
-    install_packages(purpose)
-    compile_kernels()
-    if purpose == "test":
-        install_node_packages()
+    with alone():
+        make_venv()
+        install_packages(purpose)
+        compile_kernels()
+        if purpose == "test":
+            install_node_packages()
 
 
 if __name__ == "__main__":

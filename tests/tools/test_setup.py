@@ -112,9 +112,30 @@ def test_the_compiled_parts_depend_on_every_kernel_and_every_typed_module(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     setup = tool("setup", monkeypatch)
-    names = {str(path.relative_to(setup.SOURCE)) for path in setup.hot_sources()}
-    assert {"kernels/frames.pyx", "base/message.py", "base/message.pxd"} <= names
+    names = {str(path.relative_to(setup.SOURCE)) for path in setup.hot_modules()}
+    assert {"kernels/frames.pyx", "base/message.py"} <= names
     assert "cli/main.py" not in names
+
+
+def test_what_was_compiled_and_is_not_any_more_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = tool("setup", monkeypatch)
+    for name in ("hot.py", "hot.pxd", "cold.py", "setup.py"):
+        (tmp_path / name).touch()
+    for name in ("hot.cpython-311-x86_64-linux-gnu.so", "cold.cpython-311-x86_64-linux-gnu.so"):
+        (tmp_path / name).touch()
+    commands = []
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    monkeypatch.setattr(setup, "SOURCE", tmp_path)
+    monkeypatch.setattr(setup, "run", lambda title, command, **environment: commands.append(title))
+    setup.compile_kernels()
+    setup.compile_kernels()
+    assert commands == ["compiled hot path"]
+    assert set(setup.binaries()) == {tmp_path / "hot"}
+    (tmp_path / "hot.cpython-311-x86_64-linux-gnu.so").unlink()
+    setup.compile_kernels()
+    assert len(commands) == 2
 
 
 def test_a_command_that_fails_shows_what_it_said(
