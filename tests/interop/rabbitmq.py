@@ -146,6 +146,11 @@ class RabbitNode:
         self.stop()
         raise RuntimeError(f"RabbitMQ did not start in {START_SECONDS:g} seconds:\n{output}")
 
+    def freeze(self) -> None:
+        """Let the node do nothing more, until it is killed."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGSTOP)
+
     def kill(self) -> None:
         """End the node without a farewell."""
         process = self._process

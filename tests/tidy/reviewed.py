@@ -22,6 +22,15 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
     "cli/get": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
     "cli/link": ("tests/cli/test_publish.py", "is run by every verb, against a real broker"),
+    **{
+        f"client/{name}": ("tests/interop/client/test_client_*.py", "is I/O: runs against brokers")
+        for name in (
+            *("aio", "aio_channel", "aio_consumer", "aio_link"),
+            *("blocking", "blocking_channel", "blocking_consumer", "blocking_link"),
+        )
+    },
+    "client/channel_parts": ("tests/unit/client/test_channel.py", "has types and nothing else"),
+    "client/verbs": ("tests/unit/client/test_channel.py", "is half of the channel's class"),
     "base/limits": ("tests/unit/server/test_config.py", "has constants and nothing else"),
     "base/ports": ("tests/unit/base/test_*.py", "has interfaces and nothing else"),
 }

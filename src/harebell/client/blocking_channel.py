@@ -268,10 +268,11 @@ class Channel:
     ) -> Subscription:
         """Subscribe, and have every delivery handed to `sink.deliver` without an object for it.
 
-        Nothing is delivered until `Connection.pump` is called. The sink is called with the
-        arguments of `FrameSink.deliver`, while the input is scanned; it must not call the
-        connection. A channel has one sink, and all its consumers of this kind share it. Acknowledge
-        with `Channel.ack(tag, multiple=True)`.
+        Whenever the connection reads, from this call on and above all in `Connection.pump`, the
+        sink is called with the arguments of `FrameSink.deliver`. It must not call the connection.
+        What it raises ends the connection and comes out of the call that was reading. A channel has
+        one sink, shared by all its consumers of this kind. Acknowledge with `Channel.ack(tag,
+        multiple=True)`.
         """
         if self.core.sink is not None and self.core.sink is not sink:
             raise ValueError(f"channel {self.number} has another sink already")

@@ -31,6 +31,9 @@ class Broker(Protocol):
     def start(self) -> None:
         """Start it; returns when it takes connections."""
 
+    def freeze(self) -> None:
+        """Let it do nothing more, until it is killed."""
+
     def kill(self) -> None:
         """End it without a farewell."""
 
@@ -73,6 +76,11 @@ class HarebellBroker:
             *("--tls-cert", str(where / "server.pem"), "--tls-key", str(where / "server.key")),
             *("--memory-high-watermark", f"{_WATERMARK_MEBIBYTES}MiB"),
         )
+
+    def freeze(self) -> None:
+        """Let it do nothing more, until it is killed."""
+        assert self._running is not None
+        self._running.process.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         """End it without a farewell."""

@@ -43,6 +43,12 @@ def broker(request: pytest.FixtureRequest, start_broker: Callable[[str], Broker]
 
 
 @pytest.fixture
+def harebell(start_broker: Callable[[str], Broker]) -> Broker:
+    """A running Harebell, for what takes too long to repeat with the other."""
+    return start_broker("harebell")
+
+
+@pytest.fixture
 def rabbitmq(start_broker: Callable[[str], Broker]) -> Broker:
     """A running RabbitMQ, for what only it can do so far."""
     return start_broker("rabbitmq")

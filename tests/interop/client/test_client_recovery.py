@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -28,7 +28,7 @@ QUICK = Recovery(first_seconds=0.1, most_seconds=0.5)
 
 
 @contextlib.asynccontextmanager
-async def restarted(broker: Broker, connection: Any) -> AsyncIterator[None]:
+async def restarted(broker: Broker) -> AsyncIterator[None]:
     """Kills the broker, lets the block run while it is away, and starts it again."""
     await asyncio.to_thread(broker.kill)
     # Let the asyncio API hear of it.
@@ -39,8 +39,15 @@ async def restarted(broker: Broker, connection: Any) -> AsyncIterator[None]:
         await asyncio.to_thread(broker.start)
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that announces itself to nobody."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
 async def back(channel: Any) -> None:
-    """Use a channel until the connection has recovered: a call that meets the loss fails with it."""
+    """Use a channel until the connection has recovered; the call that meets the loss fails."""
     for _ in range(3):
         with contextlib.suppress(ConnectionLost):
             await do(channel.qos(100))
@@ -62,7 +69,7 @@ async def test_everything_declared_is_there_again(broker: Broker, api: Api) -> N
     first_name = anonymous.name
     await do(channel.bind_queue(named, exchange, "named"))
     await do(channel.bind_queue(first_name, fan, ""))
-    async with restarted(broker, connection):
+    async with restarted(broker):
         pass
     await back(channel)
     assert recovered == [True]
@@ -88,7 +95,7 @@ async def test_a_consumer_goes_on_and_its_old_deliveries_can_be_acknowledged_in_
     await do(channel.publish_many([b"1", b"2", b"3"], routing_key=queue.name))
     consumer = channel.consume(queue.name, prefetch=2, timeout=30)
     (held,) = await take(consumer, 1)
-    async with restarted(broker, connection):
+    async with restarted(broker):
         pass
     await back(channel)
     # Nobody may be told about this delivery any more, and that is no error.
@@ -103,9 +110,9 @@ async def test_a_consumer_goes_on_and_its_old_deliveries_can_be_acknowledged_in_
 
 
 async def test_a_consumer_that_waits_while_the_broker_is_away_goes_on(
-    broker: Broker, api: Api
+    harebell: Broker, api: Api
 ) -> None:
-    connection = await api.connect(broker.url, recover=QUICK)
+    connection = await api.connect(harebell.url, recover=QUICK)
     channel = await do(connection.channel())
     queue = await do(channel.declare_queue("", exclusive=True))
     consumer = channel.consume(queue.name, timeout=60)
@@ -113,12 +120,11 @@ async def test_a_consumer_that_waits_while_the_broker_is_away_goes_on(
         await consumer.start()
 
     async def feed() -> None:
-        await asyncio.to_thread(broker.kill)
-        await asyncio.to_thread(broker.start)
-        async with aio.connect(broker.url) as other:
+        await asyncio.to_thread(harebell.kill)
+        await asyncio.to_thread(harebell.start)
+        async with aio.connect(harebell.url) as other:
             publisher = await other.channel()
-            while connection.recovering or queue.name == first_name:
-                await asyncio.sleep(0.05)
+            await until(lambda: not connection.recovering and queue.name != first_name)
             await publisher.publish(b"after", routing_key=queue.name, mandatory=True)
 
     first_name = queue.name
@@ -132,12 +138,12 @@ async def test_a_consumer_that_waits_while_the_broker_is_away_goes_on(
     await do(messages[0].ack())
 
 
-async def test_unconfirmed_publishes_fail_clearly_by_default(broker: Broker, api: Api) -> None:
-    connection = await api.connect(broker.url, recover=QUICK)
+async def test_unconfirmed_publishes_fail_clearly_by_default(harebell: Broker, api: Api) -> None:
+    connection = await api.connect(harebell.url, recover=QUICK)
     channel = await do(connection.channel())
     queue = await do(channel.declare_queue("", exclusive=True))
     await do(channel.publish(b"", routing_key=queue.name))
-    async with restarted(broker, connection):
+    async with restarted(harebell):
         # Not yet noticed by the blocking API, and refused at once by the other.
         try:
             confirm = channel.publish_nowait(b"lost", routing_key=queue.name)
@@ -160,9 +166,11 @@ async def test_unconfirmed_publishes_are_sent_again_on_request(broker: Broker, a
     await do(channel.declare_exchange(exchange, "fanout"))
     await do(channel.bind_queue(queue.name, exchange))
     await do(channel.publish(b"", exchange=exchange))
-    # Written into the socket of a broker that does not answer any more.
+    broker.freeze()
+    # Written into the socket of a broker that will never read them.
     confirms = [channel.publish_nowait(b"%d" % n, exchange=exchange) for n in range(20)]
-    async with restarted(broker, connection):
+    await pause(connection, 0.05)
+    async with restarted(broker):
         pass
     for confirm in confirms:
         await do(confirm)
@@ -172,10 +180,10 @@ async def test_unconfirmed_publishes_are_sent_again_on_request(broker: Broker, a
 
 
 async def test_a_bulk_publish_survives_a_restart_when_it_may_send_again(
-    broker: Broker, api: Api
+    harebell: Broker, api: Api
 ) -> None:
     again = Recovery(first_seconds=0.1, most_seconds=0.5, resend=True)
-    connection = await api.connect(broker.url, recover=again)
+    connection = await api.connect(harebell.url, recover=again)
     channel = await do(connection.channel())
     exchange = unique("x")
     await do(channel.declare_exchange(exchange, "fanout"))
@@ -184,8 +192,8 @@ async def test_a_bulk_publish_survives_a_restart_when_it_may_send_again(
     def items() -> Any:
         for number in range(4000):
             if number == 2000:
-                broker.kill()
-                restarts.append(asyncio.get_running_loop().run_in_executor(None, broker.start))
+                harebell.kill()
+                restarts.append(asyncio.get_running_loop().run_in_executor(None, harebell.start))
             yield b"%d" % number
 
     assert await do(channel.publish_many(items(), exchange=exchange, window=700)) == 4000
@@ -193,33 +201,32 @@ async def test_a_bulk_publish_survives_a_restart_when_it_may_send_again(
     await do(channel.delete_exchange(exchange))
 
 
-async def test_calls_made_while_the_broker_is_away_wait_for_it(broker: Broker) -> None:
-    async with aio.connect(broker.url, recover=QUICK) as connection:
+async def test_calls_made_while_the_broker_is_away_wait_for_it(harebell: Broker) -> None:
+    async with aio.connect(harebell.url, recover=QUICK) as connection:
         channel = await connection.channel()
         queue = await channel.declare_queue("", exclusive=True)
-        await asyncio.to_thread(broker.kill)
-        while not connection.recovering:
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(harebell.kill)
+        await until(lambda: connection.recovering)
         assert not connection.is_open
         waiting = asyncio.gather(
             channel.publish(b"waited", exchange="amq.fanout"),
             channel.bind_queue(queue.name, "amq.fanout"),
             connection.channel(),
         )
-        await asyncio.to_thread(broker.start)
+        await asyncio.to_thread(harebell.start)
         await waiting
         assert connection.is_open
 
 
-async def test_giving_up_says_after_how_many_attempts_and_why(broker: Broker, api: Api) -> None:
+async def test_giving_up_says_after_how_many_attempts_and_why(harebell: Broker, api: Api) -> None:
     brief = Recovery(first_seconds=0.05, most_seconds=0.05, attempts=3)
-    connection = await api.connect(broker.url, recover=brief)
+    connection = await api.connect(harebell.url, recover=brief)
     channel = await do(connection.channel())
     name = (await do(channel.declare_queue("", exclusive=True))).name
     consumer = channel.consume(name, timeout=30)
     if api.name == "asyncio":
         await consumer.start()
-    async with restarted(broker, connection):
+    async with restarted(harebell):
         with pytest.raises(RecoveryFailed, match="3 attempts") as caught:
             await take(consumer)
         assert isinstance(caught.value.__cause__, ConnectionFailed)
@@ -228,35 +235,34 @@ async def test_giving_up_says_after_how_many_attempts_and_why(broker: Broker, ap
         await do(connection.close())
 
 
-async def test_closing_while_recovering_ends_it(broker: Broker) -> None:
-    async with aio.connect(broker.url, recover=QUICK) as connection:
+async def test_closing_while_recovering_ends_it(harebell: Broker) -> None:
+    async with aio.connect(harebell.url, recover=QUICK) as connection:
         channel = await connection.channel()
-        await asyncio.to_thread(broker.kill)
+        await asyncio.to_thread(harebell.kill)
         try:
-            while not connection.recovering:
-                await asyncio.sleep(0.01)
+            await until(lambda: connection.recovering)
             waiting = asyncio.ensure_future(channel.qos(1))
             await asyncio.sleep(0)
             await connection.close()
             with pytest.raises(AMQPError):
                 await waiting
         finally:
-            await asyncio.to_thread(broker.start)
+            await asyncio.to_thread(harebell.start)
 
 
-async def test_a_refused_login_is_not_something_to_recover_from(broker: Broker, api: Api) -> None:
-    url = broker.url.replace("guest:guest", "guest:wrong")
+async def test_a_refused_login_is_not_something_to_recover_from(harebell: Broker, api: Api) -> None:
+    url = harebell.url.replace("guest:guest", "guest:wrong")
     with pytest.raises(AuthenticationFailed):
         await api.connect(url, recover=True)
 
 
-async def test_a_transaction_does_not_survive_its_connection(broker: Broker, api: Api) -> None:
-    connection = await api.connect(broker.url, recover=QUICK)
+async def test_a_transaction_does_not_survive_its_connection(harebell: Broker, api: Api) -> None:
+    connection = await api.connect(harebell.url, recover=QUICK)
     channel = await do(connection.channel(confirms=False))
     queue = await do(channel.declare_queue("", exclusive=True))
     await do(channel.core.select_transactions() and channel.qos(10))
     await do(channel.publish(b"lost", routing_key=queue.name))
-    async with restarted(broker, connection):
+    async with restarted(harebell):
         pass
     await pause_until_lost(channel)
     await back(channel)
