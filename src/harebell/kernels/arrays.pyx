@@ -304,20 +304,30 @@ cdef class Map:
 cdef Py_ssize_t _integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept:
     """Octets used by an integer with its type; 0 for anything else."""
     cdef unsigned char tag = p[0]
-    if tag == c'b' or tag == c'B':
-        if n < 2:
-            return 0
-        number[0] = <signed char>p[1] if tag == c'b' else p[1]
+    # One statement for each sign: a conditional expression would make both sides unsigned.
+    if n < 2:
+        return 0
+    if tag == c'b':
+        number[0] = <signed char>p[1]
         return 2
-    if tag == c's' or tag == c'u':
-        if n < 3:
-            return 0
-        number[0] = <short>u16(p + 1) if tag == c's' else u16(p + 1)
+    if tag == c'B':
+        number[0] = p[1]
+        return 2
+    if n < 3:
+        return 0
+    if tag == c's':
+        number[0] = <short>u16(p + 1)
         return 3
-    if tag == c'I' or tag == c'i':
-        if n < 5:
-            return 0
-        number[0] = <int>u32(p + 1) if tag == c'I' else u32(p + 1)
+    if tag == c'u':
+        number[0] = u16(p + 1)
+        return 3
+    if n < 5:
+        return 0
+    if tag == c'I':
+        number[0] = <int>u32(p + 1)
+        return 5
+    if tag == c'i':
+        number[0] = u32(p + 1)
         return 5
     if tag == c'l' or tag == c'L':
         if n < 9:

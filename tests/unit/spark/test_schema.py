@@ -1,0 +1,126 @@
+"""The schema: all columns, some columns, and what a message does not have."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from harebell.spark.schema import MESSAGE, SchemaError, message_schema, select
+
+TEXT = StringType()
+
+
+def asked(**columns: DataType) -> StructType:
+    return StructType([StructField(name, kind) for name, kind in columns.items()])
+
+
+def never_null(name: str, kind: DataType) -> StructType:
+    return StructType([StructField(name, kind, nullable=False)])
+
+
+def refused(schema: StructType) -> str:
+    with pytest.raises(SchemaError) as caught:
+        select(schema)
+    return str(caught.value)
+
+
+def test_a_message_has_these_columns() -> None:
+    assert [f"{field.name} {field.dataType.simpleString()}" for field in MESSAGE.fields] == [
+        "value binary",
+        "routing_key string",
+        "exchange string",
+        "queue string",
+        "offset bigint",
+        "timestamp timestamp",
+        "redelivered boolean",
+        "delivery_count int",
+        "properties struct<content_type:string,content_encoding:string,delivery_mode:int,"
+        "priority:int,correlation_id:string,reply_to:string,expiration:string,message_id:string,"
+        "timestamp:timestamp,type:string,user_id:string,app_id:string,cluster_id:string>",
+        "headers map<string,string>",
+    ]
+
+
+def test_headers_and_properties_can_be_left_out() -> None:
+    names = message_schema(properties=False, headers=False).names
+    assert names == [n for n in MESSAGE.names if n not in ("properties", "headers")]
+
+
+def test_the_order_of_the_user_is_kept() -> None:
+    selection = select(asked(offset=LongType(), value=BinaryType()))
+    assert selection.columns == ("offset", "value")
+    assert selection.fields == ()
+
+
+def test_some_properties_can_be_chosen() -> None:
+    selection = select(asked(properties=asked(type=TEXT, priority=IntegerType())))
+    assert selection.columns == ("properties",)
+    assert selection.fields == ("type", "priority")
+
+
+def test_an_unknown_column_is_answered_with_the_nearest_one() -> None:
+    assert refused(asked(routingKey=TEXT)) == (
+        "a message has no column routingKey: did you mean routing_key?"
+    )
+
+
+def test_an_unknown_property_is_answered_with_the_nearest_one() -> None:
+    assert refused(asked(properties=asked(mesage_id=TEXT))) == (
+        "a message has no column properties.mesage_id: did you mean message_id?"
+    )
+
+
+def test_a_column_like_no_other_is_answered_with_all_of_them() -> None:
+    assert "it has value, routing_key, exchange" in refused(asked(zzz=TEXT))
+
+
+def test_a_body_as_text_is_answered_with_the_cast() -> None:
+    assert refused(asked(value=TEXT)) == (
+        "column value is binary, not string: cast it in the query, CAST(value AS STRING)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("offset", IntegerType()),
+        ("headers", TEXT),
+        ("headers", MapType(TEXT, LongType())),
+        ("headers", MapType(TEXT, TEXT, valueContainsNull=False)),
+        ("properties", TEXT),
+    ],
+)
+def test_a_wrong_type_is_named(name: str, kind: DataType) -> None:
+    assert f"column {name} is " in refused(asked(**{name: kind}))
+
+
+def test_a_column_named_twice_is_refused() -> None:
+    twice = StructType([StructField("offset", LongType()), StructField("offset", LongType())])
+    assert refused(twice) == "the schema names column offset twice"
+
+
+def test_what_may_be_absent_cannot_be_not_null() -> None:
+    headers = never_null("headers", MapType(TEXT, TEXT))
+    assert "column headers cannot be NOT NULL" in refused(headers)
+    properties = asked(properties=never_null("type", TEXT))
+    assert "column properties.type cannot be NOT NULL" in refused(properties)
+
+
+def test_what_is_never_absent_can_be_not_null() -> None:
+    assert select(never_null("value", BinaryType())).columns == ("value",)
+
+
+def test_a_schema_without_columns_is_refused() -> None:
+    with pytest.raises(SchemaError, match="has no columns"):
+        select(StructType([]))
+    with pytest.raises(SchemaError, match="column properties of the schema has no fields"):
+        select(asked(properties=StructType([])))
