@@ -1,0 +1,269 @@
+"""AMQPStorm: its threaded connection, message objects, confirms, transactions and errors."""
+
+from __future__ import annotations
+
+import random
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import amqpstorm
+import pytest
+from amqpstorm import AMQPChannelError, AMQPConnectionError, AMQPMessageError, Message
+
+from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker, tls_broker
+from tests.interop.clients.conftest import Names
+from tests.running import RunningBroker
+
+pytestmark = pytest.mark.interop
+
+_PATIENCE_SECONDS = 10
+
+
+def _connect(broker: RunningBroker, password: str = "guest", **more: Any) -> amqpstorm.Connection:
+    about = {"port": broker.port, "timeout": _PATIENCE_SECONDS, **more}
+    return amqpstorm.Connection("127.0.0.1", "guest", password, **about)
+
+
+@pytest.fixture
+def connection(broker: RunningBroker) -> Iterator[amqpstorm.Connection]:
+    with _connect(broker) as opened:
+        yield opened
+
+
+@pytest.fixture
+def channel(connection: amqpstorm.Connection) -> amqpstorm.Channel:
+    return connection.channel(rpc_timeout=_PATIENCE_SECONDS)
+
+
+def _queue(channel: amqpstorm.Channel) -> str:
+    return str(channel.queue.declare(exclusive=True)["queue"])
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "what was waited for did not happen"
+        time.sleep(0.01)
+
+
+@contextmanager
+def _channel_error(code: int, text: str) -> Iterator[None]:
+    with pytest.raises(AMQPChannelError) as caught:
+        yield
+    assert caught.value.error_code == code
+    assert text in str(caught.value)
+
+
+def test_message_with_properties_comes_back_equal(channel: amqpstorm.Channel) -> None:
+    properties = {
+        "content_type": "text/plain",
+        "content_encoding": "utf-8",
+        "headers": {"a": 1, "b": "ü", "c": [True, {"d": None}], "e": 2.5},
+        "delivery_mode": 2,
+        "priority": 7,
+        "correlation_id": "c",
+        "reply_to": "r",
+        "expiration": "60000",
+        "message_id": "m",
+        "message_type": "t",
+        "user_id": "guest",
+        "app_id": "a",
+    }
+    queue = _queue(channel)
+    Message.create(channel, "Grüße", properties).publish(queue)
+    got = channel.basic.get(queue)
+    assert got is not None
+    got.ack()
+    assert got.body == "Grüße"
+    assert {name: got.properties[name] for name in properties} == properties
+    assert (got.method["exchange"], got.method["routing_key"]) in (("", queue), (b"", queue))
+    assert channel.basic.get(queue) is None
+
+
+def test_large_body_arrives_whole(channel: amqpstorm.Channel) -> None:
+    queue = _queue(channel)
+    body = random.Random(2).randbytes(2_000_000)
+    channel.basic.publish(body, queue)
+    got = channel.basic.get(queue, no_ack=True, auto_decode=False)
+    assert got is not None
+    assert got.body == body
+
+
+def test_consumer_receives_in_order_and_acknowledges(channel: amqpstorm.Channel) -> None:
+    queue, got = _queue(channel), []
+    channel.basic.qos(3)
+    channel.basic.consume(queue=queue)
+    for number in range(50):
+        channel.basic.publish(str(number), queue)
+    for message in channel.build_inbound_messages(break_on_empty=False):
+        got.append(int(message.body))
+        message.ack()
+        if len(got) == 50:
+            break
+    assert got == list(range(50))
+    channel.basic.recover(requeue=True)
+    assert channel.queue.declare(queue, passive=True)["message_count"] == 0
+
+
+def test_callbacks_of_two_consumers_share_the_queue(channel: amqpstorm.Channel) -> None:
+    queue = _queue(channel)
+    got: dict[str, list[int]] = {"one": [], "two": []}
+
+    def collector(tag: str) -> Callable[[Message], None]:
+        return lambda message: got[tag].append(int(message.body))
+
+    for tag in got:
+        assert channel.basic.consume(collector(tag), queue, consumer_tag=tag, no_ack=True) == tag
+    for number in range(10):
+        channel.basic.publish(str(number), queue)
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while sum(map(len, got.values())) < 10 and time.monotonic() < deadline:
+        channel.process_data_events()
+    assert (len(got["one"]), len(got["two"])) == (5, 5)
+    assert sorted(got["one"] + got["two"]) == list(range(10))
+
+
+def test_start_consuming_runs_until_stopped_from_another_thread(
+    connection: amqpstorm.Connection,
+) -> None:
+    channel, publishing = connection.channel(), connection.channel()
+    queue, got = _queue(channel), []
+
+    def take(message: Message) -> None:
+        got.append(message.body)
+        message.ack()
+
+    channel.basic.consume(take, queue)
+    thread = threading.Thread(target=channel.start_consuming)
+    thread.start()
+    for number in range(5):
+        publishing.basic.publish(str(number), queue)
+    _until(lambda: len(got) == 5)
+    channel.stop_consuming()
+    thread.join(_PATIENCE_SECONDS)
+    assert not thread.is_alive()
+    assert got == ["0", "1", "2", "3", "4"]
+
+
+def test_nack_and_reject_requeue_or_drop(channel: amqpstorm.Channel) -> None:
+    queue = _queue(channel)
+    channel.basic.publish("x", queue)
+    for refuse in ("nack", "reject"):
+        message = channel.basic.get(queue)
+        assert message is not None
+        getattr(message, refuse)(requeue=True)
+    message = channel.basic.get(queue)
+    assert message is not None
+    assert message.redelivered
+    message.reject(requeue=False)
+    assert channel.basic.get(queue) is None
+
+
+def test_confirmed_publish_says_yes_and_unroutable_raises(channel: amqpstorm.Channel) -> None:
+    queue = _queue(channel)
+    channel.confirm_deliveries()
+    for _ in range(20):
+        assert channel.basic.publish("x", queue, mandatory=True) is True
+    assert channel.queue.declare(queue, passive=True)["message_count"] == 20
+    with pytest.raises(AMQPMessageError, match="NO_ROUTE") as caught:
+        channel.basic.publish("x", "nobody-has-this-queue", mandatory=True)
+    assert caught.value.error_code == 312
+    assert channel.queue.purge(queue)["message_count"] == 20
+
+
+def test_transactions_commit_and_roll_back(channel: amqpstorm.Channel) -> None:
+    queue = _queue(channel)
+    with channel.tx:
+        channel.basic.publish("kept", queue)
+    channel.tx.select()
+    channel.basic.publish("dropped", queue)
+    channel.tx.rollback()
+    message = channel.basic.get(queue)
+    assert message is not None
+    assert (message.body, message.method["message_count"]) == ("kept", 0)
+
+
+def test_exchanges_bind_unbind_and_delete(channel: amqpstorm.Channel, name: Names) -> None:
+    source, target, queue = name("source"), name("target"), _queue(channel)
+    channel.exchange.declare(source, "topic")
+    channel.exchange.declare(target, "fanout")
+    channel.exchange.bind(target, source, "a.#")
+    channel.queue.bind(queue, target)
+    channel.basic.publish("1", "a.b", source)
+    channel.queue.unbind(queue, target)
+    channel.basic.publish("2", "a.b", source)
+    channel.exchange.unbind(target, source, "a.#")
+    assert channel.queue.purge(queue)["message_count"] == 1
+    channel.exchange.delete(target, if_unused=True)
+    channel.exchange.delete(source)
+    assert channel.queue.delete(queue)["message_count"] == 0
+
+
+def test_errors_carry_code_and_text(
+    broker: RunningBroker, connection: amqpstorm.Connection, name: Names
+) -> None:
+    missing = name("missing")
+    with _channel_error(404, f"NOT_FOUND - no queue '{missing}' in vhost '/'"):
+        connection.channel().queue.declare(missing, passive=True)
+    with _channel_error(403, "reserved prefix 'amq.*'"):
+        connection.channel().queue.declare("amq.mine")
+    with _channel_error(406, "unknown exchange type 'nonsense'"):
+        connection.channel().exchange.declare(name("x"), "nonsense")
+    mine = _queue(connection.channel())
+    with _connect(broker) as other, _channel_error(405, "cannot obtain exclusive access"):
+        other.channel().queue.purge(mine)
+    assert connection.is_open
+
+
+def test_deleted_queue_cancels_the_consumer(connection: amqpstorm.Connection, name: Names) -> None:
+    queue = name("doomed")
+    channel = connection.channel()
+    channel.queue.declare(queue)
+    tag = channel.basic.consume(lambda _: None, queue)
+    assert channel.consumer_tags == [tag]
+    connection.channel().queue.delete(queue)
+    _until(lambda: channel.consumer_tags == [])
+    assert channel.is_open
+
+
+def test_wrong_login_and_unknown_vhost_are_told(broker: RunningBroker) -> None:
+    with pytest.raises(AMQPConnectionError, match="ACCESS_REFUSED - Login was refused"):
+        _connect(broker, password="nope")
+    with pytest.raises(AMQPConnectionError, match="NOT_ALLOWED - vhost nowhere not found"):
+        _connect(broker, virtual_host="nowhere")
+
+
+def test_heartbeats_keep_an_idle_connection_open(broker: RunningBroker) -> None:
+    with _connect(broker, heartbeat=1) as connection:
+        time.sleep(3.5)
+        connection.check_for_errors()
+        assert _queue(connection.channel())
+
+
+def test_connection_knows_that_it_is_blocked() -> None:
+    with tiny_broker() as own, _connect(own) as other, _connect(own) as publisher:
+        taking = other.channel()
+        taking.queue.declare("backlog")
+        publisher.channel().basic.publish(bytes(WATERMARK_BYTES + 1), "backlog")
+        _until(lambda: publisher.is_blocked)
+        assert not other.is_blocked
+        assert taking.queue.purge("backlog")["message_count"] == 1
+        _until(lambda: not publisher.is_blocked)
+
+
+def test_tls_connection_carries_messages(tmp_path: Path) -> None:
+    with tls_broker(tmp_path) as (own, authority, port):
+        context = ssl.create_default_context(cafile=str(authority))
+        options = {"context": context, "server_hostname": "localhost"}
+        with _connect(own, port=port, ssl=True, ssl_options=options) as connection:
+            channel = connection.channel()
+            queue = _queue(channel)
+            channel.basic.publish("secret", queue)
+            message = channel.basic.get(queue, no_ack=True)
+            assert message is not None
+            assert message.body == "secret"
