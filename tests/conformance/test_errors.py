@@ -422,4 +422,5 @@ def test_line_ends_are_taken_out_of_names(peer: Peer) -> None:
 def test_text_that_is_no_utf_8_is_a_frame_error(peer: Peer) -> None:
     octets = publish_octets("", "q", b"body")
     peer.send_bytes(octets.replace(b"\x01q", b"\x01\xff"))
-    peer.expect_connection_close(501, "FRAME_ERROR - Malformed UTF-8 in shortstr")
+    text = "FRAME_ERROR - Malformed UTF-8 in shortstr"
+    peer.expect_connection_close(501, text, "basic.publish")

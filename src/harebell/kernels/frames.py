@@ -242,11 +242,13 @@ class FrameScanner:
             body = found
             here += body_size + FRAME_OVERHEAD_BYTES
         properties = self._properties(header[_HEADER_FIXED:])
+        if properties is None:
+            return 0
         arguments = data[at + _HEAD + 4 : at + _HEAD + size]
         if self.client:
             self._hand_delivery(channel, arguments, properties, body)
-        else:
-            self._hand_publish(channel, arguments, properties, body)
+        elif self._hand_publish(channel, arguments, properties, body):
+            return 0
         return here - at
 
     def _neighbour(self, data: bytes, at: int, kind: int, channel: int) -> bytes | None:
@@ -261,23 +263,32 @@ class FrameScanner:
             return None
         return data[at + _HEAD : end]
 
-    def _properties(self, raw: bytes) -> Properties:
+    def _properties(self, raw: bytes) -> Properties | None:
+        """The properties; None when they cannot be read, which is found out frame by frame."""
         if raw != self._last_properties.raw:
-            self._last_properties = parse_properties(raw)
+            try:
+                self._last_properties = parse_properties(raw)
+            except ProtocolError:
+                return None
         return self._last_properties
 
     def _hand_publish(
         self, channel: int, arguments: bytes, properties: Properties, body: bytes
-    ) -> None:
+    ) -> int:
+        """Call the sink; 1 when the method cannot be read, which is found out frame by frame."""
         fits = len(arguments) >= 5 and len(arguments) >= 5 + arguments[2]
         if fits:
             key_at = 4 + arguments[2]
             fits = len(arguments) == key_at + arguments[key_at - 1] + 1
         if not fits:
-            raise ProtocolError(502, "basic.publish: arguments do not fit the frame", 60, 40)
-        exchange = _text(arguments[3 : key_at - 1])
-        key = _text(arguments[key_at:-1])
+            return 1
+        try:
+            exchange = _text(arguments[3 : key_at - 1])
+            key = _text(arguments[key_at:-1])
+        except ProtocolError:
+            return 1
         self._sink.publish(channel, arguments[-1] & 3, exchange, key, properties, body)
+        return 0
 
     def _hand_delivery(
         self, channel: int, arguments: bytes, properties: Properties, body: bytes

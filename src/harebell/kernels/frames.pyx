@@ -261,32 +261,43 @@ cdef class FrameScanner:
             body = PyBytes_FromStringAndSize(<const char*>b + HEAD, <Py_ssize_t>body_size)
             at += <Py_ssize_t>body_size + OVERHEAD
         properties = self._properties(h + HEAD + HEADER_FIXED, header_size - HEADER_FIXED)
+        if properties is None:
+            return 0
         if published:
-            self._hand_publish(channel, data + HEAD + 4, size - 4, properties, body)
+            if self._hand_publish(channel, data + HEAD + 4, size - 4, properties, body):
+                return 0
         else:
             self._hand_delivery(channel, data + HEAD + 4, size - 4, properties, body)
         return at
 
     cdef int _hand_publish(self, int channel, const unsigned char* p, Py_ssize_t n,
                            Properties properties, bytes body) except -1:
+        """Call the sink; 1 when the method cannot be read, which is found out frame by frame."""
         cdef Py_ssize_t exchange_size, key_size
         if not (PyBytes_GET_SIZE(self._last_method) == n
                 and memcmp(PyBytes_AS_STRING(self._last_method), p, n) == 0):
             if n < 5:
-                raise _short_publish()
+                return 1
             exchange_size = p[2]
             if n < 5 + exchange_size:
-                raise _short_publish()
+                return 1
             key_size = p[3 + exchange_size]
             if n != 5 + exchange_size + key_size:
-                raise _short_publish()
+                return 1
             if not (self._last_exchange is not None
                     and PyBytes_GET_SIZE(self._last_method) >= 3 + exchange_size
                     and memcmp(PyBytes_AS_STRING(self._last_method) + 2, p + 2,
                                exchange_size + 1) == 0):
-                self._last_exchange = _text(p + 3, exchange_size)
+                self._last_method = b""
+                try:
+                    self._last_exchange = _text(p + 3, exchange_size)
+                except ProtocolError:
+                    return 1
             self._last_method = b""
-            self._last_key = _text(p + 4 + exchange_size, key_size)
+            try:
+                self._last_key = _text(p + 4 + exchange_size, key_size)
+            except ProtocolError:
+                return 1
             self._last_method = PyBytes_FromStringAndSize(<const char*>p, n)
         return self._sink.publish(channel, p[n - 1] & 3, self._last_exchange, self._last_key,
                                   properties, body)
@@ -326,12 +337,11 @@ cdef class FrameScanner:
         cdef bytes raw = self._last_properties.raw
         if PyBytes_GET_SIZE(raw) == n and memcmp(PyBytes_AS_STRING(raw), p, n) == 0:
             return self._last_properties
-        self._last_properties = _parse_properties(p, n)
+        try:
+            self._last_properties = _parse_properties(p, n)
+        except ProtocolError:
+            return None
         return self._last_properties
-
-
-cdef object _short_publish():
-    return ProtocolError(502, "basic.publish: arguments do not fit the frame", 60, 40)
 
 
 cdef object _short_delivery():
