@@ -64,7 +64,11 @@ class Reference(Topology):
         self.drop_connection(channel.connection)
 
     def drop_connection(self, connection: int) -> None:
-        for channel in [c for c in self.channels.values() if c.connection == connection]:
+        channels = [c for c in self.channels.values() if c.connection == connection]
+        for channel in channels:
+            for consumer in list(channel.consumers.values()):
+                self.remove_consumer(consumer)
+        for channel in channels:
             self.drop_channel(channel)
         for queue in [q for q in self.queues.values() if q.owner == connection]:
             self.drop_queue(queue)

@@ -25,10 +25,15 @@ def topic_fits(pattern: list[str], words: list[str]) -> bool:
     return bool(words) and pattern[0] in ("*", words[0]) and topic_fits(pattern[1:], words[1:])
 
 
+def same(one: Any, other: Any) -> bool:
+    """Equal as field table values: 1 is not true."""
+    return type(one) is type(other) and bool(one == other)
+
+
 def headers_fit(arguments: dict[str, Any], headers: dict[str, Any]) -> bool:
     """x-match all or any, of values or, where there is none, of presence."""
     wanted = {k: v for k, v in arguments.items() if not k.startswith("x-")}
-    fits = [k in headers and v in (None, headers[k]) for k, v in wanted.items()]
+    fits = [k in headers and (v is None or same(v, headers[k])) for k, v in wanted.items()]
     return any(fits) if arguments.get("x-match") == "any" else all(fits)
 
 

@@ -67,7 +67,12 @@ class Sequence:
             if chunk is None:
                 chunk = Chunk(index)
                 self._chunks[index] = chunk
-            self._tail = chunk
+            tail, self._tail = self._tail, chunk
+            if tail is not None and tail.live == 0:
+                # An empty chunk was kept for numbers to come, and they came elsewhere.
+                del self._chunks[tail.index]
+                if self._recent is tail:
+                    self._recent = None
         chunk.items[number & CHUNK_MASK] = member
         chunk.live += 1
         self.count += 1

@@ -60,7 +60,8 @@ class Router:
         by_key = True
         while todo:
             exchange = todo.pop()
-            by_key = by_key and exchange.by_key
+            # Queues come and go from the default exchange without a change of topology.
+            by_key = by_key and exchange.by_key and not exchange.default
             for destination in self._matches(exchange, message):
                 if isinstance(destination, Queue):
                     queues[destination] = None

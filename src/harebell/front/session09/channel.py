@@ -226,19 +226,26 @@ class Channel(ChannelPort):
 
     # --- end ------------------------------------------------------------------------------------
 
+    def stop_consuming(self) -> None:
+        """Every consumer goes; what they have not acknowledged stays out."""
+        consumers, self.consumers = self.consumers, None
+        if consumers:
+            for consumer in consumers.values():
+                self.vhost.remove_consumer(consumer)
+
     def close(self) -> None:
         """The channel is over: consumers go, what was not acknowledged goes back."""
         connection = self.connection
         if self.content is not None:
             self.content = None
             connection.scanner.pending -= 1
-        consumers, self.consumers = self.consumers, None
-        if consumers:
-            for consumer in consumers.values():
-                self.vhost.remove_consumer(consumer)
+        self.stop_consuming()
+        if self.confirms is not None:
+            # What was accepted is confirmed before the close; afterwards the number may be reused.
+            self.confirms.flush()
+            self.confirms = None
         if self.transaction is not None:
             self.transaction.rollback(self)
             self.transaction = None
         entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
         self.requeue(entries)
-        self.confirms = None

@@ -196,9 +196,10 @@ class Connection(FrameSink):
             self._sent_at = now
             self.out.frame(HEARTBEAT, 0, b"")
             self.touch()
-        # A connection we do not read cannot show that it lives.
-        silent = now - self.now
-        if silent >= self.heartbeat * 2 and not self.paused and not self.scanner.hold:
+        if self.paused or self.scanner.hold:
+            # A connection we do not read cannot show that it lives; its time starts when we do.
+            self.now = now
+        if now - self.now >= self.heartbeat * 2:
             text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
             self.settings.journal("warning", f"{self.peer}: {text}")
             self.cut()
@@ -260,7 +261,13 @@ class Connection(FrameSink):
             channel.close()
 
     def release(self) -> None:
-        """Let go of everything the peer held: channels first, then its exclusive queues."""
+        """Let go of everything the peer held: channels first, then its exclusive queues.
+
+        All consumers go before anything comes back, or a channel's messages would be delivered to
+        another channel of the same dead peer, and lost when that one does not acknowledge.
+        """
+        for channel in self.channels.values():
+            channel.stop_consuming()
         for channel in list(self.channels.values()):
             self.drop_channel(channel)
         if self.vhost is not None:
