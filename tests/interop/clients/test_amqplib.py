@@ -1,0 +1,93 @@
+"""node's amqplib: each test of `tests/interop/node/tests` is a test here.
+
+The tests are JavaScript, because the client is. All of them run once, in one node process, against
+one broker; what each came to is then told under its own name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker
+from tests.running import RunningBroker
+
+pytestmark = pytest.mark.interop
+
+NODE = Path(__file__).parent.parent / "node"
+_TEST = re.compile(r'^test\("([^"]+)"', re.MULTILINE)
+_RUN_SECONDS = 100
+_INSTALL_SECONDS = 100
+
+FILES = sorted((NODE / "tests").glob("*.test.mjs"))
+NAMES = [name for file in FILES for name in _TEST.findall(file.read_text())]
+
+
+def _require(tool: str, package: str) -> str:
+    path = shutil.which(tool)
+    if path is None:
+        pytest.fail(f"the amqplib tests need {tool}: apt-get install -y {package}", pytrace=False)
+    return path
+
+
+def _install() -> None:
+    """Install the locked amqplib, unless the set-up has done so."""
+    if (NODE / "node_modules" / "amqplib" / "package.json").exists():
+        return
+    done = subprocess.run(
+        [_require("npm", "npm"), "ci", "--prefix", str(NODE), "--no-audit", "--no-fund"],
+        capture_output=True,
+        text=True,
+        timeout=_INSTALL_SECONDS,
+        check=False,
+    )
+    if done.returncode != 0:
+        pytest.fail(f"npm ci --prefix {NODE} failed:\n{done.stderr}", pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def results(shared_broker: RunningBroker) -> dict[str, dict[str, Any]]:
+    """What each JavaScript test came to, by name."""
+    node = _require("node", "nodejs")
+    _install()
+    command = [node, "--test", f"--test-reporter={NODE / 'report.mjs'}"]
+    command += ["--test-reporter-destination=stdout", "--test-concurrency=1", *map(str, FILES)]
+    with tiny_broker() as tiny:
+        about = {
+            "HAREBELL_TEST_URL": f"amqp://guest:guest@127.0.0.1:{shared_broker.port}",
+            "HAREBELL_TEST_TINY_URL": f"amqp://guest:guest@127.0.0.1:{tiny.port}",
+            "HAREBELL_TEST_WATERMARK": str(WATERMARK_BYTES),
+        }
+        done = subprocess.run(
+            command,
+            cwd=NODE,
+            env={**os.environ, **about},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_RUN_SECONDS,
+            check=False,
+        )
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert found, f"node reported no test:\n{done.stdout}\n{done.stderr}"
+    return {result["name"]: result for result in found}
+
+
+@pytest.mark.parametrize("sentence", NAMES)
+def test_amqplib(broker: RunningBroker, results: dict[str, dict[str, Any]], sentence: str) -> None:
+    assert sentence in results, f"node did not report it; it reported {sorted(results)}"
+    assert results[sentence]["passed"], results[sentence]["why"]
+
+
+def test_every_javascript_test_is_told_under_its_own_name(
+    results: dict[str, dict[str, Any]],
+) -> None:
+    assert len(NAMES) == len(set(NAMES)) > 20
+    assert set(results) == set(NAMES)

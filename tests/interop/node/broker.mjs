@@ -1,0 +1,55 @@
+// What the amqplib tests share: where the broker is, and connections that end with their test.
+
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import amqp from "amqplib";
+
+function variable(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set: these tests are run by test_amqplib.py`);
+  return value;
+}
+
+export const url = variable("HAREBELL_TEST_URL");
+export const tinyUrl = variable("HAREBELL_TEST_TINY_URL");
+export const watermarkBytes = Number(variable("HAREBELL_TEST_WATERMARK"));
+
+const PATIENCE_MS = 10_000;
+let numbers = 0;
+
+/** A name that no other test uses. */
+export const unique = (kind) => `${kind}-node-${process.pid}-${++numbers}`;
+
+/** A connection that is closed after the test, wherever the test ends. */
+export async function connect(t, address = url, options = {}) {
+  const connection = await amqp.connect(address, options);
+  let open = true;
+  connection.on("close", () => { open = false; });
+  connection.on("error", () => {});
+  t.after(async () => { if (open) await connection.close(); });
+  return connection;
+}
+
+/** A channel on a connection of its own. */
+export async function channel(t) {
+  return (await connect(t)).createChannel();
+}
+
+/** The error that a channel reports when the broker closes it while something is done. */
+export async function channelError(connection, act) {
+  const failing = await connection.createChannel();
+  const failed = once(failing, "error", { signal: AbortSignal.timeout(PATIENCE_MS) });
+  // The call itself is rejected too, with the same news.
+  await Promise.allSettled([Promise.resolve().then(() => act(failing))]);
+  const [error] = await failed;
+  return error;
+}
+
+/** Wait until something is true. */
+export async function until(condition, what) {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`waited in vain: ${what}`);
+    await sleep(10);
+  }
+}
