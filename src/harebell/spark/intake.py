@@ -134,8 +134,6 @@ class Intake:
             raise SourceError(
                 f"queue {self._options.queue!r} was deleted while the query read it ({error})"
             ) from error
-        finally:
-            self._sink.stamp(int(time.time() * _MICROS))
         self._spool(everything=False)
         return came
 
@@ -145,6 +143,8 @@ class Intake:
         self.spool.seal()
 
     def _spool(self, *, everything: bool) -> None:
+        # Here and not in `pump`: deliveries may also come while a call waits for its answer.
+        self._sink.stamp(int(time.time() * _MICROS))
         for chunk in self._sink.take(everything):
             self.spool.write(chunk[0], record_batch(chunk, self._schema))
 

@@ -1,0 +1,61 @@
+"""What the Spark tests share: a broker, a queue of their own, and one session for all."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pika
+import pytest
+from pyspark.sql import SparkSession
+
+from harebell.spark.session import build_session
+from tests.running import running_broker
+
+_NUMBERS = itertools.count(1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything in this folder is marked `spark`."""
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker("spark")
+
+
+@pytest.fixture(scope="session")
+def broker_url() -> Iterator[str]:
+    with running_broker() as broker:
+        yield broker.address() + "/%2F"
+
+
+@pytest.fixture
+def channel(broker_url: str) -> Iterator[Any]:
+    """A pika channel in confirm mode: the messages are published by a client that is not ours."""
+    connection = pika.BlockingConnection(pika.URLParameters(broker_url))
+    channel = connection.channel()
+    channel.confirm_delivery()
+    yield channel
+    connection.close()
+
+
+@pytest.fixture
+def queue(channel: Any) -> Iterator[str]:
+    """A durable queue that is deleted afterwards."""
+    name = f"test.{next(_NUMBERS)}"
+    channel.queue_declare(name, durable=True)
+    yield name
+    channel.connection.channel().queue_delete(name)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for all tests: starting it is what takes time."""
+    warehouse = tmp_path_factory.mktemp("warehouse")
+    session = build_session(
+        "tests", cores=2, short_lived=True, settings={"spark.sql.warehouse.dir": str(warehouse)}
+    )
+    yield session
+    session.stop()

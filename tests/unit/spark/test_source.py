@@ -1,0 +1,51 @@
+"""The data source as Spark finds it; what it does with a broker is seen in tests/spark."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StringType, StructField, StructType
+
+from harebell.spark.intake import SourceError
+from harebell.spark.options import OptionError
+from harebell.spark.schema import MESSAGE, SchemaError
+from harebell.spark.source import QueueSource
+from pyspark_harebell import DefaultSource
+
+
+def test_spark_finds_the_format_by_the_name_of_the_package() -> None:
+    assert DefaultSource.name() == "harebell"
+    assert issubclass(DefaultSource, DataSource)
+
+
+def test_wrong_options_are_refused_at_once() -> None:
+    with pytest.raises(OptionError, match="did you mean queue"):
+        QueueSource({"queu": "orders"})
+
+
+def test_columns_can_be_left_out_by_option() -> None:
+    assert QueueSource({"queue": "q"}).schema() == MESSAGE
+    slim = QueueSource({"queue": "q", "includeHeaders": "false", "includeProperties": "false"})
+    assert "headers" not in slim.schema().names
+    assert "properties" not in slim.schema().names
+
+
+def test_a_schema_with_an_unknown_column_is_refused_by_the_reader() -> None:
+    source = QueueSource({"queue": "q"})
+    wrong = StructType([*MESSAGE.fields, StructField("colour", StringType())])
+    with pytest.raises(SchemaError, match="no column colour"):
+        source.streamReader(wrong)
+
+
+def test_a_batch_read_is_refused_with_the_way_to_do_it() -> None:
+    with pytest.raises(SourceError, match=r"use spark\.readStream with \.trigger\(availableNow"):
+        QueueSource({"queue": "q"}).reader(MESSAGE)
+
+
+def test_executors_never_see_the_password() -> None:
+    source = QueueSource({"queue": "q", "url": "amqp://alice:hunter2@there"})
+    reader = source.streamReader(MESSAGE)
+    assert b"hunter2" not in pickle.dumps(reader)
+    assert b"alice" not in pickle.dumps(reader)
