@@ -224,7 +224,7 @@ class SameAsReference(RuleBasedStateMachine):
         events = self.run(at, method, "consume", name, tag, no_ack, exclusive, priority)
         told = [e.method.NAME for e in events if getattr(e.method, "consumer_tag", "") == tag]
         if "basic.deliver" in told:
-            assert told[0] == "basic.consume-ok", "a delivery came before the consumer was confirmed"
+            assert told[0] == "basic.consume-ok", "a delivery came before consume-ok"
 
     @rule(at=PLACES, tag=TAGS)
     def cancel(self, at: tuple[int, int], tag: str) -> None:

@@ -1,0 +1,1 @@
+"""Fuzz targets, and the corpus of inputs that once mattered."""
