@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "src/harebell/"
+TEXT_SUFFIXES = (".py", ".pyx", ".pxd", ".md", ".toml", ".sh", ".tsv")
 _TEXT_MAX_BYTES = 1_000_000
 
 
@@ -57,7 +58,11 @@ def text_of(path: Path) -> str | None:
     octets = (ROOT / path).read_bytes()
     if b"\0" in octets or len(octets) > _TEXT_MAX_BYTES:
         return None
-    return octets.decode("utf-8")
+    try:
+        return octets.decode("utf-8")
+    except UnicodeDecodeError:
+        assert path.suffix not in TEXT_SUFFIXES, f"{path} is not UTF-8"
+        return None
 
 
 def python_files() -> list[Path]:

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from tests.tidy.reviewed import LONG_FILES, UNMIRRORED
-from tests.tidy.sources import ROOT, SOURCE, cython_files, files, python_files, text_of, tree
+from tests.tidy.sources import (
+    ROOT,
+    SOURCE,
+    TEXT_SUFFIXES,
+    cython_files,
+    files,
+    python_files,
+    text_of,
+    tree,
+)
 
 SOURCE_LINES = 500
 TEST_LINES = 800
@@ -121,7 +130,7 @@ def test_the_list_of_modules_without_a_test_file_is_needed() -> None:
         assert len(reason.split()) >= 3, f"{entry} needs a reason"
 
 
-@pytest.mark.parametrize("suffix", [".md", ".toml", ".py", ".pyx", ".pxd", ".sh", ".tsv"])
+@pytest.mark.parametrize("suffix", TEXT_SUFFIXES)
 def test_text_files_end_with_one_newline_and_have_no_trailing_spaces(suffix: str) -> None:
     for path in files():
         text = text_of(path) if path.suffix == suffix else None
