@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +14,21 @@ from tests.running import RunningBroker, running_broker
 
 WATERMARK_BYTES = 1_000_000
 """The memory that `tiny_broker` lets messages take."""
+
+_OUR_FAULT = re.compile(r"internal error|INTERNAL_ERROR|Traceback|\[CRITICAL\]")
+
+
+def faults_in(log: str) -> list[str]:
+    """The lines of a broker's log that tell of the broker's own mistakes."""
+    return [line for line in log.splitlines() if _OUR_FAULT.search(line)]
+
+
+@contextmanager
+def own_broker(*flags: str, env: Mapping[str, str] | None = None) -> Iterator[RunningBroker]:
+    """A broker for a block, whose log tells of no mistake of its own at the end."""
+    with running_broker(*flags, env=env) as started:
+        yield started
+        assert faults_in(started.log) == []
 
 
 def free_port() -> int:
@@ -26,7 +42,7 @@ def free_port() -> int:
 @contextmanager
 def tiny_broker() -> Iterator[RunningBroker]:
     """A broker that holds publishers back above `WATERMARK_BYTES` of messages."""
-    with running_broker("--memory-high-watermark", str(WATERMARK_BYTES)) as started:
+    with own_broker("--memory-high-watermark", str(WATERMARK_BYTES)) as started:
         yield started
 
 
@@ -53,5 +69,5 @@ def tls_broker(directory: Path) -> Iterator[tuple[RunningBroker, Path, int]]:
     """A broker that also speaks TLS: itself, the authority to trust, and its TLS port."""
     certificate, key = make_certificate(directory)
     flags = ("--tls-port", "0", "--tls-cert", str(certificate), "--tls-key", str(key))
-    with running_broker(*flags) as started:
+    with own_broker(*flags) as started:
         yield started, certificate, int(started.address("amqps").rpartition(":")[2])

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
-import re
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.interop.clients.brokers import faults_in
 from tests.running import RunningBroker, running_broker
 
 Names = Callable[[str], str]
 
 _CLIENTS = ("aio_pika", "amqp", "amqpstorm", "celery", "kombu", "pika")
-_OUR_FAULT = re.compile(r"internal error|INTERNAL_ERROR|Traceback|\[CRITICAL\]")
 _numbers = itertools.count(1)
 
 
@@ -30,11 +29,6 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"the interop tests need {', '.join(missing)}: pip install -e '.[interop]'"
         )
-
-
-def faults_in(log: str) -> list[str]:
-    """The lines of a broker's log that tell of the broker's own mistakes."""
-    return [line for line in log.splitlines() if _OUR_FAULT.search(line)]
 
 
 @pytest.fixture(scope="session")

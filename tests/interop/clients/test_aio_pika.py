@@ -27,9 +27,9 @@ from aio_pika.exceptions import (
 from aio_pika.patterns import RPC, Master, NackMessage
 from aiormq.exceptions import ChannelLockedResource, InvalidFrameError
 
-from tests.interop.clients.brokers import free_port, tls_broker
+from tests.interop.clients.brokers import free_port, own_broker, tls_broker
 from tests.interop.clients.conftest import Names
-from tests.running import RunningBroker, running_broker
+from tests.running import RunningBroker
 
 pytestmark = [pytest.mark.interop, pytest.mark.asyncio]
 
@@ -302,7 +302,7 @@ async def test_robust_connection_declares_and_consumes_again_after_a_restart(
         async with message.process():
             got.append(message.body)
 
-    with running_broker("--port", str(port)) as first:
+    with own_broker("--port", str(port)) as first:
         connection = await aio_pika.connect_robust(
             host="127.0.0.1", port=port, reconnect_interval=0.1, fail_fast=True
         )
@@ -316,7 +316,7 @@ async def test_robust_connection_declares_and_consumes_again_after_a_restart(
         reconnected = asyncio.Event()
         connection.reconnect_callbacks.add(lambda *_: reconnected.set())
         first.process.kill()
-    with running_broker("--port", str(port)):
+    with own_broker("--port", str(port)):
         async with connection:
             await asyncio.wait_for(reconnected.wait(), _PATIENCE_SECONDS)
             # The exchange, the queue, the binding and the consumer are all made again.

@@ -15,9 +15,9 @@ from kombu.asynchronous import Hub
 from kombu.common import eventloop
 from kombu.mixins import ConsumerProducerMixin
 
-from tests.interop.clients.brokers import free_port
+from tests.interop.clients.brokers import free_port, own_broker
 from tests.interop.clients.conftest import Names
-from tests.running import RunningBroker, running_broker
+from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 
@@ -266,10 +266,10 @@ def test_publish_with_retry_gets_over_a_restart_of_the_broker(name: Names) -> No
     errors: list[BaseException] = []
     with _connection(port) as connection:
         producer = connection.Producer()
-        with running_broker("--port", str(port)) as first:
+        with own_broker("--port", str(port)) as first:
             producer.publish("before", routing_key=queue.name, declare=[queue], retry=True)
             first.process.kill()
-        with running_broker("--port", str(port)):
+        with own_broker("--port", str(port)):
             producer.publish(
                 "after",
                 routing_key=queue.name,
@@ -335,12 +335,12 @@ def test_consumer_mixin_serves_again_after_a_restart_of_the_broker(name: Names) 
     queue = kombu.Queue(name("adder"), durable=True)
     adder = _Adder(_connection(port, heartbeat=4), queue)
     thread = threading.Thread(target=adder.run)
-    with running_broker("--port", str(port)) as first:
+    with own_broker("--port", str(port)) as first:
         thread.start()
         assert _ask(port, queue, 1) == 2
         first.process.kill()
     try:
-        with running_broker("--port", str(port)):
+        with own_broker("--port", str(port)):
             assert _ask(port, queue, 41) == 42
             adder.should_stop = True
             thread.join(_PATIENCE_SECONDS)

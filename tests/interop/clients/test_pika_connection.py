@@ -18,10 +18,10 @@ from pika.exceptions import (
     StreamLostError,
 )
 
-from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker, tls_broker
+from tests.interop.clients.brokers import WATERMARK_BYTES, own_broker, tiny_broker, tls_broker
 from tests.interop.clients.conftest import Names
 from tests.interop.clients.pikas import PATIENCE_SECONDS, bodies, connected, parameters
-from tests.running import RunningBroker, running_broker
+from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 
@@ -103,7 +103,7 @@ def test_unknown_vhost_is_told(broker: RunningBroker) -> None:
 
 
 def test_another_default_user_may_log_in_and_guest_may_not() -> None:
-    with running_broker("--default-user", "alice", env={"HAREBELL_DEFAULT_PASS": "s3cret"}) as own:
+    with own_broker("--default-user", "alice", env={"HAREBELL_DEFAULT_PASS": "s3cret"}) as own:
         with connected(own, credentials=pika.PlainCredentials("alice", "s3cret")) as connection:
             assert connection.channel().is_open
         with pytest.raises(ProbableAuthenticationError), connected(own):
@@ -225,7 +225,7 @@ def test_tls_connection_carries_messages(tmp_path: Path) -> None:
 
 
 def test_broker_tells_its_clients_when_it_stops() -> None:
-    with running_broker() as own, connected(own) as connection:
+    with own_broker() as own, connected(own) as connection:
         connection.channel()
         own.process.terminate()
         with pytest.raises(ConnectionClosedByBroker) as caught:

@@ -155,6 +155,26 @@ def test_consumer_gets_messages_and_acknowledges(
     assert [(m.body, m.delivery_info["redelivered"]) for m in back] == [("10", True), ("11", True)]
 
 
+def test_qos_reaches_the_consumers_that_run(
+    connection: amqp.Connection, channel: amqp.Channel
+) -> None:
+    """kombu sends qos without `global` to any product but RabbitMQ, and Celery relies on it."""
+    queue = _queue(channel)
+    got: list[amqp.Message] = []
+    channel.basic_qos(0, 2, False)
+    channel.basic_consume(queue, callback=got.append)
+    for number in range(10):
+        channel.basic_publish(amqp.Message(str(number)), "", queue)
+    _drain(connection, lambda: len(got) == 2)
+    channel.basic_qos(0, 5, False)
+    _drain(connection, lambda: len(got) == 5)
+    channel.basic_qos(0, 3, False)
+    channel.basic_ack(got[1].delivery_tag, multiple=True)
+    assert channel.queue_declare(queue, passive=True).message_count == 5
+    channel.basic_ack(got[2].delivery_tag)
+    _drain(connection, lambda: len(got) == 6)
+
+
 def test_reject_with_requeue_redelivers_and_without_drops(channel: amqp.Channel) -> None:
     queue = _queue(channel)
     channel.basic_publish(amqp.Message("again"), "", queue)

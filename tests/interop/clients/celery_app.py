@@ -1,0 +1,93 @@
+"""The Celery application that the worker processes of the Celery tests run.
+
+A worker finds its broker, result backend and a directory to leave marks in through its environment;
+the tests import the same module and set the same on their side.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from celery import Celery, Task
+
+BROKER_VARIABLE = "HAREBELL_TEST_CELERY_BROKER"
+BACKEND_VARIABLE = "HAREBELL_TEST_CELERY_BACKEND"
+MARKS_VARIABLE = "HAREBELL_TEST_CELERY_MARKS"
+
+app = Celery(
+    "harebell_interop",
+    broker=os.environ.get(BROKER_VARIABLE, "amqp://nobody@127.0.0.1:1//"),
+    backend=os.environ.get(BACKEND_VARIABLE, "rpc://"),
+)
+app.conf.update(
+    broker_connection_retry_on_startup=True,
+    result_expires=600,
+    task_default_queue="celery-interop",
+    worker_enable_remote_control=True,
+    broker_transport_options={"confirm_publish": True},
+)
+
+
+def mark(name: str) -> None:
+    """Leave a line in a file for the test to read."""
+    with (Path(os.environ[MARKS_VARIABLE]) / name).open("a") as marks:
+        marks.write(f"{time.time()}\n")
+
+
+@app.task
+def add(x: int, y: int) -> int:
+    """Add two numbers."""
+    return x + y
+
+
+@app.task
+def total(numbers: list[int]) -> int:
+    """Add many numbers."""
+    return sum(numbers)
+
+
+@app.task
+def fail(text: str) -> None:
+    """End with an exception."""
+    raise ValueError(text)
+
+
+@app.task
+def letters(count: int) -> str:
+    """A result as long as wanted."""
+    return "abcdefghij" * (count // 10)
+
+
+@app.task
+def touch(name: str) -> None:
+    """Leave a mark."""
+    mark(name)
+
+
+@app.task(bind=True, max_retries=3)
+def succeed_at_third(self: Task[Any, Any], name: str) -> int:
+    """Ask for a retry twice, then say how many there were."""
+    mark(name)
+    retries: int = self.request.retries
+    if retries < 2:
+        raise self.retry(countdown=0.3)
+    return retries
+
+
+@app.task(rate_limit="5/s")
+def at_most_five_a_second(name: str) -> None:
+    """Leave a mark, five times a second at most."""
+    mark(name)
+
+
+@app.task(bind=True, acks_late=True)
+def survive(self: Task[Any, Any], name: str) -> bool:
+    """Never end at the first delivery; say so when it is delivered again."""
+    again = bool(self.request.delivery_info["redelivered"])
+    mark(name)
+    if not again:
+        time.sleep(600)
+    return again

@@ -1,0 +1,273 @@
+"""Celery: a real prefork worker takes tasks from the broker and sends its results back through it.
+
+One worker with the rpc:// backend (results are messages, too) serves most tests. Chords need a
+backend that can count, so they have a worker with results in files.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import Celery, Signature, chain, chord, group
+from celery.exceptions import TaskRevokedError
+from kombu import pools
+
+from tests.interop.clients.brokers import own_broker
+from tests.interop.clients.celery_app import BACKEND_VARIABLE, BROKER_VARIABLE, MARKS_VARIABLE
+from tests.running import RunningBroker, environment
+
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(180)]
+
+ROOT = Path(__file__).parents[3]
+_MODULE = "tests.interop.clients.celery_app"
+_PATIENCE_SECONDS = 30.0
+_START_SECONDS = 60.0
+_CONCURRENCY = 2
+
+
+class Worker:
+    """A Celery worker process and an application that talks to it.
+
+    Args:
+        port: the broker's.
+        directory: for its log, its marks and results in files.
+        backend: where results go.
+    """
+
+    def __init__(self, port: int, directory: Path, backend: str) -> None:
+        self.marks_path = directory / "marks"
+        self.marks_path.mkdir(exist_ok=True)
+        self._log = directory / "worker.log"
+        self._broker = f"amqp://guest:guest@127.0.0.1:{port}//"
+        self._backend = backend
+        self.app = Celery("asking", broker=self._broker, backend=backend)
+        self.app.conf.task_default_queue = "celery-interop"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process and wait until it says that it is ready."""
+        about = {
+            BROKER_VARIABLE: self._broker,
+            BACKEND_VARIABLE: self._backend,
+            MARKS_VARIABLE: str(self.marks_path),
+            # Celery warns of root otherwise.
+            "C_FORCE_ROOT": "1",
+        }
+        command = [sys.executable, "-m", "celery", "-A", _MODULE, "worker", "--loglevel=INFO"]
+        command += ["--concurrency", str(_CONCURRENCY), "-n", "interop@localhost"]
+        seen = self.log.count(" ready.")
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=environment(about),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        until = time.monotonic() + _START_SECONDS
+        while self.log.count(" ready.") == seen:
+            if self._process.poll() is not None or time.monotonic() > until:
+                self.kill()
+                pytest.fail(f"the Celery worker did not start:\n{self.log}")
+            time.sleep(0.05)
+
+    @property
+    def log(self) -> str:
+        """What the process has printed."""
+        return self._log.read_text(errors="replace") if self._log.exists() else ""
+
+    def kill(self) -> None:
+        """End the process and its children without a farewell."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                # A session of its own: the worker and its pool processes, all ours.
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(_PATIENCE_SECONDS)
+
+    def stop(self) -> int:
+        """Ask the process to end, and wait for it."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def close(self) -> None:
+        """Close the connections of the application on this side."""
+        if self._backend.startswith("rpc:"):
+            self.app.backend.result_consumer.stop()
+        pools.reset()
+        self.app.close()
+
+    def task(self, name: str, *arguments: Any) -> Signature:
+        """A task by name, with its arguments."""
+        return self.app.signature(f"{_MODULE}.{name}", args=arguments, immutable=name == "touch")
+
+    def marks(self, name: str) -> list[float]:
+        """When the worker left this mark."""
+        path = self.marks_path / name
+        return [float(line) for line in path.read_text().split()] if path.exists() else []
+
+    def wait_for_marks(self, name: str, count: int) -> list[float]:
+        """The marks, when there are so many."""
+        _until(lambda: len(self.marks(name)) >= count, lambda: self.log)
+        return self.marks(name)
+
+
+def _until(condition: Callable[[], bool], otherwise: Callable[[], str]) -> None:
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, otherwise()
+        time.sleep(0.02)
+
+
+@contextmanager
+def _working(port: int, directory: Path, backend: str) -> Iterator[Worker]:
+    worker = Worker(port, directory, backend)
+    worker.start()
+    try:
+        yield worker
+    finally:
+        worker.close()
+        worker.kill()
+
+
+@pytest.fixture(scope="module")
+def shared_worker(
+    shared_broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Worker]:
+    directory = tmp_path_factory.mktemp("celery")
+    with _working(shared_broker.port, directory, "rpc://") as worker:
+        yield worker
+        assert worker.stop() == 0
+        assert "CRITICAL" not in worker.log
+
+
+@pytest.fixture
+def worker(broker: RunningBroker, shared_worker: Worker) -> Worker:
+    """The module's worker; `broker` checks the broker's log after each test."""
+    return shared_worker
+
+
+def _get(result: Any) -> Any:
+    return result.get(timeout=_PATIENCE_SECONDS)
+
+
+def test_task_runs_and_its_result_comes_back(worker: Worker) -> None:
+    assert _get(worker.task("add", 2, 3).delay()) == 5
+
+
+def test_group_of_fifty_comes_back_in_order(worker: Worker) -> None:
+    tasks = [worker.task("add", number, number) for number in range(50)]
+    result = group(tasks, app=worker.app).apply_async()
+    assert result.get(timeout=_PATIENCE_SECONDS) == [2 * number for number in range(50)]
+
+
+def test_chain_passes_results_on(worker: Worker) -> None:
+    steps = chain(worker.task("add", 1, 1), worker.task("add", 10), worker.task("add", 100))
+    assert _get(steps.apply_async()) == 112
+
+
+def test_exception_of_a_task_is_raised_to_the_caller(worker: Worker) -> None:
+    result = worker.task("fail", "as told").delay()
+    with pytest.raises(ValueError, match="as told"):
+        _get(result)
+    assert result.state == "FAILURE"
+    assert "ValueError: as told" in result.traceback
+
+
+def test_large_result_comes_back_whole(worker: Worker) -> None:
+    assert _get(worker.task("letters", 300_000).delay()) == "abcdefghij" * 30_000
+
+
+def test_large_argument_arrives_whole(worker: Worker) -> None:
+    numbers = list(range(100_000))
+    assert _get(worker.task("total", numbers).delay()) == sum(numbers)
+
+
+def test_retry_runs_the_task_again_after_its_countdown(worker: Worker) -> None:
+    assert _get(worker.task("succeed_at_third", "retry").delay()) == 2
+    first, second, third = worker.marks("retry")
+    assert second - first >= 0.3
+    assert third - second >= 0.3
+
+
+def test_countdown_and_eta_hold_a_task_back(worker: Worker) -> None:
+    started = time.time()
+    soon = datetime.now(UTC) + timedelta(seconds=1.5)
+    worker.task("touch", "countdown").apply_async(countdown=1)
+    worker.task("touch", "eta").apply_async(eta=soon)
+    _get(worker.task("add", 1, 1).delay())
+    assert worker.marks("countdown") == []
+    assert worker.wait_for_marks("countdown", 1)[0] - started >= 1
+    assert worker.wait_for_marks("eta", 1)[0] >= soon.timestamp()
+
+
+def test_tasks_held_back_do_not_stop_the_others(worker: Worker) -> None:
+    """A worker raises its prefetch for each task that waits, or its prefetch would be used up."""
+    waiting = 4 * _CONCURRENCY + 4
+    for _ in range(waiting):
+        worker.task("touch", "waiting").apply_async(countdown=5)
+    results = [worker.task("add", number, 1).delay() for number in range(5)]
+    assert [result.get(timeout=4) for result in results] == [1, 2, 3, 4, 5]
+    assert worker.marks("waiting") == []
+    assert len(worker.wait_for_marks("waiting", waiting)) == waiting
+
+
+def test_inspection_reaches_the_worker(worker: Worker) -> None:
+    inspect = worker.app.control.inspect(timeout=5, limit=1)
+    assert inspect.ping() == {"interop@localhost": {"ok": "pong"}}
+    registered = worker.app.control.inspect(timeout=5, limit=1).registered()
+    assert f"{_MODULE}.add" in {task.split()[0] for task in registered["interop@localhost"]}
+    stats = worker.app.control.inspect(timeout=5, limit=1).stats()["interop@localhost"]
+    assert stats["pool"]["max-concurrency"] == _CONCURRENCY
+
+
+def test_revoked_task_does_not_run(worker: Worker) -> None:
+    result = worker.task("touch", "revoked").apply_async(countdown=1)
+    replies = worker.app.control.revoke(result.id, reply=True, timeout=5, limit=1)
+    assert replies[0]["interop@localhost"]["ok"]
+    with pytest.raises(TaskRevokedError):
+        _get(result)
+    assert worker.marks("revoked") == []
+
+
+def test_rate_limit_spreads_tasks_over_time(worker: Worker) -> None:
+    for _ in range(8):
+        worker.task("at_most_five_a_second", "rate").delay()
+    times = worker.wait_for_marks("rate", 8)
+    # A bucket of one: seven gaps of a fifth of a second.
+    assert times[-1] - times[0] >= 1.2
+
+
+def test_chord_calls_back_with_all_results(broker: RunningBroker, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    results.mkdir()
+    with own_broker() as own, _working(own.port, tmp_path, f"file://{results}") as worker:
+        header = [worker.task("add", number, 1) for number in range(10)]
+        assert _get(chord(header, app=worker.app)(worker.task("total"))) == 55
+        assert worker.stop() == 0
+
+
+def test_task_of_a_killed_worker_is_delivered_to_the_next(tmp_path: Path) -> None:
+    with own_broker() as own, _working(own.port, tmp_path, "rpc://") as worker:
+        result = worker.task("survive", "survivor").delay()
+        worker.wait_for_marks("survivor", 1)
+        worker.kill()
+        worker.start()
+        assert _get(result) is True
+        assert len(worker.marks("survivor")) == 2
