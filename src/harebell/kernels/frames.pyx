@@ -217,6 +217,8 @@ cdef class FrameScanner:
                     at += size + OVERHEAD
                     if self.stopped:
                         return length
+                    if self.hold:
+                        return at
                     continue
             self._sink.frame(p[0], channel,
                              PyBytes_FromStringAndSize(<const char*>p + HEAD, size))

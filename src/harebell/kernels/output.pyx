@@ -98,6 +98,9 @@ cdef class OutBuffer:
     cpdef int raw(self, bytes data) except -1:
         """Append octets that are already frames."""
         cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
+        if n == 0:
+            # No room is NULL in an empty buffer, which would look like an error.
+            return 0
         memcpy(self._room(n), PyBytes_AS_STRING(data), n)
         self.size += n
         return 0

@@ -1,0 +1,449 @@
+"""The frame scanner: what it calls, and that the compiled one and its twin call the same."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, TABLE_DEPTH
+from tests.unit.kernels import octets as o
+from tests.unit.kernels.twins import outcome, recorder, told, twin, used
+
+TWIN = twin("frames")
+USED = used("frames")
+BOTH = pytest.mark.parametrize("module", [USED, TWIN], ids=["in use", "twin"])
+PLAIN = (o.PLAIN, 0, -1, False, False)
+
+
+def scanner(module: Any, *, client: bool = False, fast: bool = True) -> tuple[Any, Any]:
+    sink = recorder(module)
+    made = module.FrameScanner(sink)
+    made.fast = fast
+    made.client = client
+    return made, sink
+
+
+def run(module: Any, parts: list[bytes], *, client: bool, fast: bool) -> list[Any]:
+    """Every call of the sink, and the error that ended it, if any."""
+    scan, sink = scanner(module, client=client, fast=fast)
+    sink.on_call = lambda _: None
+    for part in parts:
+        found = outcome(scan.feed, part)
+        if found[0] == "raises":
+            return [*sink.calls, found]
+    return [*sink.calls, scan.buffered]
+
+
+def flattened(calls: list[Any]) -> list[Any]:
+    """Calls with every content taken apart into frames: cutting input may change how it is told."""
+    flat: list[Any] = []
+    for call in calls:
+        if isinstance(call, tuple) and call[0] == "publish":
+            _, channel, flags, exchange, key, properties, body = call
+            flat += frames_of(
+                o.publish(
+                    body,
+                    channel=channel,
+                    exchange=exchange.encode(),
+                    key=key.encode(),
+                    flags=flags,
+                    properties=properties[0],
+                )
+            )
+        elif isinstance(call, tuple) and call[0] == "ack":
+            flat += frames_of(o.ack(call[2], channel=call[1], multiple=call[3]))
+        else:
+            flat.append(call)
+    return flat
+
+
+def frames_of(data: bytes) -> list[Any]:
+    calls = run(TWIN, [data], client=False, fast=False)
+    assert calls.pop() == 0
+    return calls
+
+
+@settings(max_examples=400, deadline=None)
+@given(o.cut(o.damaged()), st.booleans(), st.booleans())
+def test_both_call_the_same_for_any_input_in_any_pieces(
+    parts: list[bytes], client: bool, fast: bool
+) -> None:
+    expected = run(TWIN, parts, client=client, fast=fast)
+    assert run(USED, parts, client=client, fast=fast) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.binary(max_size=60), max_size=5), st.booleans())
+def test_both_call_the_same_for_noise(parts: list[bytes], client: bool) -> None:
+    assert run(USED, parts, client=client, fast=True) == run(TWIN, parts, client=client, fast=True)
+
+
+good_publishes = st.lists(
+    st.builds(
+        o.publish,
+        o.payloads,
+        channel=st.integers(1, 3),
+        exchange=st.sampled_from([b"", b"x", "schön".encode()]),
+        key=st.sampled_from([b"", b"a.b", b"k" * 255]),
+        flags=st.integers(0, 3),
+        properties=st.sampled_from([o.PLAIN, o.PERSISTENT]),
+    )
+    | st.builds(o.ack, st.integers(0, 2**64 - 1), multiple=st.integers(0, 1)),
+    max_size=8,
+).map(b"".join)
+
+
+@settings(max_examples=200, deadline=None)
+@given(o.cut(good_publishes))
+def test_how_input_is_cut_changes_nothing_but_how_contents_are_told(parts: list[bytes]) -> None:
+    whole = run(USED, [b"".join(parts)], client=False, fast=True)
+    pieces = run(USED, parts, client=False, fast=True)
+    assert flattened(pieces) == flattened(whole)
+
+
+@BOTH
+def test_a_whole_publish_is_one_call(module: Any) -> None:
+    scan, sink = scanner(module)
+    scan.feed(o.publish(b"hi", channel=3, flags=3) + o.publish(b"", properties=o.PERSISTENT))
+    assert sink.calls == [
+        ("publish", 3, 3, "x", "a.b", PLAIN, b"hi"),
+        ("publish", 1, 0, "x", "a.b", (o.PERSISTENT, 2, -1, False, False), b""),
+    ]
+
+
+@BOTH
+def test_before_the_connection_is_open_everything_is_single_frames(module: Any) -> None:
+    scan, sink = scanner(module, fast=False)
+    scan.feed(o.publish(b"hi") + o.ack(1))
+    assert [call[:2] for call in sink.calls] == [
+        ("frame", 1),
+        ("frame", 2),
+        ("frame", 3),
+        ("frame", 1),
+    ]
+
+
+@BOTH
+def test_while_a_content_is_assembled_contents_come_as_frames_and_acks_whole(module: Any) -> None:
+    scan, sink = scanner(module)
+    scan.pending = 1
+    scan.feed(o.publish(b"hi") + o.ack(7, multiple=1))
+    assert [call[0] for call in sink.calls] == ["frame", "frame", "frame", "ack"]
+    assert sink.calls[-1] == ("ack", 1, 7, True)
+
+
+@BOTH
+def test_a_body_in_several_frames_goes_singly(module: Any) -> None:
+    scan, sink = scanner(module)
+    scan.feed(o.publish(b"0123456789", most=4))
+    assert [call[1] for call in sink.calls] == [1, 2, 3, 3, 3]
+    assert b"".join(call[3] for call in sink.calls[2:]) == b"0123456789"
+
+
+@BOTH
+def test_frames_of_another_channel_between_do_not_make_a_content(module: Any) -> None:
+    method, rest = o.publish(b"hi")[:21], o.publish(b"hi")[21:]
+    assert method.endswith(b"\xce")
+    scan, sink = scanner(module)
+    scan.feed(method + o.ack(1, channel=2) + rest)
+    assert [call[0] for call in sink.calls] == ["frame", "ack", "frame", "frame"]
+
+
+@BOTH
+def test_a_whole_delivery_is_one_call_on_a_client(module: Any) -> None:
+    scan, sink = scanner(module, client=True)
+    scan.feed(o.deliver(b"hi", tag=2**64 - 1, redelivered=1, consumer_tag="é".encode()))
+    assert sink.calls == [("deliver", 1, "é", 2**64 - 1, True, "x", "a.b", PLAIN, b"hi")]
+
+
+@BOTH
+def test_each_side_takes_the_other_sides_contents_as_frames(module: Any) -> None:
+    server, at_server = scanner(module)
+    server.feed(o.deliver())
+    client, at_client = scanner(module, client=True)
+    client.feed(o.publish())
+    assert [call[0] for call in at_server.calls] == ["frame"] * 3
+    assert [call[0] for call in at_client.calls] == ["frame"] * 3
+
+
+@BOTH
+def test_deliveries_of_one_channel_can_go_to_another_sink_and_back(module: Any) -> None:
+    scan, sink = scanner(module, client=True)
+    other = recorder(module)
+    scan.divert(2, other)
+    scan.feed(o.deliver(b"1") + o.deliver(b"2", channel=2))
+    assert [call[-1] for call in sink.calls] == [b"1"]
+    assert [call[-1] for call in other.calls] == [b"2"]
+    scan.divert(2, None)
+    scan.feed(o.deliver(b"3", channel=2))
+    assert [call[-1] for call in sink.calls] == [b"1", b"3"]
+
+
+@BOTH
+def test_every_buffer_type_can_be_fed(module: Any) -> None:
+    for kind in (bytes, bytearray, memoryview):
+        scan, sink = scanner(module)
+        data = o.publish() + o.ack(1)
+        scan.feed(kind(data[:30]))
+        scan.feed(kind(data[30:]))
+        assert sink.calls[-1] == ("ack", 1, 1, False), kind
+
+
+@BOTH
+def test_the_rest_of_a_frame_is_waited_for(module: Any) -> None:
+    scan, sink = scanner(module)
+    data = o.ack(5)
+    for at in range(len(data)):
+        assert scan.buffered == at
+        assert sink.calls == []
+        scan.feed(data[at : at + 1])
+    assert sink.calls == [("ack", 1, 5, False)]
+    assert scan.buffered == 0
+
+
+@BOTH
+def test_a_frame_of_exactly_the_limit_and_its_tolerance_is_taken(module: Any) -> None:
+    most = HANDSHAKE_FRAME_BYTES - 8 + FRAME_FUDGE_BYTES
+    scan, sink = scanner(module, fast=False)
+    scan.feed(o.frame(3, 1, b"x" * most))
+    assert sink.calls == [("frame", 3, 1, b"x" * most)]
+    found = outcome(scan.feed, o.frame(3, 1, b"x" * (most + 1))[:7])
+    text = f"type 3, all octets = <<>>: {{frame_too_large,{most + 1},{HANDSHAKE_FRAME_BYTES - 8}}}"
+    assert found == ("raises", 501, text, 0, 0)
+
+
+@BOTH
+def test_a_too_large_frame_is_refused_before_it_is_kept(module: Any) -> None:
+    for first in (1, 6, 7):
+        scan, _ = scanner(module)
+        start = struct.pack(">BHI", 1, 0, 2**32 - 1)
+        scan.feed(start[:first]) if first < 7 else None
+        with pytest.raises(ProtocolError, match="frame_too_large,4294967295"):
+            scan.feed(start[first:] if first < 7 else start)
+
+
+@BOTH
+def test_a_wrong_frame_end_is_named(module: Any) -> None:
+    scan, sink = scanner(module)
+    found = outcome(scan.feed, o.frame(1, 1, b"abcd", end=0x0D))
+    assert found[:2] == ("raises", 501)
+    assert "{invalid_frame_end_marker,13}" in found[2]
+    assert sink.calls == []
+
+
+@BOTH
+def test_what_follows_a_stop_is_ignored(module: Any) -> None:
+    for first in (o.publish(), o.ack(1), o.frame(8, 0, b"")):
+        scan, sink = scanner(module)
+
+        def stop(_: Any, scan: Any = scan) -> None:
+            scan.stopped = True
+
+        sink.on_call = stop
+        scan.feed(first + o.ack(2) + b"\x01")
+        scan.feed(o.ack(3))
+        assert len(sink.calls) == 1
+        assert scan.buffered == 0
+
+
+@BOTH
+@pytest.mark.parametrize("first", [o.publish(), o.ack(1), o.frame(8, 0, b"")])
+def test_what_follows_a_hold_is_kept_in_order(module: Any, first: bytes) -> None:
+    scan, sink = scanner(module)
+
+    def hold(_: Any) -> None:
+        scan.hold = True
+
+    sink.on_call = hold
+    scan.feed(first + o.ack(2))
+    scan.feed(o.ack(3)[:5])
+    scan.feed(o.ack(3)[5:])
+    assert len(sink.calls) == 1
+    assert scan.buffered == 3 * len(o.ack(2)) - len(o.ack(2))
+    sink.on_call = None
+    scan.hold = False
+    scan.feed(b"")
+    assert sink.calls[1:] == [("ack", 1, 2, False), ("ack", 1, 3, False)]
+    assert scan.buffered == 0
+
+
+@BOTH
+def test_a_hold_during_a_frame_that_was_cut_keeps_the_rest(module: Any) -> None:
+    scan, sink = scanner(module)
+    beat = o.frame(8, 0, b"")
+    scan.feed(beat[:4])
+
+    def hold(_: Any) -> None:
+        scan.hold = True
+
+    sink.on_call = hold
+    scan.feed(beat[4:] + o.ack(9))
+    assert sink.calls == [("frame", 8, 0, b"")]
+    scan.hold = False
+    scan.feed(o.ack(10))
+    assert sink.calls[1] == ("ack", 1, 9, False)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "arguments",
+    [b"", b"\0\0", b"\0\0\x05abc", b"\0\0\x01x\x01k", b"\0\0\x01x\x01k\x00\x00", b"\0\0\0\xffk\0"],
+)
+def test_a_publish_that_cannot_be_read_goes_singly_so_that_the_sink_can_answer(
+    module: Any, arguments: bytes
+) -> None:
+    data = o.frame(1, 1, b"\x00\x3c\x00\x28" + arguments) + o.header(1, 0)
+    scan, sink = scanner(module)
+    scan.feed(o.publish() + data + o.publish(b"next"))
+    assert [call[0] for call in sink.calls] == ["publish", "frame", "frame", "publish"]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "arguments",
+    [b"", b"\x05", b"\x00" * 9, b"\0" * 11, b"\x01t" + b"\0" * 9 + b"\x09x\0", b"\0" * 13],
+)
+def test_delivery_arguments_that_do_not_fit_are_a_syntax_error(
+    module: Any, arguments: bytes
+) -> None:
+    data = o.frame(1, 1, b"\x00\x3c\x00\x3c" + arguments) + o.header(1, 0)
+    scan, _ = scanner(module, client=True)
+    text = "basic.deliver: arguments do not fit the frame"
+    assert outcome(scan.feed, data) == ("raises", 502, text, 60, 60)
+
+
+@BOTH
+def test_publishes_with_names_that_are_no_utf8_go_singly_every_time(module: Any) -> None:
+    scan, sink = scanner(module)
+    scan.feed(o.publish() + o.publish(key=b"\xff") + o.publish(key=b"\xff") + o.publish(b"next"))
+    assert [call[0] for call in sink.calls] == ["publish", *["frame"] * 6, "publish"]
+
+
+@BOTH
+def test_deliveries_with_names_that_are_no_utf8_are_refused_every_time(module: Any) -> None:
+    scan, _ = scanner(module, client=True)
+    scan.feed(o.deliver())
+    for _ in range(2):
+        for changed in ({"key": b"\xff"}, {"exchange": b"\xff"}, {"consumer_tag": b"\xff"}):
+            found = outcome(scan.feed, o.deliver(**changed))
+            assert found == ("raises", 501, "Malformed UTF-8 in shortstr", 0, 0)
+
+
+@BOTH
+def test_what_was_remembered_of_the_last_publish_is_not_mixed_up(module: Any) -> None:
+    scan, sink = scanner(module)
+    routes = [(b"x", b"k"), (b"xk", b""), (b"", b"xk"), (b"x", b"kk"), (b"x", b"k")]
+    for exchange, key in routes:
+        scan.feed(o.publish(exchange=exchange, key=key))
+    assert [(call[3].encode(), call[4].encode()) for call in sink.calls] == routes
+
+
+# --- property lists -------------------------------------------------------------------------------
+
+
+def table(*pairs: bytes) -> bytes:
+    inner = b"".join(pairs)
+    return struct.pack(">I", len(inner)) + inner
+
+
+def nested(depth: int, tag: bytes = b"F") -> bytes:
+    """A table `depth` levels deep, counting the header table itself."""
+    inner = b""
+    for _ in range(depth - 1):
+        name = b"\x01n" if tag == b"F" else b""
+        inner = name + tag + struct.pack(">I", len(inner)) + inner
+    if tag == b"A" and depth > 1:
+        inner = b"\x01n" + inner
+    return struct.pack(">I", len(inner)) + inner
+
+
+@BOTH
+def test_delivery_mode_and_priority_are_found_wherever_they_lie(module: Any) -> None:
+    raw = b"\xf8\x00\x04text\x04gzip" + table(b"\x01at\x01") + b"\x02\x07"
+    assert told(module.parse_properties(raw)) == (raw, 2, 7, True, False)
+
+
+@BOTH
+@pytest.mark.parametrize("raw", [b"\x01\x00\x0260", b"\x00\x10\x05guest"])
+def test_user_id_and_expiration_are_marked_for_a_closer_look(module: Any, raw: bytes) -> None:
+    assert told(module.parse_properties(raw)) == (raw, 0, -1, False, True)
+
+
+@BOTH
+@pytest.mark.parametrize("tag", [b"F", b"A"])
+def test_tables_may_nest_as_deep_as_the_limit_and_no_deeper(module: Any, tag: bytes) -> None:
+    raw = b"\x20\x00" + nested(TABLE_DEPTH, tag)
+    assert module.parse_properties(raw).raw == raw
+    found = outcome(module.parse_properties, b"\x20\x00" + nested(TABLE_DEPTH + 1, tag))
+    assert found[1:3] == (505, "malformed content header: headers are not a field table")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        (b"", "property flags are missing"),
+        (b"\0", "property flags are missing"),
+        (b"\0\x01", "unknown property flags"),
+        (b"\0\x02", "unknown property flags"),
+        (b"\x10\0", "properties run over the end"),
+        (b"\x80\0", "properties run over the end"),
+        (b"\x80\0\x05abc", "properties run over the end"),
+        (b"\0\x40" + b"\0" * 7, "properties run over the end"),
+        (b"\x20\0\0\0", "properties run over the end"),
+        (b"\x20\0\0\0\0\x09", "headers run over the end"),
+        (b"\x20\0\0\0\0\x01\x01", "headers are not a field table"),
+        (b"\x20\0" + table(b"\x01az"), "headers are not a field table"),
+        (b"\x20\0" + table(b"\x01aS\0\0\0\x09x"), "headers are not a field table"),
+        (b"\x20\0" + table(b"\x01aA\0\0\0\x01z"), "headers are not a field table"),
+        (b"\0\0x", "octets after the last property"),
+    ],
+)
+def test_a_malformed_property_list_says_what_is_wrong(module: Any, raw: bytes, why: str) -> None:
+    text = f"malformed content header: {why}"
+    assert outcome(module.parse_properties, raw) == ("raises", 505, text, 60, 0)
+
+
+values = st.one_of(
+    st.sampled_from([b"V", b"t\x01", b"b\xff", b"B\x01", b"s\0\1", b"u\0\1", b"I\0\0\0\1"]),
+    st.sampled_from([b"i\0\0\0\1", b"f\0\0\0\0", b"l" + b"\0" * 8, b"L" + b"\0" * 8]),
+    st.sampled_from([b"d" + b"\0" * 8, b"T" + b"\0" * 8, b"D\2\0\0\0\1", b"S\0\0\0\1x"]),
+    st.sampled_from([b"x\0\0\0\2\0\0", b"F\0\0\0\0", b"A\0\0\0\1V", b"A\0\0\0\2VV", b"?"]),
+    st.binary(max_size=6),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(values, max_size=4), st.integers(-1, 1))
+def test_both_judge_every_table_alike(members: list[bytes], off: int) -> None:
+    inner = b"".join(b"\x01a" + value for value in members)
+    raw = b"\x20\x00" + struct.pack(">I", max(0, len(inner) + off)) + inner
+    assert judged(USED, raw) == judged(TWIN, raw)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=40))
+def test_both_judge_every_property_list_alike(raw: bytes) -> None:
+    assert judged(USED, raw) == judged(TWIN, raw)
+
+
+def judged(module: Any, raw: bytes) -> Any:
+    return outcome(lambda data: told(module.parse_properties(data)), raw)
+
+
+def test_a_sink_has_to_answer_every_call() -> None:
+    sink = USED.FrameSink()
+    properties = USED.parse_properties(o.PLAIN)
+    with pytest.raises(NotImplementedError):
+        sink.frame(1, 0, b"")
+    with pytest.raises(NotImplementedError):
+        sink.publish(1, 0, "", "", properties, b"")
+    with pytest.raises(NotImplementedError):
+        sink.ack(1, 1, False)
+    with pytest.raises(NotImplementedError):
+        sink.deliver(1, "", 1, False, "", "", properties, b"")

@@ -1,0 +1,106 @@
+"""Topic matching against an independent matcher, and the trie's shape against what is bound."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harebell.model.binding import Binding
+from harebell.model.exchange.topic import TopicExchange, pattern_words
+from tests.unit.model.things import message, queue
+
+words = st.sampled_from(["a", "b", "", "*", "#"])
+patterns = st.lists(words, min_size=1, max_size=6).map(".".join)
+keys = st.lists(st.sampled_from(["a", "b", "c", "", "*", "#"]), min_size=1, max_size=6).map(
+    ".".join
+)
+
+
+def fits(pattern: list[str], key: list[str]) -> bool:
+    """The rule as the specification states it, word by word (AMQP 0-9-1 3.1.3.3)."""
+    if not pattern:
+        return not key
+    first, rest = pattern[0], pattern[1:]
+    if first == "#":
+        return any(fits(rest, key[at:]) for at in range(len(key) + 1))
+    return bool(key) and first in ("*", key[0]) and fits(rest, key[1:])
+
+
+def bound(*bound_patterns: str) -> TopicExchange:
+    exchange = TopicExchange("t")
+    for pattern in bound_patterns:
+        exchange.bind(Binding(exchange, queue(pattern), pattern, {}))
+    return exchange
+
+
+def reached(exchange: TopicExchange, key: str) -> list[str]:
+    return sorted(each.name for each in exchange.match(message(key=key), {}))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(patterns, unique=True, max_size=8), st.lists(keys, min_size=1, max_size=5))
+def test_the_trie_finds_what_the_rule_finds(some: list[str], routed: list[str]) -> None:
+    exchange = bound(*some)
+    for key in routed:
+        expected = sorted(p for p in some if fits(p.split("."), key.split(".")))
+        assert reached(exchange, key) == expected
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(patterns, unique=True, min_size=1, max_size=8), st.data())
+def test_unbinding_takes_away_that_pattern_and_no_other(
+    some: list[str], data: st.DataObject
+) -> None:
+    exchange = bound(*some)
+    gone = data.draw(st.sets(st.sampled_from(some)))
+    for binding in list(exchange.bindings.values()):
+        if binding.routing_key in gone:
+            assert exchange.unbind(binding.identity) is binding
+    key = data.draw(keys)
+    stay = [p for p in some if p not in gone]
+    expected = sorted(p for p in stay if fits(p.split("."), key.split(".")))
+    assert reached(exchange, key) == expected
+
+
+@given(st.lists(patterns, unique=True, max_size=8))
+def test_nothing_of_the_trie_stays_when_the_last_binding_went(some: list[str]) -> None:
+    exchange = bound(*some)
+    for identity in list(exchange.bindings):
+        exchange.unbind(identity)
+    assert exchange._root.bare()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "key", "expected"),
+    [
+        ("#", "", True),
+        ("#", "a.b.c", True),
+        ("*", "", True),
+        ("*", "a.b", False),
+        ("a.#", "a", True),
+        ("a.#.b", "a.b", True),
+        ("#.b", "a.a.b", True),
+        ("*.*", "a.", True),
+        ("a.*", "a", False),
+        ("a", "A", False),
+        ("", "", True),
+        ("", "a", False),
+    ],
+)
+def test_the_corner_cases_are_as_everybody_knows_them(
+    pattern: str, key: str, expected: bool
+) -> None:
+    assert reached(bound(pattern), key) == ([pattern] if expected else [])
+
+
+def test_patterns_that_mean_the_same_each_match() -> None:
+    assert reached(bound("#", "#.#", "#.#.#"), "a.b") == ["#", "#.#", "#.#.#"]
+    assert pattern_words("a.#.#.b.#") == ["a", "#", "b", "#"]
+
+
+def test_many_hashes_against_a_long_key_stay_cheap() -> None:
+    exchange = bound(".".join(["#", "a"] * 20 + ["#"]))
+    key = ".".join(["a"] * 19 + ["b"] * 100)
+    # A matcher that tries every split would need about 10**20 steps here.
+    assert reached(exchange, key) == []

@@ -1,0 +1,134 @@
+"""Routing: every queue once, through exchanges, cycles and alternates, and remembered rightly."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harebell.base.limits import ROUTE_CACHE_ENTRIES
+from harebell.model.vhost import VHost
+from tests.unit.model.things import message, vhost, with_headers
+
+
+def routed(where: VHost, exchange: str, key: str = "") -> list[str]:
+    start = where.exchange(exchange)
+    first = sorted(queue.name for queue in where.router.route(start, message(key=key)))
+    again = sorted(queue.name for queue in where.router.route(start, message(key=key)))
+    assert first == again, "a remembered route is the one that was found"
+    return first
+
+
+def test_the_default_exchange_goes_by_queue_name() -> None:
+    where = vhost()
+    where.declare_queue("q")
+    assert routed(where, "", "q") == ["q"]
+    assert routed(where, "", "other") == []
+
+
+def test_a_queue_bound_twice_gets_one_copy() -> None:
+    where = vhost()
+    queue = where.declare_queue("q")
+    where.bind("amq.topic", queue, "a.#")
+    where.bind("amq.topic", queue, "#.b")
+    assert routed(where, "amq.topic", "a.b") == ["q"]
+
+
+def test_exchanges_lead_on_to_exchanges_and_cycles_end() -> None:
+    where = vhost()
+    for name in ("one", "two"):
+        where.declare_exchange(name, "fanout")
+    where.bind("one", where.exchange("two"), "")
+    where.bind("two", where.exchange("one"), "")
+    where.bind("two", where.declare_queue("q"), "")
+    assert routed(where, "one") == ["q"]
+    assert routed(where, "two") == ["q"]
+
+
+def test_the_alternate_gets_what_nothing_matches_and_only_that() -> None:
+    where = vhost()
+    where.declare_exchange("main", "direct", arguments={"alternate-exchange": "spare"})
+    where.declare_exchange("spare", "fanout")
+    where.bind("main", where.declare_queue("wanted"), "k")
+    where.bind("spare", where.declare_queue("lost"), "")
+    assert routed(where, "main", "k") == ["wanted"]
+    assert routed(where, "main", "other") == ["lost"]
+
+
+def test_an_alternate_may_be_missing_the_default_one_or_a_cycle() -> None:
+    where = vhost()
+    where.declare_queue("q")
+    where.declare_exchange("a", "direct", arguments={"alternate-exchange": "b"})
+    assert routed(where, "a", "q") == []
+    where.declare_exchange("b", "direct", arguments={"alternate-exchange": "a"})
+    assert routed(where, "a", "q") == []
+    where.declare_exchange("c", "direct", arguments={"alternate-exchange": ""})
+    assert routed(where, "c", "q") == ["q"]
+    assert routed(where, "c", "no such queue") == []
+
+
+def test_headers_decide_and_are_never_remembered_by_key() -> None:
+    where = vhost()
+    where.bind("amq.headers", where.declare_queue("one"), "", {"n": 1})
+    where.bind("amq.headers", where.declare_queue("two"), "", {"n": 2})
+    start = where.exchange("amq.headers")
+    for number, name in ((1, "one"), (2, "two")):
+        found = where.router.route(start, with_headers({"n": number}, key="same"))
+        assert [queue.name for queue in found] == [name]
+    assert where.router.route(start, message(key="same")) == ()
+
+
+def test_a_route_through_a_headers_exchange_is_not_remembered_at_its_start() -> None:
+    where = vhost()
+    where.declare_exchange("front", "fanout")
+    where.bind("front", where.exchange("amq.headers"), "")
+    where.bind("amq.headers", where.declare_queue("one"), "", {"n": 1})
+    start = where.exchange("front")
+    assert where.router.route(start, message()) == ()
+    found = where.router.route(start, with_headers({"n": 1}))
+    assert [queue.name for queue in found] == ["one"]
+
+
+def test_only_so_many_keys_are_remembered() -> None:
+    where = vhost()
+    where.bind("amq.topic", where.declare_queue("q"), "#")
+    start = where.exchange("amq.topic")
+    for number in range(ROUTE_CACHE_ENTRIES + 10):
+        where.router.route(start, message(key=f"k{number}"))
+        assert len(start.routes) <= ROUTE_CACHE_ENTRIES
+    assert routed(where, "amq.topic", "k3") == ["q"]
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["bind", "unbind", "drop", "declare"]),
+        st.sampled_from(["q0", "q1", "q2"]),
+        st.sampled_from(["a", "b", "a.*", "#"]),
+    ),
+    max_size=25,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(steps)
+def test_what_is_remembered_is_never_older_than_the_bindings(
+    script: list[tuple[str, str, str]],
+) -> None:
+    where = vhost()
+    bound: set[tuple[str, str]] = set()
+    for step, name, pattern in script:
+        if step == "declare":
+            where.declare_queue(name)
+        elif name not in where.queues:
+            continue
+        elif step == "bind":
+            where.bind("amq.topic", where.queues[name], pattern)
+            bound.add((name, pattern))
+        elif step == "unbind":
+            where.unbind("amq.topic", where.queues[name], pattern)
+            bound.discard((name, pattern))
+        else:
+            where.delete_queue(name)
+            bound = {each for each in bound if each[0] != name}
+        for key, fitting in (("a", {"a", "#"}), ("a.b", {"a.*", "#"}), ("b", {"b", "#"})):
+            expected = sorted({q for q, p in bound if p in fitting})
+            assert routed(where, "amq.topic", key) == expected
