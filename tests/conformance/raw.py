@@ -182,6 +182,25 @@ class Peer:
         assert body is None or found.body == body
         return found
 
+    def _next_is(self, kind: type[m.Method], channel: int) -> bool:
+        """Whether the next frame is this method; it is not taken."""
+        found = self.next_frame(kind.NAME)
+        self.reader.data[:0] = found.octets
+        return found.channel == channel and found.payload[:4] == AMQP_0_9_1.named(kind.NAME).head
+
+    def expect_delivery_or_ok(self, channel: int = 1) -> Content | None:
+        """basic.deliver, or recover-ok as None: their order is not laid down."""
+        if self._next_is(m.BasicRecoverOk, channel):
+            self.expect(m.BasicRecoverOk, channel)
+            return None
+        return self.expect_delivery(None, channel)
+
+    def expect_return_or_ack(self, channel: int = 1) -> Content | int:
+        """basic.return, or the delivery tag of a basic.ack."""
+        if self._next_is(m.BasicAck, channel):
+            return self.expect(m.BasicAck, channel).delivery_tag
+        return self.expect_content(m.BasicReturn, channel)
+
     def get(self, queue: str, *, no_ack: bool = True, channel: int = 1) -> Content:
         """basic.get of a message that has to be there."""
         self.send(m.BasicGet(queue=queue, no_ack=no_ack), channel=channel)
