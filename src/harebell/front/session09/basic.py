@@ -162,22 +162,30 @@ def nack(channel: Channel, method: methods.BasicNack) -> None:
     _refuse(channel, method.delivery_tag, method.multiple, method.requeue, _NACK)
 
 
-def _recover(channel: Channel, requeue: bool, method_id: int) -> None:
+def _recover(channel: Channel, requeue: bool, method_id: int) -> list[Unacked]:
+    """Put everything back; the caller serves the queues."""
     if not requeue:
         raise hard(540, "requeue=false", _CLASS, method_id)
-    entries = [channel.unacked.take(tag) for tag in channel.unacked.numbers()]
-    channel.requeue(entries)
+    entries: list[Unacked] = [channel.unacked.take(tag) for tag in channel.unacked.numbers()]
+    for entry in entries:
+        entry.requeue()
+    return entries
 
 
 def recover(channel: Channel, method: methods.BasicRecover) -> None:
-    """basic.recover: everything unacknowledged on this channel goes back to its queue."""
-    _recover(channel, method.requeue, 110)
+    """basic.recover: everything unacknowledged on this channel goes back to its queue.
+
+    The reply goes out before the first redelivery: a client tells by it which deliveries, still
+    under way when it asked, are not its own any more.
+    """
+    entries = _recover(channel, method.requeue, 110)
     channel.connection.send(channel.number, methods.BasicRecoverOk())
+    channel.serve_queues(entries)
 
 
 def recover_async(channel: Channel, method: methods.BasicRecoverAsync) -> None:
     """basic.recover-async: the same without a reply."""
-    _recover(channel, method.requeue, 100)
+    channel.serve_queues(_recover(channel, method.requeue, 100))
 
 
 HANDLERS = {

@@ -1,0 +1,1 @@
+"""The whole broker in memory, simulated from a seed."""
