@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from pyspark.sql.types import StructType
 
+from harebell.client import blocking
 from harebell.client.errors import AuthenticationFailed, ConnectionFailed
 from harebell.spark.intake import SourceError
 from harebell.spark.offsets import OffsetError
@@ -150,9 +151,9 @@ def test_no_more_messages_are_held_than_a_micro_batch_has(
 def test_more_messages_than_amqp_can_prefetch_fit_into_one_micro_batch(
     reader: Readers, broker_url: str, channel: Any, queue: str
 ) -> None:
-    fast = pika.BlockingConnection(pika.URLParameters(broker_url))
-    publish(fast.channel(), queue, 0, 70_000)
-    fast.close()
+    with blocking.connect(broker_url) as connection:
+        many = (b"%d" % number for number in range(70_000))
+        connection.channel().publish_many(many, routing_key=queue)
     publish(channel, queue, 70_000, 70_100)
     one = reader(maxOffsetsPerTrigger="70000")
     one.prepareForTriggerAvailableNow()

@@ -1,0 +1,39 @@
+"""A Spark driver to be killed: one AvailableNow query from a queue into Parquet.
+
+python driver.py URL QUEUE FOLDER
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from harebell.spark.session import build_session
+
+
+def main(url: str, queue: str, folder: Path) -> None:
+    """Run the query to its end."""
+    warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
+    spark = build_session("to be killed", cores=2, short_lived=True, settings=warehouse)
+    stream = (
+        spark.readStream.format("harebell")
+        .option("url", url)
+        .option("queue", queue)
+        .option("maxOffsetsPerTrigger", 500)
+        .option("spoolDir", str(folder / "spool"))
+        .schema("value BINARY, redelivered BOOLEAN")
+        .load()
+    )
+    query = (
+        stream.writeStream.format("parquet")
+        .option("path", str(folder / "lake"))
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
