@@ -274,6 +274,17 @@ def test_deleted_queue_cancels_its_consumer(
     assert told == [tag]
 
 
+def test_consumer_of_the_deleting_channel_hears_of_it_after_the_reply(
+    connection: amqp.Connection, channel: amqp.Channel, name: Names
+) -> None:
+    queue, heard = name("doomed"), []
+    channel.queue_declare(queue)
+    channel.basic_consume(queue, callback=lambda _: None, on_cancel=heard.append)
+    channel.queue_delete(queue)
+    assert heard == []
+    _drain(connection, lambda: len(heard) == 1)
+
+
 def test_channel_flow_is_answered(channel: amqp.Channel) -> None:
     channel.flow(True)
     assert channel.is_open

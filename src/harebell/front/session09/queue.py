@@ -91,14 +91,23 @@ def purge(channel: Channel, method: methods.QueuePurge) -> None:
 
 def delete(channel: Channel, method: methods.QueueDelete) -> None:
     """queue.delete: also fine for one that does not exist, as with RabbitMQ."""
-    count = channel.vhost.delete_queue(
-        meant(method.queue, channel.last_queue),
-        channel.connection,
-        if_unused=method.if_unused,
-        if_empty=method.if_empty,
-    )
+    name = meant(method.queue, channel.last_queue)
+    consumers = channel.consumers if channel.consumers is not None else {}
+    # Consumers of this channel hear of it after the reply, as with RabbitMQ: a client that waits
+    # for the reply need not expect to be told of what it does itself.
+    own = {tag: each for tag, each in consumers.items() if each.queue.name == name}
+    for tag in own:
+        del consumers[tag]
+    try:
+        count = channel.vhost.delete_queue(
+            name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty
+        )
+    finally:
+        consumers.update(own)
     if not method.nowait:
         channel.connection.send(channel.number, methods.QueueDeleteOk(message_count=count))
+    for consumer in own.values():
+        channel.consumer_lost(consumer)
 
 
 HANDLERS = {
