@@ -102,9 +102,11 @@ def test_start_offers_mechanisms_and_the_locale_en_us(connect: Connect) -> None:
     assert b"en_US" in start.locales.split()
 
 
+@pytest.mark.rule("0-9-1r#004")
 def test_start_says_who_the_broker_is_and_what_it_can(connect: Connect) -> None:
     properties = connect().greet().server_properties
-    for key in ("product", "version", "platform", "copyright", "information", "cluster_name"):
+    told = ("host", "product", "version", "platform", "copyright", "information")
+    for key in (*told, "cluster_name"):
         assert isinstance(properties[key], str), key
         assert properties[key]
     assert properties["product"] == "Harebell"

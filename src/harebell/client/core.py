@@ -300,6 +300,7 @@ class Connection(FrameSink):
             raise ProtocolError(503, f"{method.NAME} came in state {self.state.value}")
 
     def _on_start(self, method: m.ConnectionStart) -> None:
+        handshake.check_version(self.url, method.version_major, method.version_minor)
         self.server_properties = method.server_properties
         mechanism = handshake.choose_mechanism(self.url, _words(method.mechanisms))
         properties = handshake.client_properties(self.url, VERSION, self._properties)

@@ -23,6 +23,7 @@ from harebell.wire.v09.fields import encode_table
 
 PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 LOCALE = "en_US"
+VERSION = (0, 9)
 
 _METHOD_FRAME = 1
 _TLS_RECORDS = (20, 21, 22, 23)
@@ -50,6 +51,7 @@ def client_properties(url: URL, version: str, extra: dict[str, Any]) -> dict[str
         "product": "harebell",
         "version": version,
         "platform": "Python",
+        "copyright": "Copyright the Harebell authors",
         "information": "Licensed under the Apache License 2.0",
         "capabilities": {
             "publisher_confirms": True,
@@ -64,6 +66,20 @@ def client_properties(url: URL, version: str, extra: dict[str, Any]) -> dict[str
         properties["connection_name"] = url.name
     properties.update(extra)
     return properties
+
+
+def check_version(url: URL, major: int, minor: int) -> None:
+    """Look at the version that connection.start announces; 0-9-1 announces itself as 0-9.
+
+    Raises:
+        ProtocolMismatch: it is another one, so that the connection ends without a word
+            (AMQP 0-9-1 1.4.2.1).
+    """
+    if (major, minor) != VERSION:
+        raise ProtocolMismatch(
+            f"the broker at {url.address} answered in AMQP {major}-{minor}; "
+            "this client speaks 0-9-1"
+        )
 
 
 def choose_mechanism(url: URL, offered: str) -> str:

@@ -26,6 +26,7 @@ class Settings:
         handshake_timeout: seconds from connecting to an open connection.
         message_max: largest body, in octets.
         cluster_name: the server property `cluster_name`.
+        host: the server property `host`: the name of the machine.
         rng: returns that many random octets, for generated names.
         journal: called with a level ("info", "warning", "error") and a line for the log.
     """
@@ -40,4 +41,5 @@ class Settings:
     handshake_timeout: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     message_max: int = limits.MESSAGE_MAX_BYTES
     cluster_name: str = "harebell@localhost"
+    host: str = "localhost"
     journal: Callable[[str, str], None] = _silent

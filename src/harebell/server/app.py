@@ -65,6 +65,7 @@ class App:
             rng=os.urandom,
             version=__version__,
             platform=f"Python {platform.python_version()} ({impl.chosen()})",
+            host=platform.node() or "localhost",
             frame_max=config.frame_max,
             channel_max=config.channel_max,
             heartbeat=config.heartbeat,

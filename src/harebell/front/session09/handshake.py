@@ -49,6 +49,7 @@ def start(connection: Connection) -> None:
     properties = {
         "capabilities": dict.fromkeys(CAPABILITIES, True),
         "cluster_name": settings.cluster_name,
+        "host": settings.host,
         "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
         "information": "AMQP broker, client and data pipeline in Python",
         "platform": settings.platform,
