@@ -1,4 +1,4 @@
-"""At least once, shown the hard way: the driver is killed in mid-batch and no message is missing."""
+"""At least once, the hard way: the driver is killed in mid-batch, and no message is missing."""
 
 from __future__ import annotations
 

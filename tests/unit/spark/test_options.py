@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from harebell.spark.options import OptionError, Options, parse
+from harebell.spark.options import _READERS, OptionError, Options, parse
 
 NOTHING: dict[str, str] = {}
 
@@ -123,3 +126,15 @@ def test_a_password_is_never_shown() -> None:
     assert isinstance(options, Options)
     assert options.url.password == "hunter2"
     assert "hunter2" not in f"{options!r} {options.url!r}"
+
+
+def test_every_option_has_its_row_in_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
+    section = page.partition("## Options")[2].partition("\n## ")[0]
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.M))
+    options = parse({"queue": "q"}, NOTHING)
+    assert {name.lower() for name in rows} == set(_READERS)
+    assert rows["maxOffsetsPerTrigger"] == f"`{options.max_offsets_per_trigger}`"
+    assert rows["rowsPerBatch"] == f"`{options.rows_per_batch}`"
+    assert rows["longPollMs"] == f"`{options.long_poll_ms}`"
+    assert rows["fetchTimeout"] == f"`{options.fetch_timeout:g}s`"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from pyspark.sql.types import (
     BinaryType,
@@ -14,7 +17,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from harebell.spark.schema import MESSAGE, SchemaError, message_schema, select
+from harebell.spark.schema import MESSAGE, PROPERTIES, SchemaError, message_schema, select
 
 TEXT = StringType()
 
@@ -48,6 +51,18 @@ def test_a_message_has_these_columns() -> None:
         "timestamp:timestamp,type:string,user_id:string,app_id:string,cluster_id:string>",
         "headers map<string,string>",
     ]
+
+
+def test_every_column_has_its_row_in_the_documentation() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
+    section = page.partition("## Columns")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.+) \|$", section, re.M)
+    assert [(name, kind) for name, kind, _ in rows] == [
+        (field.name, field.dataType.simpleString().partition("<content")[0])
+        for field in MESSAGE.fields
+    ]
+    properties = next(text for name, _, text in rows if name == "properties")
+    assert re.findall(r"`(\w+)`", properties) == PROPERTIES.names
 
 
 def test_headers_and_properties_can_be_left_out() -> None:
