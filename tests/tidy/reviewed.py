@@ -43,6 +43,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "server/listener": ("tests/cli/test_serve.py", "opens real sockets in a real process"),
     "wire/v09/frames": ("tests/unit/kernels/test_frames.py", "passes the kernel's names on"),
     "wire/v09/rabbitmq": ("tests/unit/wire/v09/test_amqp_0_9_1.py", "is part of that table"),
+    "kernels/arrays": ("tests/unit/kernels/test_columns.py", "is reached through columns only"),
+    "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
+    "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
+    "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),
     "base/ports": ("tests/unit/base/test_*.py", "has interfaces and nothing else"),
 }
 """Modules, or folders of them, without a test file of their own name: which tests they have,
