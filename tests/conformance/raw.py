@@ -176,7 +176,9 @@ class Peer:
         assert len(body) == size, "the body is longer than its header says"
         return Content(method, header.payload[12:], body, tuple(map(len, pieces)))
 
-    def expect_delivery(self, body: bytes | None = None, channel: int = 1, **fields: Any) -> Content:
+    def expect_delivery(
+        self, body: bytes | None = None, channel: int = 1, **fields: Any
+    ) -> Content:
         """basic.deliver with this body."""
         found = self.expect_content(m.BasicDeliver, channel, **fields)
         assert body is None or found.body == body
@@ -343,7 +345,7 @@ def publish_octets(
 
 def start_ok(
     user: str = "guest",
-    password: str = "guest",  # noqa: S107
+    password: str = "guest",
     *,
     mechanism: str = "PLAIN",
     response: bytes | None = None,

@@ -116,9 +116,7 @@ class MemorySite:
         self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of)
         self.hub = Hub(self.gauge)
         self.users = Users(os.urandom)
-        self.users.add(
-            "guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",)
-        )
+        self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))
         self.settings = Settings(
             rng=os.urandom, journal=lambda level, text: self.log.append((level, text)), **settings
         )
@@ -126,9 +124,7 @@ class MemorySite:
     def connect(self, address: str = "127.0.0.1") -> MemoryWire:
         """A new connection from that address."""
         origin = Origin(address, 50_000)
-        connection = Connection(
-            self.broker, self.users, self.hub, self.settings, origin, self.now
-        )
+        connection = Connection(self.broker, self.users, self.hub, self.settings, origin, self.now)
         return MemoryWire(self, connection)
 
     def turn(self) -> None:

@@ -19,7 +19,7 @@ def numbered(count: int) -> list[bytes]:
     return [b"%d" % number for number in range(count)]
 
 
-# --- order ------------------------------------------------------------------------------------------
+# --- order ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#057")
@@ -78,7 +78,7 @@ def test_requests_sent_together_are_answered_one_by_one_in_order(peer: Peer) -> 
         peer.expect(reply)
 
 
-# --- consuming --------------------------------------------------------------------------------------
+# --- consuming ------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#056")
@@ -147,7 +147,11 @@ def test_consumers_of_higher_priority_are_served_first(peer: Peer) -> None:
     peer.consume("q", consumer_tag="usual")
     for text in numbered(3):
         peer.publish("", "q", text)
-    assert [peer.expect_delivery().method.consumer_tag for _ in range(3)] == ["high", "usual", "low"]
+    assert [peer.expect_delivery().method.consumer_tag for _ in range(3)] == [
+        "high",
+        "usual",
+        "low",
+    ]
 
 
 @pytest.mark.rule("0-9-1r#098")
@@ -186,7 +190,7 @@ def test_a_message_waits_for_a_consumer_that_may_never_come(peer: Peer) -> None:
     peer.expect_delivery(b"patient")
 
 
-# --- get --------------------------------------------------------------------------------------------
+# --- get ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#104")
@@ -209,7 +213,7 @@ def test_get_of_an_empty_queue_says_so(peer: Peer) -> None:
     peer.expect(m.BasicGetEmpty)
 
 
-# --- prefetch ---------------------------------------------------------------------------------------
+# --- prefetch -------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#096")
@@ -276,7 +280,7 @@ def test_get_and_no_ack_do_not_obey_the_prefetch(peer: Peer) -> None:
         peer.expect_delivery(text)
 
 
-# --- returns ----------------------------------------------------------------------------------------
+# --- returns --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("exchange", "key"), [("", "nowhere"), ("amq.direct", "k")])
@@ -298,7 +302,7 @@ def test_publishing_to_an_exchange_that_is_not_there_closes_the_channel(peer: Pe
     peer.expect_channel_close(404, "NOT_FOUND - no exchange 'none' in vhost '/'", "basic.publish")
 
 
-# --- channels ---------------------------------------------------------------------------------------
+# --- channels -------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#052")
@@ -337,7 +341,7 @@ def test_a_channel_number_is_free_again_after_close(peer: Peer) -> None:
     assert peer.count("q") == 1
 
 
-# --- more than a client reads -----------------------------------------------------------------------
+# --- more than a client reads ---------------------------------------------------------------------
 
 BIG = b"x" * 100_000
 

@@ -17,7 +17,7 @@ from tests.conformance.sites import MemorySite
 Connect = Callable[[], Peer]
 HEADER_0_9 = b"AMQP\x01\x01\x00\x09"
 
-# --- the protocol header ----------------------------------------------------------------------------
+# --- the protocol header --------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#029", "0-9-1r#001")
@@ -92,7 +92,7 @@ def test_the_broker_says_nothing_before_the_whole_header_is_there(connect: Conne
     peer.expect(m.ConnectionStart)
 
 
-# --- start and login --------------------------------------------------------------------------------
+# --- start and login ------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#005")
@@ -230,7 +230,7 @@ def test_a_client_that_does_not_go_on_is_cut_when_the_time_is_up(
     assert memory.logged("timed out in tuning")
 
 
-# --- tuning -----------------------------------------------------------------------------------------
+# --- tuning ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#008")
@@ -297,7 +297,7 @@ def test_it_is_the_number_of_open_channels_that_is_limited(connect: Connect) -> 
     peer.close()
 
 
-# --- open -------------------------------------------------------------------------------------------
+# --- open -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#017")
@@ -347,7 +347,7 @@ def test_virtual_hosts_share_nothing(memory: MemorySite) -> None:
     there.expect_connection_close(504, text, "connection.open")
 
 
-# --- close ------------------------------------------------------------------------------------------
+# --- close ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#011", "0-9-1#012")

@@ -18,7 +18,7 @@ from tests.conformance.sites import MemorySite
 Connect = Callable[[], Peer]
 PUBLISH = encoded(m.BasicPublish(routing_key="q"))
 
-# --- every way to cut a body ------------------------------------------------------------------------
+# --- every way to cut a body ----------------------------------------------------------------------
 
 
 def cuts(text: bytes) -> Iterator[list[bytes]]:
@@ -101,7 +101,7 @@ def test_a_channel_closed_in_the_middle_of_a_content_forgets_it(peer: Peer) -> N
     assert peer.get("q").body == b"next"
 
 
-# --- every way to be wrong --------------------------------------------------------------------------
+# --- every way to be wrong ------------------------------------------------------------------------
 
 NO_HEADER = (
     "UNEXPECTED_FRAME - expected content header for class 60, got non content header frame instead"
@@ -243,10 +243,11 @@ def test_an_absurd_size_costs_the_connection(peer: Peer, size: int) -> None:
     peer.expect_connection_close(501, f"FRAME_ERROR - {text}", "basic.publish")
 
 
-# --- carried through unchanged ----------------------------------------------------------------------
+# --- carried through unchanged --------------------------------------------------------------------
 
 EVERY_TAG = [
-    b"t\1", b"t\0", b"b\x80", b"B\xff", b"s\x80\0", b"u\xff\xff", b"I\x80\0\0\0", b"i\xff\xff\xff\xff",
+    b"t\1", b"t\0", b"b\x80", b"B\xff", b"s\x80\0", b"u\xff\xff", b"I\x80\0\0\0",
+    b"i\xff\xff\xff\xff",
     b"l\x80\0\0\0\0\0\0\0", b"L\x80\0\0\0\0\0\0\1", b"f\x3f\x80\0\0", b"d\x7f\xf8\0\0\0\0\0\1",
     b"D\2\0\0\1\0", b"D\xff\x80\0\0\0", b"S\0\0\0\0", b"S\0\0\0\2\xff\xfe", b"S\0\0\0\3abc",
     b"x\0\0\0\2\0\1", b"T\0\0\0\0\0\0\0\1", b"T\xff\xff\xff\xff\xff\xff\xff\xff", b"V",

@@ -96,7 +96,9 @@ def not_found() -> list[Mistake]:
         for method in unnamed
     ]
     publish = publishes("none", "k")
-    rows.append(Mistake("publish to a missing exchange", publish, 404, NO_EXCHANGE, "basic.publish"))
+    rows.append(
+        Mistake("publish to a missing exchange", publish, 404, NO_EXCHANGE, "basic.publish")
+    )
     return rows
 
 
@@ -164,9 +166,7 @@ def redeclared() -> list[Mistake]:
             "alternate exchange",
             alternate,
             X,
-            _unequal(
-                "exchange", "alternate-exchange", "none", "the value 'a' of type 'longstr'"
-            ),
+            _unequal("exchange", "alternate-exchange", "none", "the value 'a' of type 'longstr'"),
         ),
     ]
     return [

@@ -28,7 +28,7 @@ def bound(peer: Peer, queue: str, exchange: str, key: str = "", **arguments: Any
     return queue
 
 
-# --- what there is from the start -------------------------------------------------------------------
+# --- what there is from the start -----------------------------------------------------------------
 
 
 @pytest.mark.rule(
@@ -67,7 +67,11 @@ def test_the_default_exchange_has_no_other_name(peer: Peer) -> None:
         text = f"NOT_FOUND - no exchange '{name}' in vhost '/'"
         peer.expect_channel_close(404, text, "exchange.declare")
         peer.ask(m.ChannelOpen())
-    for method in (m.ExchangeDeclare("", "direct"), m.ExchangeDelete(), m.ExchangeBind("amq.direct")):
+    for method in (
+        m.ExchangeDeclare("", "direct"),
+        m.ExchangeDelete(),
+        m.ExchangeBind("amq.direct"),
+    ):
         peer.send(method)
         text = "ACCESS_REFUSED - operation not permitted on the default exchange"
         peer.expect_channel_close(403, text, method.NAME)
@@ -94,7 +98,7 @@ def test_what_the_broker_names_begins_with_amq_and_clients_may_not_take_such_nam
         peer.ask(m.ChannelOpen())
 
 
-# --- declaring --------------------------------------------------------------------------------------
+# --- declaring ------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#038", "0-9-1r#039")
@@ -163,9 +167,7 @@ def test_many_exchanges_fit(peer: Peer) -> None:
 
 
 @pytest.mark.rule("0-9-1r#041")
-def test_an_auto_delete_exchange_lives_from_its_first_binding_to_its_last(
-    peer: Peer
-) -> None:
+def test_an_auto_delete_exchange_lives_from_its_first_binding_to_its_last(peer: Peer) -> None:
     exchange(peer, "x", auto_delete=True)
     exchange(peer, "x", auto_delete=True)
     bound(peer, "one", "x", "k")
@@ -207,7 +209,7 @@ def test_if_unused_keeps_an_exchange_with_bindings(peer: Peer) -> None:
     peer.ask(m.ExchangeDelete("x", if_unused=True))
 
 
-# --- exchange to exchange ---------------------------------------------------------------------------
+# --- exchange to exchange -------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#046")
@@ -249,7 +251,7 @@ def test_both_ends_of_an_exchange_binding_have_to_be_there(
     peer.expect_channel_close(404, text, "exchange.bind")
 
 
-# --- routing ----------------------------------------------------------------------------------------
+# --- routing --------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#078")

@@ -34,7 +34,7 @@ def frame_error(kind: int, why: str) -> str:
     return f"FRAME_ERROR - type {kind}, all octets = <<>>: {why}"
 
 
-# --- broken frames ----------------------------------------------------------------------------------
+# --- broken frames --------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#032")
@@ -55,9 +55,7 @@ def test_the_frame_end_is_looked_at_before_anything_is_decoded(memory_peer: Peer
 
 @pytest.mark.parametrize("kind", [0, 4, 5, 6, 7, 9, 77, 255])
 @pytest.mark.parametrize("channel", [0, 1, 9])
-def test_a_frame_of_unknown_type_costs_the_connection(
-    peer: Peer, kind: int, channel: int
-) -> None:
+def test_a_frame_of_unknown_type_costs_the_connection(peer: Peer, kind: int, channel: int) -> None:
     peer.send_bytes(frame(kind, channel, b"what is it"))
     peer.expect_connection_close(501, frame_error(kind, "unknown_frame"))
 
@@ -89,19 +87,15 @@ def test_an_oversized_frame_is_told_from_its_head_alone(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("over", [0, 1, FUDGE])
-def test_a_frame_of_the_agreed_size_and_a_little_more_is_taken(
-    connect: Connect, over: int
-) -> None:
+def test_a_frame_of_the_agreed_size_and_a_little_more_is_taken(connect: Connect, over: int) -> None:
     peer = connect().open(frame_max=FRAME_MIN)
     peer.queue("q")
     text = bytes(FRAME_MIN - 8 + over)
-    peer.send_bytes(
-        encoded(m.BasicPublish(routing_key="q")), content_header(len(text)), body(text)
-    )
+    peer.send_bytes(encoded(m.BasicPublish(routing_key="q")), content_header(len(text)), body(text))
     assert peer.get("q").body == text
 
 
-# --- frame-max in both directions -------------------------------------------------------------------
+# --- frame-max in both directions -----------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#009", "0-9-1#010")
@@ -150,7 +144,7 @@ def test_before_tuning_much_longer_frames_are_not_even_waited_for(connect: Conne
     peer.expect_closed()
 
 
-# --- octets arrive as they like ---------------------------------------------------------------------
+# --- octets arrive as they like -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 7, 8, 11, 64])
@@ -206,7 +200,7 @@ def test_numbers_are_read_wherever_they_start(peer: Peer, shift: int) -> None:
     peer.expect_channel_close(406, text, "queue.declare")
 
 
-# --- fields that do not fit -------------------------------------------------------------------------
+# --- fields that do not fit -----------------------------------------------------------------------
 
 
 def method_frame(octets: str, channel: int = 1) -> bytes:
@@ -239,7 +233,7 @@ def test_a_method_that_cannot_be_read_costs_the_connection(
     peer.expect_closed()
 
 
-# --- heartbeats -------------------------------------------------------------------------------------
+# --- heartbeats -----------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1#050")

@@ -55,7 +55,7 @@ def test_an_exclusive_queue_ends_with_its_connection_and_a_shared_one_does_not(
     owner, other = connect().open(), connect().open()
     owner.queue("mine", exclusive=True)
     owner.queue("ours")
-    other.publish("", "ours", b"shared")
+    other.publish("", "ours", b"shared").expect_silence()
     assert owner.get("ours").body == b"shared"
     other.send(m.BasicGet(queue="mine"))
     assert other.expect(m.ChannelClose, reply_code=405)

@@ -25,9 +25,7 @@ def filled(peer: Peer, count: int = 5) -> None:
 
 def take(peer: Peer, count: int, channel: int = 1) -> list[int]:
     """Get that many without acknowledging them; their tags."""
-    return [
-        peer.get("q", no_ack=False, channel=channel).method.delivery_tag for _ in range(count)
-    ]
+    return [peer.get("q", no_ack=False, channel=channel).method.delivery_tag for _ in range(count)]
 
 
 def rest(peer: Peer) -> list[tuple[bytes, bool]]:
@@ -36,7 +34,7 @@ def rest(peer: Peer) -> list[tuple[bytes, bool]]:
     return [(content.body, content.method.redelivered) for content in found]
 
 
-# --- ack --------------------------------------------------------------------------------------------
+# --- ack ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -94,7 +92,7 @@ def test_a_delivery_is_acknowledged_on_its_own_channel(peer: Peer) -> None:
     peer.expect_silence()
 
 
-# --- nack and reject --------------------------------------------------------------------------------
+# --- nack and reject ------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#113", "0-9-1r#114")
@@ -154,7 +152,7 @@ def test_recovered_messages_come_again_marked_as_redelivered(
     assert found.count(None) == (1 if kind is m.BasicRecover else 0)
 
 
-# --- transactions -----------------------------------------------------------------------------------
+# --- transactions ---------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#116")
@@ -268,7 +266,7 @@ def test_a_channel_needs_select_before_commit_and_rollback(
     peer.ask(kind())
 
 
-# --- confirms ---------------------------------------------------------------------------------------
+# --- confirms -------------------------------------------------------------------------------------
 
 
 def confirmed(peer: Peer, count: int) -> None:

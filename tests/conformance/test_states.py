@@ -1,4 +1,4 @@
-"""Every method in every state of a connection and of a channel: what is legal goes on, the rest ends.
+"""Every method in every state of connection and channel: what is legal goes on, the rest ends.
 
 The tables below are written by hand, one expectation for each method that the version knows; a
 method without one fails `test_every_method_has_an_expectation`. They are not taken from
@@ -123,7 +123,7 @@ def test_every_method_has_an_expectation() -> None:
     assert not on_zero & FROM_SERVER
 
 
-# --- channel 0 before the connection is open -------------------------------------------------------
+# --- channel 0 before the connection is open ------------------------------------------------------
 
 
 def starting(peer: Peer) -> None:
@@ -215,7 +215,7 @@ def test_nothing_sent_before_authentication_takes_effect(
     peer = connect_memory()
     peer.greet()
     peer.send(
-        start_ok(password="wrong"),  # noqa: S106
+        start_ok(password="wrong"),
         m.ConnectionTuneOk(0, 0, 0),
         m.ConnectionOpen(virtual_host="/"),
         m.ChannelOpen(),
@@ -227,7 +227,7 @@ def test_nothing_sent_before_authentication_takes_effect(
     assert not memory.broker.vhosts["/"].queues
 
 
-# --- channel 0 of an open connection ---------------------------------------------------------------
+# --- channel 0 of an open connection --------------------------------------------------------------
 
 
 def test_on_channel_0_an_open_connection_takes_close_alone(connect: Connect, named: str) -> None:
@@ -244,7 +244,7 @@ def test_on_channel_0_an_open_connection_takes_close_alone(connect: Connect, nam
         peer.expect_connection_close(504, text, named)
 
 
-# --- a channel that is not open --------------------------------------------------------------------
+# --- a channel that is not open -------------------------------------------------------------------
 
 
 def test_a_channel_that_is_not_open_takes_open_alone(connect: Connect, named: str) -> None:
@@ -256,7 +256,7 @@ def test_a_channel_that_is_not_open_takes_open_alone(connect: Connect, named: st
     peer.expect_connection_close(504, "CHANNEL_ERROR - expected 'channel.open'", named)
 
 
-# --- an open channel -------------------------------------------------------------------------------
+# --- an open channel ------------------------------------------------------------------------------
 
 
 def ready_channel(peer: Peer, name: str) -> None:
@@ -288,7 +288,7 @@ def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: st
         peer.expect_connection_close(503, "COMMAND_INVALID - unimplemented method", named)
 
 
-# --- a channel in the middle of a content ----------------------------------------------------------
+# --- a channel in the middle of a content ---------------------------------------------------------
 
 NO_HEADER = (
     "UNEXPECTED_FRAME - expected content header for class 60, got non content header frame instead"
@@ -317,7 +317,7 @@ def test_no_method_fits_between_a_header_and_its_body(connect: Connect, named: s
     peer.expect_connection_close(505, NO_BODY, "basic.publish")
 
 
-# --- a channel that the broker has closed ----------------------------------------------------------
+# --- a channel that the broker has closed ---------------------------------------------------------
 
 
 @pytest.mark.rule("0-9-1r#023", "0-9-1r#024")
@@ -352,7 +352,7 @@ def test_a_closing_channel_ignores_what_it_cannot_even_read(peer: Peer) -> None:
     peer.ask(m.ChannelOpen())
 
 
-# --- a connection that the broker has closed -------------------------------------------------------
+# --- a connection that the broker has closed ------------------------------------------------------
 
 
 def closing(connect: Connect) -> Peer:
