@@ -103,6 +103,22 @@ class RabbitNode:
             "RABBITMQ_SCHEDULER_BIND_TYPE": "u",
         }
 
+    @staticmethod
+    def installed() -> bool:
+        """Whether a node can be started here."""
+        return _SERVER.exists() and _CTL.exists() and shutil.which("epmd") is not None
+
+    @property
+    def pid(self) -> int:
+        """The launcher of the node, of which all its processes descend.
+
+        Raises:
+            RuntimeError: the node does not run.
+        """
+        if self._process is None:
+            raise RuntimeError("the node does not run")
+        return self._process.pid
+
     @property
     def url(self) -> str:
         """Where to connect to."""

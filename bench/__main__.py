@@ -1,0 +1,111 @@
+"""`python -m bench`: measure Harebell, and RabbitMQ beside it where it is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from pathlib import Path
+
+import click
+import msgspec
+from rich.console import Console
+
+from bench.brokers import KINDS, Broker, rabbitmq_is_installed
+from bench.measure import Result, play, rest
+from bench.peer import BenchError
+from bench.report import medians, show
+from bench.scenarios import IDLE, SCENARIOS
+from harebell.base import impl
+from harebell.base.names import did_you_mean
+
+EVERYTHING = (*SCENARIOS, IDLE)
+
+
+def _names(value: str | None, known: tuple[str, ...], what: str) -> list[str]:
+    if value is None:
+        return list(known)
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known, "'")
+            raise click.UsageError(f"there is no {what} '{name}': {hint}")
+    return names
+
+
+def _brokers(value: str | None) -> list[str]:
+    if value is not None:
+        return _names(value, tuple(KINDS), "broker")
+    if rabbitmq_is_installed():
+        return list(KINDS)
+    click.echo("RabbitMQ is not installed here, so Harebell is measured alone.", err=True)
+    return ["harebell"]
+
+
+def measure(
+    brokers: dict[str, Broker], scenarios: list[str], runs: int, seconds: float, console: Console
+) -> list[Result]:
+    """Every run, brokers taking turns so that the machine's moods meet all of them.
+
+    Raises:
+        BenchError: a run does not count.
+    """
+    results = []
+    if IDLE in scenarios:
+        # First: memory that a load has left behind would hide what a connection takes.
+        results += [rest(broker) for broker in brokers.values()]
+    for run in range(runs):
+        for name in scenarios:
+            if name == IDLE:
+                continue
+            for broker in brokers.values():
+                result = play(broker, SCENARIOS[name], seconds)
+                results.append(result)
+                console.print(
+                    f"{run + 1}/{runs} {name:6} {broker.name:9} "
+                    f"{result.us_per_message:8.2f} us/msg "
+                    f"{result.messages_per_second:11,.0f} msg/s",
+                    highlight=False,
+                )
+    return results
+
+
+@click.command()
+@click.option("--only", metavar="NAMES", help="Scenarios, with commas: " + ", ".join(EVERYTHING))
+@click.option("--brokers", "kinds", metavar="NAMES", help="Brokers: " + ", ".join(KINDS))
+@click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option("--seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True)
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path))
+def main(
+    only: str | None, kinds: str | None, runs: int, seconds: float, json_file: Path | None
+) -> None:
+    """Measure brokers; ends with code 1 when a message was lost, doubled or out of order."""
+    scenarios = _names(only, EVERYTHING, "scenario")
+    console = Console(soft_wrap=False)
+    begin = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        brokers: dict[str, Broker] = {}
+        try:
+            for name in _brokers(kinds):
+                broker = KINDS[name]()
+                stack.callback(broker.stop)
+                brokers[name] = broker
+            results = measure(brokers, scenarios, runs, seconds, console)
+        except (BenchError, RuntimeError) as error:
+            click.echo(f"failed: {error}", err=True)
+            sys.exit(1)
+    found = medians(results)
+    show(found, console)
+    console.print(
+        f"{runs} runs of {seconds:g} s, harebell {impl.chosen()}, {os.cpu_count()} cores, "
+        f"{time.monotonic() - begin:.0f} s in all; nothing was lost, doubled or out of order",
+        highlight=False,
+    )
+    if json_file is not None:
+        report = {"medians": found, "runs": results}
+        json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""The brokers that are measured: Harebell, and RabbitMQ where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Protocol
+
+from tests.interop.rabbitmq import RabbitNode, free_port
+
+_START_SECONDS = 20.0
+_STOP_SECONDS = 20.0
+_SERVE = "from harebell.cli.main import main; main()"
+
+
+class Broker(Protocol):
+    """A broker in a process of its own."""
+
+    name: str
+    port: int
+    start_seconds: float
+
+    @property
+    def pid(self) -> int:
+        """The process that it and its children descend from."""
+
+    def stop(self) -> None:
+        """End it and remove its files."""
+
+
+def answers(port: int) -> bool:
+    """Whether a broker there answers the protocol header."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1.0) as probe:
+            probe.sendall(b"AMQP\x00\x00\x09\x01")
+            return bool(probe.recv(1))
+    except OSError:
+        return False
+
+
+class Harebell:
+    """`harebell serve` with its defaults, as this Python has it installed."""
+
+    name = "harebell"
+
+    def __init__(self) -> None:
+        self.port = free_port()
+        self._home = Path(tempfile.mkdtemp(prefix="harebell-bench-"))
+        self._log = (self._home / "log").open("wb")
+        begin = time.monotonic()
+        serve = [sys.executable, "-c", _SERVE, "serve", "--port", str(self.port)]
+        self._process = subprocess.Popen(
+            [*serve, "--data-dir", str(self._home / "data")],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+        )
+        while not answers(self.port):
+            late = time.monotonic() > begin + _START_SECONDS
+            if late or self._process.poll() is not None:
+                output = (self._home / "log").read_text(errors="replace")
+                self.stop()
+                raise RuntimeError(f"harebell serve did not start:\n{output}")
+            time.sleep(0.002)
+        self.start_seconds = time.monotonic() - begin
+
+    @property
+    def pid(self) -> int:
+        """The broker's process."""
+        return self._process.pid
+
+    def stop(self) -> None:
+        """End it and remove its files."""
+        if self._process.poll() is None:
+            self._process.terminate()
+            try:
+                self._process.wait(_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._log.close()
+        shutil.rmtree(self._home, ignore_errors=True)
+
+
+class RabbitMQ:
+    """A RabbitMQ node of our own with its defaults."""
+
+    name = "rabbitmq"
+
+    def __init__(self) -> None:
+        self._node = RabbitNode()
+        self.port = self._node.port
+        begin = time.monotonic()
+        self._node.start()
+        self.start_seconds = time.monotonic() - begin
+
+    @property
+    def pid(self) -> int:
+        """The node's launcher."""
+        return self._node.pid
+
+    def stop(self) -> None:
+        """End it and remove its files."""
+        self._node.stop()
+
+
+def rabbitmq_is_installed() -> bool:
+    """Whether there is a RabbitMQ to measure beside Harebell."""
+    return RabbitNode.installed()
+
+
+KINDS: dict[str, type[Harebell] | type[RabbitMQ]] = {"harebell": Harebell, "rabbitmq": RabbitMQ}

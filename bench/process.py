@@ -1,0 +1,52 @@
+"""What a process and its children have used, from /proc."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields after the command's name, which may have spaces in it; None when it is gone."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def family(pid: int) -> list[int]:
+    """A process and everything that descends from it."""
+    children: dict[int, list[int]] = {}
+    for entry in _PROC.iterdir():
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))) is not None:
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found = [pid]
+    for each in found:
+        found.extend(children.get(each, ()))
+    return found
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of the family so far."""
+    ticks = 0
+    for each in family(pid):
+        fields = _stat(each)
+        if fields is not None:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / _TICKS
+
+
+def resident_octets(pid: int) -> int:
+    """Resident memory of the family."""
+    octets = 0
+    for each in family(pid):
+        try:
+            octets += int((_PROC / str(each) / "statm").read_text().split()[1]) * _PAGE
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return octets

@@ -1,0 +1,78 @@
+"""The scenarios: who sends what to whom, and how it is acknowledged."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+STAMP_BYTES = 16
+"""Every body begins with its number and the time it was sent, eight octets each."""
+
+
+class Scenario(Struct, frozen=True, kw_only=True):
+    """One scenario.
+
+    Args:
+        name: how it is called.
+        says: what it is, for people.
+        size: octets of every body, at least STAMP_BYTES.
+        prefetch: the consumer's prefetch; 0 consumes without acknowledging.
+        ack_every: the consumer acknowledges that many at once.
+        durable: durable queue, persistent messages.
+        confirms: most publishes without their confirm; 0 publishes without confirms.
+        queues: with more than one, a fanout exchange leads to them.
+        bindings: with any, a topic exchange has that many, and one of them matches.
+        rate: messages per second; 0 sends as fast as it goes.
+        ahead: most messages sent and not received.
+    """
+
+    name: str
+    says: str
+    size: int = 128
+    prefetch: int = 0
+    ack_every: int = 50
+    durable: bool = False
+    confirms: int = 0
+    queues: int = 1
+    bindings: int = 0
+    rate: int = 0
+    ahead: int = 10_000
+
+    @property
+    def queue_names(self) -> list[str]:
+        """The queues of the scenario."""
+        return [f"bench.{self.name}.{number}" for number in range(self.queues)]
+
+    @property
+    def exchange(self) -> str:
+        """The exchange that is published to."""
+        return f"bench.{self.name}" if self.queues > 1 or self.bindings else ""
+
+    @property
+    def routing_key(self) -> str:
+        """The key that is published with."""
+        return f"bench.k{self.bindings // 2}.end" if self.bindings else self.queue_names[0]
+
+
+IDLE = "idle"
+"""Not a load: what a broker takes when nothing happens."""
+
+SCENARIOS = {
+    scenario.name: scenario
+    for scenario in (
+        Scenario(name="a16", says="1 producer, 1 consumer, transient, auto-ack, 16 B", size=16),
+        Scenario(name="a128", says="the same, 128 B"),
+        Scenario(name="a1k", says="the same, 1 KiB", size=1024),
+        Scenario(name="a16k", says="the same, 16 KiB", size=16_384, ahead=1_000),
+        Scenario(name="b128", says="manual ack every 50, prefetch 200", prefetch=200),
+        Scenario(
+            name="c128",
+            says="persistent, confirms with at most 200 outstanding, manual ack",
+            prefetch=200,
+            durable=True,
+            confirms=200,
+        ),
+        Scenario(name="d10", says="fanout to 10 queues, per delivery", queues=10, ahead=2_000),
+        Scenario(name="e1000", says="topic exchange with 1,000 bindings", bindings=1_000),
+        Scenario(name="g5k", says="latency at 5,000 messages per second", rate=5_000),
+    )
+}

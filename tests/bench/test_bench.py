@@ -1,0 +1,128 @@
+"""The benchmark itself: it runs, its figures are sane, and it fails when messages go missing."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.brokers import Harebell
+from bench.load import Consumer, Job
+from bench.measure import Result, play
+from bench.peer import BenchError
+from bench.process import cpu_seconds, family, resident_octets
+from bench.report import medians
+from bench.scenarios import IDLE, SCENARIOS
+
+ROOT = Path(__file__).parents[2]
+
+
+def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    done = bench("--brokers", "harebell", "--runs", "1", "--seconds", "0.2", "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    assert "nothing was lost, doubled or out of order" in " ".join(done.stdout.split())
+    found = {each["scenario"]: each for each in json.loads(file.read_bytes())["medians"]}
+    assert set(found) == {*SCENARIOS, IDLE}
+    for name in SCENARIOS:
+        assert found[name]["messages"] > 0
+        assert 0 <= found[name]["us_per_message"] < 10_000
+        assert found[name]["resident_mib"] > 1
+    assert found["g5k"]["p50_us"] <= found["g5k"]["p99_us"]
+    assert found["d10"]["messages"] % 10 == 0
+    assert 0 < found[IDLE]["start_seconds"] < 20
+    assert found[IDLE]["resident_mib"] > 5
+
+
+@pytest.mark.parametrize(
+    ("flag", "words"),
+    [
+        (("--only", "a127"), "there is no scenario 'a127': did you mean 'a128'?"),
+        (("--brokers", "rabbit"), "there is no broker 'rabbit': did you mean 'rabbitmq'?"),
+    ],
+)
+def test_a_wrong_name_gets_the_nearest_right_one(flag: tuple[str, str], words: str) -> None:
+    done = bench(*flag)
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+
+
+@pytest.fixture
+def consumer(tmp_path: Path) -> Consumer:
+    """A consumer that has started, on a broker of its own."""
+    broker = Harebell()
+    try:
+        progress = tmp_path / "progress"
+        progress.write_bytes(bytes(8))
+        made = Consumer(Job(broker.port, SCENARIOS["a16"], 1.0, str(progress)))
+        made.prepare()
+        yield made
+        made.peer.socket.close()
+    finally:
+        broker.stop()
+
+
+def body(number: int, extra: int = 0) -> bytes:
+    return struct.pack(">QQ", number, extra)
+
+
+def test_losses_duplicates_disorder_and_damage_end_a_run(consumer: Consumer) -> None:
+    queue = SCENARIOS["a16"].queue_names[0]
+    last = 2**64 - 1
+    consumer.delivered(queue, 1, body(0))
+    for wrong, words in (
+        (body(0), "expected message 1, got 0"),
+        (body(2), "expected message 1, got 2"),
+        (body(1) + b"x", "message 1 has 17 octets"),
+        (body(last, 2), "2 were sent, 1 received"),
+    ):
+        with pytest.raises(BenchError, match=words):
+            consumer.delivered(queue, 2, wrong)
+    consumer.delivered(queue, 2, body(last, 1))
+    assert consumer.finished == 1
+
+
+def test_a_broker_that_is_not_there_ends_a_run() -> None:
+    broker = Harebell()
+    broker.stop()
+    with pytest.raises(BenchError, match="harebell a16: "):
+        play(broker, SCENARIOS["a16"], 0.1)
+
+
+def test_medians_are_taken_per_broker_and_scenario() -> None:
+    figures = [3.0, 1.0, 2.0]
+    results = [Result(broker="b", scenario="s", us_per_message=value) for value in figures]
+    results.append(Result(broker="other", scenario="s", us_per_message=9.0))
+    assert medians(results) == [
+        Result(broker="b", scenario="s", us_per_message=2.0),
+        Result(broker="other", scenario="s", us_per_message=9.0),
+    ]
+
+
+def test_what_children_use_is_counted_with_their_parent() -> None:
+    burn = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True); input()"
+    shell = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
+    with subprocess.Popen(
+        [sys.executable, "-c", shell], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"done\n"
+        assert len(family(parent.pid)) == 2
+        assert cpu_seconds(parent.pid) >= 0.3
+        assert resident_octets(parent.pid) > 5 << 20
+        parent.communicate(b"\n")
