@@ -14,6 +14,8 @@ from harebell.wire.v09.methods import BasicPublish
 
 _CLASS = 60
 _FIXED = 12
+_TINY = 4096
+"""Octets of a body frame below which it is joined to its neighbours at once."""
 
 
 class Content:
@@ -33,7 +35,7 @@ class Content:
         self.method = method
         self.size = -1
         self.properties = Properties(b"\0\0")
-        self._parts: list[bytes] = []
+        self._parts: list[bytes | bytearray] = []
         self._received = 0
 
     def frame(self, kind: int, payload: bytes) -> bool:
@@ -50,7 +52,7 @@ class Content:
 
     def body(self) -> bytes:
         """The whole body."""
-        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        return bytes(self._parts[0]) if len(self._parts) == 1 else b"".join(self._parts)
 
     def _header(self, kind: int, payload: bytes) -> None:
         if kind != HEADER:
@@ -94,4 +96,15 @@ class Content:
         self._received += len(payload)
         if self._received > self.size:
             raise hard(501, "content body frame exceeds remaining content size", _CLASS, 40)
-        self._parts.append(payload)
+        self._keep(payload)
+
+    def _keep(self, payload: bytes) -> None:
+        """Keep a piece of the body; a flood of tiny ones must not cost more than their octets."""
+        if len(payload) >= _TINY:
+            self._parts.append(payload)
+        elif payload:
+            last = self._parts[-1] if self._parts else None
+            if isinstance(last, bytearray):
+                last += payload
+            else:
+                self._parts.append(bytearray(payload))

@@ -1,0 +1,1 @@
+"""Hostile and unlucky peers against a real broker process."""

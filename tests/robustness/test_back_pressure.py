@@ -1,0 +1,118 @@
+"""Peers that do not read, and peers that write more than anybody takes, cost a bounded amount."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+from tests.model.peer import call, m, publish
+from tests.robustness.raw import MIB, RawClient, assert_serves, resident, wait_until
+from tests.running import RunningBroker, running_broker
+
+BODY = b"x" * 1000
+
+
+def _fill(broker: RunningBroker, queue: str, count: int, body: bytes) -> None:
+    with RawClient(broker) as client:
+        client.ask(m.QueueDeclare(queue=queue), m.QueueDeclareOk)
+        for start in range(0, count, 100):
+            numbers = range(start, min(start + 100, count))
+            client.send(b"".join(publish(1, "", queue, b"%08d" % n + body) for n in numbers))
+        ready = client.ask(m.QueueDeclare(queue=queue, passive=True), m.QueueDeclareOk)
+        assert ready.method == m.QueueDeclareOk(queue, count, 0)
+
+
+def test_a_consumer_that_does_not_read_holds_little_and_loses_nothing() -> None:
+    count = 40_000
+    with running_broker() as broker:
+        _fill(broker, "slow", count, BODY)
+        before = resident(broker)
+        with RawClient(broker, receive_buffer=65_536) as consumer:
+            consumer.ask(m.BasicConsume(queue="slow", no_ack=True), m.BasicConsumeOk)
+            time.sleep(1.0)
+            grown = resident(broker) - before
+            assert grown < 12 * MIB, f"{grown} octets more for a consumer that does not read"
+            assert_serves(broker)
+            bodies = consumer.collect(lambda events: len(events) >= count)
+        assert [event.body[:8] for event in bodies] == [b"%08d" % n for n in range(count)]
+
+
+def test_answers_that_nobody_reads_are_bounded() -> None:
+    size, count, asked = 200_000, 200, 4000
+    with running_broker() as broker:
+        _fill(broker, "big", count, b"x" * size)
+        before = resident(broker)
+        with RawClient(broker, receive_buffer=65_536) as client:
+            client.send(call(1, m.BasicGet(queue="big", no_ack=False)) * asked)
+            time.sleep(1.0)
+            grown = resident(broker) - before
+            assert grown < 25 * MIB, f"{grown} octets more for answers that nobody reads"
+            assert_serves(broker)
+            answers = client.collect(lambda events: len(events) >= asked)
+        found = [e.body[:8] for e in answers if isinstance(e.method, m.BasicGetOk)]
+        assert found == [b"%08d" % n for n in range(count)]
+        assert sum(isinstance(e.method, m.BasicGetEmpty) for e in answers) == asked - count
+
+
+def _push(client: RawClient, queue: str, limit: int) -> tuple[int, bytes]:
+    """Publish until the broker stops reading: the messages begun, and what is left of them."""
+    client.socket.settimeout(1.0)
+    block = publish(1, "", queue, BODY) * 50
+    sent = 0
+    try:
+        while sent < limit:
+            at = 0
+            while at < len(block):
+                at += client.socket.send(block[at:])
+            sent += 50
+    except TimeoutError:
+        # What is left of this block must follow before anything else can.
+        return sent + 50, block[at:]
+    raise AssertionError(f"{sent} messages were taken and the publisher was never held back")
+
+
+def test_a_publisher_that_outruns_everything_is_blocked_and_let_go_again() -> None:
+    watermark = 20 * MIB
+    with running_broker("--memory-high-watermark", str(watermark)) as broker:
+        with RawClient(broker) as publisher, RawClient(broker) as consumer:
+            publisher.ask(m.QueueDeclare(queue="flood"), m.QueueDeclareOk)
+            before = resident(broker)
+            sent, rest = _push(publisher, "flood", 400_000)
+            publisher.socket.settimeout(20.0)
+            publisher.until(m.ConnectionBlocked)
+            assert sent * len(BODY) < watermark + 24 * MIB
+            assert resident(broker) - before < 3 * watermark
+
+            # Others are still served, and taking messages away lets the publisher go.
+            consumer.ask(m.BasicConsume(queue="flood", no_ack=True), m.BasicConsumeOk)
+            got = consumer.collect(lambda events: len(events) >= 5000)
+            assert_serves(broker)
+            publisher.socket.setblocking(False)
+            while len(got) < sent:
+                if rest:
+                    with suppress(BlockingIOError):
+                        rest = rest[publisher.socket.send(rest) :]
+                got += consumer.read()
+            assert len(got) == sent
+            assert all(event.body == BODY for event in got)
+            publisher.socket.settimeout(20.0)
+            publisher.until(m.ConnectionUnblocked)
+            publisher.ask(m.QueueDeclare(queue="flood", passive=True), m.QueueDeclareOk)
+        assert_serves(broker)
+
+
+def test_a_blocked_publisher_that_leaves_is_forgotten() -> None:
+    with running_broker("--memory-high-watermark", str(4 * MIB)) as broker:
+        with RawClient(broker) as publisher:
+            publisher.ask(m.QueueDeclare(queue="flood"), m.QueueDeclareOk)
+            _push(publisher, "flood", 200_000)
+            publisher.reset()
+        with RawClient(broker) as other:
+
+            def emptied() -> bool:
+                other.ask(m.QueuePurge(queue="flood"), m.QueuePurgeOk)
+                answer = other.ask(m.QueueDeclare(queue="flood", passive=True), m.QueueDeclareOk)
+                return bool(answer.method == m.QueueDeclareOk("flood", 0, 0))
+
+            assert wait_until(emptied)
+        assert_serves(broker)
