@@ -10,6 +10,7 @@ import time
 import pytest
 
 from harebell.client.blocking import Channel
+from harebell.server.control import ask_overview
 from tests.cli.conftest import Harebell, error_of
 from tests.running import RunningBroker, command, environment
 
@@ -27,6 +28,15 @@ def left(channel: Channel, queue: str) -> int:
             break
         time.sleep(0.02)
     return info.message_count
+
+
+def until_settled(broker: RunningBroker) -> None:
+    """Wait until no message waits for its acknowledgement."""
+    for _ in range(500):
+        if ask_overview(broker.data_dir)["messages_unacknowledged"] == 0:
+            return
+        time.sleep(0.01)
+    raise AssertionError("a message was not acknowledged")
 
 
 def test_consume_prints_and_acknowledges_as_many_as_asked_for(
@@ -112,6 +122,8 @@ def test_consume_prints_messages_while_it_runs_and_ends_at_ctrl_c(
             body = f"message {number}".encode()
             fill(channel, queue, body)
             assert process.stdout.readline() == body + b"\n"
+        # A message is acknowledged after it was printed: let the last one get there.
+        until_settled(broker)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=20)
     finally:
