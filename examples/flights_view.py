@@ -58,12 +58,13 @@ class View:
         )
 
     def _lines(self, title: str, total: int) -> Moves:
-        last = time.monotonic()
+        self.say(f"{title} {total:,}")
+        last, told = time.monotonic(), 0
 
         def moved(done: int) -> None:
-            nonlocal last
-            if time.monotonic() - last >= _LINES_SECONDS:
-                last = time.monotonic()
+            nonlocal last, told
+            if done not in (told, total) and time.monotonic() - last >= _LINES_SECONDS:
+                last, told = time.monotonic(), done
                 self.say(f"{title} {done:,} of {total:,}")
 
         return moved
