@@ -22,7 +22,7 @@ from celery import Celery, Signature, chain, chord, group
 from celery.exceptions import TaskRevokedError
 from kombu import pools
 
-from tests.interop.clients.brokers import own_broker
+from tests.interop.clients.brokers import free_port, own_broker
 from tests.interop.clients.celery_app import BACKEND_VARIABLE, BROKER_VARIABLE, MARKS_VARIABLE
 from tests.running import RunningBroker, environment
 
@@ -108,8 +108,9 @@ class Worker:
 
     def close(self) -> None:
         """Close the connections of the application on this side."""
-        if self._backend.startswith("rpc:"):
-            self.app.backend.result_consumer.stop()
+        consumer = getattr(self.app.backend, "result_consumer", None)
+        if consumer is not None and consumer._connection is not None:
+            consumer.stop()
         pools.reset()
         self.app.close()
 
@@ -271,3 +272,22 @@ def test_task_of_a_killed_worker_is_delivered_to_the_next(tmp_path: Path) -> Non
         worker.start()
         assert _get(result) is True
         assert len(worker.marks("survivor")) == 2
+
+
+def test_worker_takes_tasks_again_after_a_restart_of_the_broker(tmp_path: Path) -> None:
+    port = free_port()
+    with own_broker("--port", str(port)) as first:
+        worker = Worker(port, tmp_path, "rpc://")
+        worker.start()
+        assert _get(worker.task("add", 1, 1).delay()) == 2
+        worker.close()
+        first.process.kill()
+    try:
+        with own_broker("--port", str(port)):
+            _until(lambda: worker.log.count("Connected to amqp") == 2, lambda: worker.log)
+            asking = Worker(port, tmp_path, "rpc://")
+            assert asking.task("add", 20, 22).delay().get(timeout=_PATIENCE_SECONDS) == 42
+            asking.close()
+            assert worker.stop() == 0
+    finally:
+        worker.kill()

@@ -1,4 +1,4 @@
-// Reports node's test results one JSON object a line, because the Python side shows each as a test of its own.
+// Reports node's test results, one JSON object a line: pytest shows each as a test of its own.
 
 export default async function* report(source) {
   for await (const { type, data } of source) {

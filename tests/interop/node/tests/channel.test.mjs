@@ -50,7 +50,8 @@ test("bodies around the frame size and of 5 MB arrive whole", async (t) => {
   const ch = await channel(t);
   const { queue } = await ch.assertQueue("", exclusive);
   const frame = 131072 - 8;
-  const bodies = [0, 1, 4088, 4089, frame - 1, frame, frame + 1, 5_000_000].map((n) => randomBytes(n));
+  const sizes = [0, 1, 4088, 4089, frame - 1, frame, frame + 1, 5_000_000];
+  const bodies = sizes.map((size) => randomBytes(size));
   for (const body of bodies) ch.sendToQueue(queue, body);
   for (const body of bodies) {
     const got = await ch.get(queue, { noAck: true });

@@ -82,7 +82,8 @@ test("an acknowledgement of an unknown tag closes the channel with 406", async (
 });
 
 test("a wrong password and an unknown vhost are told", async () => {
-  await assert.rejects(amqp.connect(url.replace("guest:guest", "guest:nope")), /403 \(ACCESS-REFUSED\)/);
+  const wrong = url.replace("guest:guest", "guest:nope");
+  await assert.rejects(amqp.connect(wrong), /403 \(ACCESS-REFUSED\)/);
   // amqplib says only that it was not the open-ok it had waited for.
   await assert.rejects(amqp.connect(`${url}/nowhere`), /got <ConnectionClose channel:0>/);
 });
@@ -131,7 +132,8 @@ test("many channels of a connection work side by side", async (t) => {
   const queues = await Promise.all(channels.map((ch) => ch.assertQueue("", { exclusive: true })));
   channels.forEach((ch, i) => { ch.sendToQueue(queues[i].queue, octets(String(i))); });
   const got = await Promise.all(channels.map((ch, i) => ch.get(queues[i].queue)));
-  assert.deepEqual(got.map((message) => message.content.toString()), channels.map((_, i) => String(i)));
+  const bodies = got.map((message) => message.content.toString());
+  assert.deepEqual(bodies, channels.map((_, i) => String(i)));
 });
 
 test("the callback interface publishes and consumes", (t, done) => {
