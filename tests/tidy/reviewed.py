@@ -33,7 +33,6 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "client/verbs": ("tests/unit/client/test_channel.py", "is half of the channel's class"),
     "base/limits": ("tests/unit/server/test_config.py", "has constants and nothing else"),
     "base/version": ("tests/docs/test_reference.py", "is compared with the project's version"),
-    "front/settings": ("tests/cli/test_serve.py", "has defaults, which the configuration sets"),
     "front/session09/": (
         "tests/conformance/test_*.py",
         "is driven with raw frames, every method in every state, and compared with a reference",

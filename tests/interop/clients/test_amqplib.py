@@ -81,7 +81,9 @@ def results(shared_broker: RunningBroker) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("sentence", NAMES)
-def test_amqplib(broker: RunningBroker, results: dict[str, dict[str, Any]], sentence: str) -> None:
+def test_amqplib_says_that(
+    broker: RunningBroker, results: dict[str, dict[str, Any]], sentence: str
+) -> None:
     assert sentence in results, f"node did not report it; it reported {sorted(results)}"
     assert results[sentence]["passed"], results[sentence]["why"]
 
