@@ -139,12 +139,12 @@ def _until(condition: Callable[[], bool], otherwise: Callable[[], str]) -> None:
 @contextmanager
 def _working(port: int, directory: Path, backend: str) -> Iterator[Worker]:
     worker = Worker(port, directory, backend)
-    worker.start()
     try:
+        worker.start()
         yield worker
     finally:
-        worker.close()
         worker.kill()
+        worker.close()
 
 
 @pytest.fixture(scope="module")
@@ -276,17 +276,17 @@ def test_task_of_a_killed_worker_is_delivered_to_the_next(tmp_path: Path) -> Non
 
 def test_worker_takes_tasks_again_after_a_restart_of_the_broker(tmp_path: Path) -> None:
     port = free_port()
-    with own_broker("--port", str(port)) as first:
-        worker = Worker(port, tmp_path, "rpc://")
-        worker.start()
-        assert _get(worker.task("add", 1, 1).delay()) == 2
-        worker.close()
-        first.process.kill()
+    worker = Worker(port, tmp_path, "rpc://")
     try:
+        with own_broker("--port", str(port)) as first:
+            worker.start()
+            assert _get(worker.task("add", 1, 1).delay()) == 2
+            worker.close()
+            first.process.kill()
         with own_broker("--port", str(port)):
             _until(lambda: worker.log.count("Connected to amqp") == 2, lambda: worker.log)
             asking = Worker(port, tmp_path, "rpc://")
-            assert asking.task("add", 20, 22).delay().get(timeout=_PATIENCE_SECONDS) == 42
+            assert _get(asking.task("add", 20, 22).delay()) == 42
             asking.close()
             assert worker.stop() == 0
     finally:
