@@ -54,8 +54,9 @@ class Peer(FrameSink):
         self._scanner.frame_max = FRAME_MAX
         self.socket.sendall(_HEADER)
         self._await(m.ConnectionStart)
-        self.call(m.ConnectionStartOk({}, "PLAIN", _PLAIN, "en_US"), m.ConnectionTune, 0)
-        self.send(m.ConnectionTuneOk(0, FRAME_MAX, 0), 0)
+        start_ok = m.ConnectionStartOk({}, "PLAIN", _PLAIN, "en_US")
+        tune = self.call(start_ok, m.ConnectionTune, 0)
+        self.send(m.ConnectionTuneOk(tune.channel_max, FRAME_MAX, 0), 0)
         self.call(m.ConnectionOpen("/"), m.ConnectionOpenOk, 0)
         self._scanner.fast = True
         self.call(m.ChannelOpen(), m.ChannelOpenOk)
