@@ -1,0 +1,100 @@
+"""The stream reader against RabbitMQ: the promise holds for brokers that are not ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pika
+import pytest
+
+from harebell.client import blocking
+from harebell.spark.schema import message_schema
+from harebell.spark.source import QueueSource
+from harebell.spark.stream_source import QueueStreamReader
+from tests.interop.rabbitmq import RabbitNode
+
+pytestmark = pytest.mark.timeout(300)
+
+MANY = 70_100
+
+
+@pytest.fixture(scope="module")
+def rabbit() -> Iterator[str]:
+    node = RabbitNode()
+    try:
+        node.start()
+        yield node.url
+    finally:
+        node.stop()
+
+
+def reader(url: str, queue: str, folder: Path, **options: str) -> QueueStreamReader:
+    source = QueueSource({"url": url, "queue": queue, "spoolDir": str(folder), **options})
+    return source.streamReader(message_schema())
+
+
+def rows(of: QueueStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
+    return [
+        row
+        for partition in of.partitions(start, end)
+        for batch in of.read(partition)
+        for row in batch.select(["value", "redelivered", "delivery_count"]).to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_queue_of_rabbitmq_is_drained_in_order_and_acknowledged(
+    rabbit: str, tmp_path: Path, kind: str
+) -> None:
+    queue = f"spark.{kind}"
+    with blocking.connect(rabbit) as connection:
+        channel = connection.channel()
+        channel.declare_queue(queue, durable=True, arguments={"x-queue-type": kind})
+        many = (b"%d" % number for number in range(MANY))
+        channel.publish_many(many, routing_key=queue, delivery_mode=2)
+    # Larger than a prefetch-count can say, so that it takes two consumers.
+    one = reader(rabbit, queue, tmp_path, maxOffsetsPerTrigger="70000")
+    one.prepareForTriggerAvailableNow()
+    start = one.initialOffset()
+    taken: list[int] = []
+    while (end := one.latestOffset(start, one.getDefaultReadLimit())) != start:
+        batch = rows(one, start, end)
+        assert not any(row["redelivered"] for row in batch)
+        taken += [int(row["value"]) for row in batch]
+        start = end
+    assert taken == list(range(MANY))
+    assert left(rabbit, queue) == (0, 0)
+
+
+def test_what_was_not_committed_comes_again_from_rabbitmq(rabbit: str, tmp_path: Path) -> None:
+    queue = "spark.again"
+    with blocking.connect(rabbit) as connection:
+        channel = connection.channel()
+        channel.declare_queue(queue, durable=True, arguments={"x-queue-type": "quorum"})
+        channel.publish_many((b"%d" % number for number in range(10)), routing_key=queue)
+    dead = reader(rabbit, queue, tmp_path)
+    dead.prepareForTriggerAvailableNow()
+    planned = dead.latestOffset(dead.initialOffset(), dead.getDefaultReadLimit())
+    dead.stop()
+    assert left(rabbit, queue) == (10, 0)
+    alive = reader(rabbit, queue, tmp_path)
+    assert len(rows(alive, alive.initialOffset(), planned)) == 10
+    alive.prepareForTriggerAvailableNow()
+    end = alive.latestOffset(planned, alive.getDefaultReadLimit())
+    found = rows(alive, planned, end)
+    assert [int(row["value"]) for row in found] == list(range(10))
+    assert all(row["redelivered"] and row["delivery_count"] == 1 for row in found)
+    assert alive.latestOffset(end, alive.getDefaultReadLimit()) is end
+    assert left(rabbit, queue) == (0, 0)
+
+
+def left(url: str, queue: str) -> tuple[int, int]:
+    """Messages and consumers of the queue, as pika sees them."""
+    connection = pika.BlockingConnection(pika.URLParameters(url))
+    try:
+        declared = connection.channel().queue_declare(queue, passive=True).method
+        return declared.message_count, declared.consumer_count
+    finally:
+        connection.close()
