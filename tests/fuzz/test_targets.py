@@ -15,7 +15,7 @@ from tests.fuzz.targets import TARGETS
 
 CORPUS = Path(__file__).with_name("corpus")
 ROOT = Path(__file__).parents[2]
-SECONDS = int(os.environ.get("HAREBELL_FUZZ_SECONDS", "3"))
+SECONDS = int(os.environ.get("HAREBELL_FUZZ_SECONDS", "2"))
 SOAK_SECONDS = int(os.environ.get("HAREBELL_FUZZ_SOAK_SECONDS", "600"))
 HONEST = sorted(set(TARGETS) - {"canary"})
 

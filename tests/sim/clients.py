@@ -49,7 +49,7 @@ class Actor:
         self.closing = False
         link = self.world.connect(self)
         self.link = link
-        link.slowness = self.rng.choice((0.0, 0.0, 0.0, 0.05, 1.0))
+        link.slowness = self.rng.choice((0.0, 0.0, 0.0, 0.05, 0.5))
         link.send(login(heartbeat=HEARTBEAT) + call(1, m.ChannelOpen()))
         self.started()
         self._beat(self.session)
@@ -192,6 +192,9 @@ class Consumer(Actor):
         method = event.method
         if isinstance(method, m.BasicRecoverOk):
             self.recovering -= 1
+        elif isinstance(method, m.BasicCancel):
+            # The queue is gone: come back and consume from its successor.
+            self.close()
         if not isinstance(method, m.BasicDeliver):
             return
         reader = self.number * 10_000 + self.session

@@ -87,9 +87,9 @@ class Scenario:
             link.cut()
         elif kind < 0.18 and link is not None:
             link.vanish()
-        elif kind < 0.19:
-            world.jump(world.rng.choice((1.0, 8.0, 600.0)))
         elif kind < 0.20:
+            world.jump(world.rng.choice((1.0, 8.0, 600.0)))
+        elif kind < 0.23:
             self._replace_queue(world.rng.choice(QUEUES))
         else:
             return

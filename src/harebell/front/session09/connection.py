@@ -192,7 +192,7 @@ class Connection(FrameSink):
                 return
         if not self.heartbeat or self.closing or self.state is ConnectionState.HEADER:
             return
-        if now - self._sent_at >= self.heartbeat / 2:
+        if 2 * (now - self._sent_at) >= self.heartbeat:
             self._sent_at = now
             self.out.frame(HEARTBEAT, 0, b"")
             self.touch()
