@@ -33,7 +33,7 @@ def cuts(text: bytes) -> Iterator[list[bytes]]:
 
 
 @pytest.mark.rule("0-9-1#010", "0-9-1#048", "0-9-1#013")
-@pytest.mark.parametrize("pieces", cuts(b"hello"), ids=lambda pieces: b"|".join(pieces).decode())
+@pytest.mark.parametrize("pieces", [*cuts(b"hello")], ids=lambda pieces: b"|".join(pieces).decode())
 def test_a_body_may_come_in_any_pieces_and_is_one_body(peer: Peer, pieces: list[bytes]) -> None:
     peer.queue("q")
     octets = b"".join(map(body, pieces))
