@@ -109,7 +109,8 @@ def test_start_says_who_the_broker_is_and_what_it_can(connect: Connect) -> None:
     for key in (*told, "cluster_name"):
         assert isinstance(properties[key], str), key
         assert properties[key]
-    assert properties["product"] == "Harebell"
+    assert (properties["product"], properties["version"]) == ("RabbitMQ", "3.13.7")
+    assert properties["information"].startswith("Harebell")
     capabilities = properties["capabilities"]
     assert set(capabilities.values()) == {True}
     assert {"publisher_confirms", "basic.nack", "connection.blocked"} <= set(capabilities)

@@ -83,7 +83,7 @@ LINGER_SECONDS = 3.0
 """Time a closed connection's peer has to end its side before the socket is cut."""
 TICK_SECONDS = 0.5
 """How often heartbeats and deadlines are looked at."""
-SHUTDOWN_SECONDS = 5.0
+SHUTDOWN_SECONDS = 3.0
 """Time that clients have to answer connection.close when the broker stops."""
 BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""

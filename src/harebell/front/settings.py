@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from harebell.base import limits
 
 
+COMPATIBLE_PRODUCT = "RabbitMQ"
+COMPATIBLE_VERSION = "3.13.7"
+
+
 def _silent(level: str, text: str) -> None:
     """A journal that keeps nothing."""
 
@@ -17,8 +21,10 @@ class Settings:
     """Limits and texts for connections.
 
     Args:
-        product: the server property `product`.
-        version: the server property `version`.
+        product: the server property `product`. Clients branch on it and on the version: kombu
+            and Celery, for one, ask for a prefetch per channel only where they see RabbitMQ 3.
+        version: the server property `version`: whose behaviour a client may count on.
+        information: the server property `information`: what this really is.
         platform: the server property `platform`.
         frame_max: largest frame offered, in octets.
         channel_max: most channels offered.
@@ -32,8 +38,9 @@ class Settings:
     """
 
     rng: Callable[[int], bytes]
-    product: str = "Harebell"
-    version: str = "0"
+    product: str = COMPATIBLE_PRODUCT
+    version: str = COMPATIBLE_VERSION
+    information: str = "Harebell: AMQP broker, client and data pipeline in Python"
     platform: str = "Python"
     frame_max: int = limits.FRAME_MAX_BYTES
     channel_max: int = limits.CHANNEL_MAX

@@ -63,8 +63,11 @@ class App:
         )
         self.settings = Settings(
             rng=os.urandom,
-            version=__version__,
-            platform=f"Python {platform.python_version()} ({impl.chosen()})",
+            information=f"Harebell {__version__}: AMQP broker, client and data pipeline in Python",
+            platform=(
+                f"Harebell {__version__} / {platform.python_implementation()} "
+                f"{platform.python_version()} ({impl.chosen()})"
+            ),
             host=platform.node() or "localhost",
             frame_max=config.frame_max,
             channel_max=config.channel_max,

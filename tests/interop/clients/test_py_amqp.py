@@ -155,20 +155,21 @@ def test_consumer_gets_messages_and_acknowledges(
     assert [(m.body, m.delivery_info["redelivered"]) for m in back] == [("10", True), ("11", True)]
 
 
-def test_qos_reaches_the_consumers_that_run(
+def test_global_qos_reaches_the_consumers_that_run(
     connection: amqp.Connection, channel: amqp.Channel
 ) -> None:
-    """kombu sends qos without `global` to any product but RabbitMQ, and Celery relies on it."""
+    """Celery relies on it, and asks for it where the server's product is RabbitMQ 3."""
+    assert connection.server_properties["product"] == "RabbitMQ"
     queue = _queue(channel)
     got: list[amqp.Message] = []
-    channel.basic_qos(0, 2, False)
+    channel.basic_qos(0, 2, True)
     channel.basic_consume(queue, callback=got.append)
     for number in range(10):
         channel.basic_publish(amqp.Message(str(number)), "", queue)
     _drain(connection, lambda: len(got) == 2)
-    channel.basic_qos(0, 5, False)
+    channel.basic_qos(0, 5, True)
     _drain(connection, lambda: len(got) == 5)
-    channel.basic_qos(0, 3, False)
+    channel.basic_qos(0, 3, True)
     channel.basic_ack(got[1].delivery_tag, multiple=True)
     assert channel.queue_declare(queue, passive=True).message_count == 5
     channel.basic_ack(got[2].delivery_tag)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 TAG_PREFIX = "amq.ctag-"
 _CLASS = 60
-_BY_THE_BOOK = "py-amqp"
-"""The client library whose users expect basic.qos to change running consumers."""
 _REJECT = 90
 _NACK = 120
 
@@ -34,21 +32,9 @@ def qos(channel: Channel, method: methods.BasicQos) -> None:
         channel.prefetch_global = method.prefetch_count
     else:
         channel.prefetch = method.prefetch_count
-        if channel.connection.client_properties.get("product") == _BY_THE_BOOK:
-            _adjust_consumers(channel, method.prefetch_count)
     channel.connection.send(channel.number, methods.BasicQosOk())
-    channel.serve()
-
-
-def _adjust_consumers(channel: Channel, prefetch_count: int) -> None:
-    """Let running consumers have the new limit.
-
-    kombu sends `global` only to a server whose product is RabbitMQ. Of any other it expects what
-    the specification says, that basic.qos holds for the channel (AMQP 0-9-1 1.8.3.1), and a Celery
-    worker would take nothing more while it holds back tasks whose time has not come.
-    """
-    for consumer in (channel.consumers or {}).values():
-        consumer.prefetch = prefetch_count
+    if method.global_:
+        channel.serve()
 
 
 def _priority(arguments: Mapping[str, Any]) -> int:

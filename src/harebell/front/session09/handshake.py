@@ -51,7 +51,7 @@ def start(connection: Connection) -> None:
         "cluster_name": settings.cluster_name,
         "host": settings.host,
         "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
-        "information": "AMQP broker, client and data pipeline in Python",
+        "information": settings.information,
         "platform": settings.platform,
         "product": settings.product,
         "version": settings.version,
