@@ -1,0 +1,138 @@
+"""Accepted sockets: back-pressure from the peer's side, and ends that lose no frame."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harebell.wire.v09 import methods as m
+from tests.running import RunningBroker, running_broker
+from tests.unit.front.session09.world import publish
+from tests.unit.server.listening import SECONDS, Talker, frame, talk
+
+BODY = b"x" * 100_000
+
+
+@pytest.fixture(params=["asyncio", "uvloop"])
+def broker(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
+    with running_broker("--loop", request.param) as started:
+        yield started
+
+
+def resident_mib(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    assert found is not None
+    return int(found[1]) / 1024
+
+
+def passive(talker: Talker, queue: str) -> m.QueueDeclareOk:
+    talker.send(m.QueueDeclare(queue, passive=True), 1)
+    answer = talker.next()
+    assert isinstance(answer, m.QueueDeclareOk)
+    return answer
+
+
+def test_an_error_reaches_a_peer_that_goes_on_sending(broker: RunningBroker) -> None:
+    # A close with unread input would become a reset, which can destroy the last frames.
+    talker = talk(broker.port).open_channel()
+    talker.sock.sendall(b"\x01\x00\x01\x00\x00\x00\x04abcd\x00" + b"y" * 2_000_000)
+    close = talker.next()
+    assert isinstance(close, m.ConnectionClose)
+    assert close.reply_code == 501
+    assert talker.next() is None
+
+
+def test_a_peer_that_does_not_end_its_side_is_cut_after_the_linger(broker: RunningBroker) -> None:
+    talker = talk(broker.port)
+    talker.send(m.ConnectionClose(200, "bye"))
+    assert talker.next() == m.ConnectionCloseOk()
+    assert talker.next() is None
+    with pytest.raises((BrokenPipeError, ConnectionResetError)):
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            talker.sock.sendall(b"\x08\x00\x00\x00\x00\x00\x00\xce")
+            time.sleep(0.05)
+
+
+def test_a_consumer_that_does_not_read_does_not_fill_the_broker(broker: RunningBroker) -> None:
+    publisher = talk(broker.port).open_channel()
+    publisher.send(m.QueueDeclare("q"), 1)
+    publisher.next()
+    deaf = talk(broker.port).open_channel()
+    deaf.send(m.BasicConsume("q", "c", no_ack=True), 1)
+    assert deaf.next() == m.BasicConsumeOk("c")
+    before = resident_mib(broker.process.pid)
+    count = 400
+    for _ in range(count):
+        publisher.sock.sendall(publish(BODY))
+    waiting = passive(publisher, "q").message_count
+    assert waiting > count // 2, "what the peer does not take stays in the queue"
+    assert resident_mib(broker.process.pid) < before + 1.5 * count * len(BODY) / 2**20 + 20
+    got = 0
+    while got < count:
+        assert isinstance(deaf.next(), m.BasicDeliver)
+        got += 1
+    assert passive(publisher, "q").message_count == 0
+
+
+def test_a_peer_that_asks_and_does_not_read_is_not_read_from(broker: RunningBroker) -> None:
+    talker = talk(broker.port).open_channel()
+    talker.send(m.QueueDeclare("q"), 1)
+    talker.next()
+    count = 300
+    for _ in range(count):
+        talker.sock.sendall(publish(BODY))
+    assert passive(talker, "q").message_count == count
+    asking = talk(broker.port).open_channel()
+    asking.sock.sendall(frame(m.BasicGet("q", no_ack=True), 1) * count)
+    time.sleep(0.3)
+    assert passive(talker, "q").message_count > count // 2
+    for _ in range(count):
+        assert isinstance(asking.next(), m.BasicGetOk)
+    assert passive(talker, "q").message_count == 0
+
+
+def test_a_publisher_over_the_watermark_is_held_and_goes_on_afterwards() -> None:
+    with running_broker("--memory-high-watermark", "3000000") as broker:
+        publisher, other = talk(broker.port).open_channel(), talk(broker.port).open_channel()
+        publisher.send(m.QueueDeclare("q"), 1)
+        publisher.next()
+        publisher.sock.settimeout(0.5)
+        octets = memoryview(b"".join(publish(BODY) for _ in range(400)))
+        sent = 0
+        with contextlib.suppress(TimeoutError):
+            while sent < len(octets):
+                sent += publisher.sock.send(octets[sent:])
+        assert sent < len(octets), "the broker stopped reading"
+        held = passive(other, "q").message_count
+        assert 30 <= held < 100
+        other.send(m.QueuePurge("q"), 1)
+        assert other.next() == m.QueuePurgeOk(held)
+        publisher.sock.settimeout(SECONDS)
+        assert publisher.sock.send(octets[sent:]) > 0
+        publisher.sock.close()
+        other.sock.close()
+
+
+def test_a_peer_that_vanishes_is_noticed(broker: RunningBroker) -> None:
+    gone, stays = talk(broker.port).open_channel(), talk(broker.port).open_channel()
+    gone.send(m.QueueDeclare("mine", exclusive=True), 1)
+    gone.next()
+    gone.sock.shutdown(socket.SHUT_WR)
+    assert gone.next() is None
+    until = time.monotonic() + SECONDS
+    while True:
+        stays.send(m.QueueDeclare("mine"), 1)
+        answer = stays.next()
+        if isinstance(answer, m.QueueDeclareOk) or time.monotonic() > until:
+            break
+        stays.send(m.ChannelCloseOk(), 1)
+        stays.open_channel()
+    assert answer == m.QueueDeclareOk("mine", 0, 0)
