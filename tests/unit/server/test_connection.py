@@ -49,16 +49,20 @@ def test_an_error_reaches_a_peer_that_goes_on_sending(broker: RunningBroker) -> 
     assert talker.next() is None
 
 
+def send_beats(talker: Talker, until: float) -> None:
+    while time.monotonic() < until:
+        talker.sock.sendall(b"\x08\x00\x00\x00\x00\x00\x00\xce")
+        time.sleep(0.05)
+
+
 def test_a_peer_that_does_not_end_its_side_is_cut_after_the_linger(broker: RunningBroker) -> None:
     talker = talk(broker.port)
     talker.send(m.ConnectionClose(200, "bye"))
     assert talker.next() == m.ConnectionCloseOk()
     assert talker.next() is None
+    until = time.monotonic() + SECONDS
     with pytest.raises((BrokenPipeError, ConnectionResetError)):
-        until = time.monotonic() + SECONDS
-        while time.monotonic() < until:
-            talker.sock.sendall(b"\x08\x00\x00\x00\x00\x00\x00\xce")
-            time.sleep(0.05)
+        send_beats(talker, until)
 
 
 def test_a_consumer_that_does_not_read_does_not_fill_the_broker(broker: RunningBroker) -> None:

@@ -1,9 +1,9 @@
 """A broker in memory and peers that talk to it in octets: the front without any socket.
 
-    world = World()
-    peer = world.peer()
-    peer.send(m.QueueDeclare("q"))
-    assert peer.methods() == [m.QueueDeclareOk("q", 0, 0)]
+world = World()
+peer = world.peer()
+peer.send(m.QueueDeclare("q"))
+assert peer.methods() == [m.QueueDeclareOk("q", 0, 0)]
 """
 
 from __future__ import annotations
@@ -86,9 +86,7 @@ class World:
         """A peer that has not said anything yet."""
         return OctetPeer(self, address)
 
-    def peer(
-        self, capabilities: dict[str, bool] | None = None, heartbeat: int = 0
-    ) -> OctetPeer:
+    def peer(self, capabilities: dict[str, bool] | None = None, heartbeat: int = 0) -> OctetPeer:
         """A peer with channel 1 open."""
         peer = self.connect()
         peer.log_in(EVERY_CAPABILITY if capabilities is None else capabilities, heartbeat)

@@ -1,0 +1,17 @@
+"""Every method that a client may send on an open channel has a function that serves it."""
+
+from __future__ import annotations
+
+from harebell.front.session09.dispatch import HANDLERS
+from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.methods import ChannelOpen
+
+
+def test_every_method_from_clients_is_served_but_for_those_of_the_connection() -> None:
+    served = {kind.NAME for kind in HANDLERS}
+    wanted = {
+        spec.name
+        for spec in AMQP_0_9_1.methods
+        if spec.from_client and not spec.name.startswith("connection.")
+    }
+    assert wanted - {ChannelOpen.NAME} <= served

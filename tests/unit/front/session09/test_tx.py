@@ -1,0 +1,103 @@
+"""Transactions: nothing happens before commit, and nothing at all after rollback."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.wire.v09 import methods as m
+from tests.unit.front.session09.world import OctetPeer, World, publish
+
+
+def transactional(world: World) -> OctetPeer:
+    peer = world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    assert peer.ask(m.TxSelect()) == m.TxSelectOk()
+    return peer
+
+
+def test_publishes_wait_for_the_commit() -> None:
+    world = World()
+    peer = transactional(world)
+    queue = world.broker.vhosts["/"].queues["q"]
+    peer.give(publish(b"1") + publish(b"2"))
+    assert queue.ready_count() == 0
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+    assert queue.ready_count() == 2
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+    assert queue.ready_count() == 2
+
+
+def test_a_rollback_forgets_publishes_and_makes_acks_undone() -> None:
+    world = World()
+    peer = transactional(world)
+    queue = world.broker.vhosts["/"].queues["q"]
+    world.peer().give(publish(b"kept"))
+    peer.give(publish(b"lost"))
+    peer.send(m.BasicGet("q"))
+    peer.frames()
+    peer.send(m.BasicAck(1))
+    assert queue.unacked == 1
+    assert peer.ask(m.TxRollback()) == m.TxRollbackOk()
+    peer.send(m.BasicAck(1))
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+    assert (queue.ready_count(), queue.unacked) == (0, 0)
+
+
+def test_rejections_take_effect_at_the_commit() -> None:
+    world = World()
+    peer = transactional(world)
+    queue = world.broker.vhosts["/"].queues["q"]
+    world.peer().give(publish(b"1") + publish(b"2"))
+    for _ in range(2):
+        peer.send(m.BasicGet("q"))
+    peer.send(m.BasicReject(1, requeue=True), m.BasicNack(2, requeue=False))
+    peer.frames()
+    assert (queue.ready_count(), queue.unacked) == (0, 2)
+    peer.ask(m.TxCommit())
+    assert (queue.ready_count(), queue.unacked) == (1, 0)
+
+
+def test_a_return_goes_out_before_commit_ok() -> None:
+    peer = transactional(World())
+    peer.give(publish(b"x", key="nowhere", mandatory=True))
+    assert peer.frames() == []
+    peer.send(m.TxCommit())
+    names = [type(method).__name__ for method in peer.methods()]
+    assert names == ["BasicReturn", "TxCommitOk"]
+
+
+def test_a_channel_that_closes_rolls_back() -> None:
+    world = World()
+    peer = transactional(world)
+    world.peer().give(publish(b"1"))
+    peer.send(m.BasicGet("q"))
+    peer.frames()
+    peer.send(m.BasicAck(1))
+    peer.give(publish(b"lost"))
+    peer.ask(m.ChannelClose(200, "done"))
+    queue = world.broker.vhosts["/"].queues["q"]
+    assert (queue.ready_count(), queue.unacked) == (1, 0)
+
+
+def test_a_queue_that_went_before_the_commit_gets_nothing() -> None:
+    world = World()
+    peer = transactional(world)
+    peer.give(publish(b"1"))
+    world.peer().ask(m.QueueDelete("q"))
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+    assert world.gauge.used == 0
+
+
+@pytest.mark.parametrize("method", [m.TxCommit(), m.TxRollback()])
+def test_without_select_there_is_no_transaction(method: m.Method) -> None:
+    answer = World().peer().ask(method)
+    assert isinstance(answer, m.ChannelClose)
+    assert answer.reply_text == "PRECONDITION_FAILED - channel is not transactional"
+
+
+def test_a_confirming_channel_cannot_be_transactional() -> None:
+    peer = World().peer()
+    peer.ask(m.ConfirmSelect())
+    answer = peer.ask(m.TxSelect())
+    assert isinstance(answer, m.ChannelClose)
+    assert answer.reply_text == "PRECONDITION_FAILED - cannot switch from confirm to tx mode"
