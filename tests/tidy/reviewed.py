@@ -33,13 +33,6 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "client/verbs": ("tests/unit/client/test_channel.py", "is half of the channel's class"),
     "base/limits": ("tests/unit/server/test_config.py", "has constants and nothing else"),
     "base/version": ("tests/docs/test_reference.py", "is compared with the project's version"),
-    "front/session09/": (
-        "tests/conformance/test_*.py",
-        "is driven with raw frames, every method in every state, and compared with a reference",
-    ),
-    "server/app": ("tests/cli/test_serve.py", "is the running process, started and stopped there"),
-    "server/connection": ("tests/cli/test_serve.py", "moves octets, which takes a real socket"),
-    "server/listener": ("tests/cli/test_serve.py", "opens real sockets in a real process"),
     "wire/v09/frames": ("tests/unit/kernels/test_frames.py", "passes the kernel's names on"),
     "wire/v09/rabbitmq": ("tests/unit/wire/v09/test_amqp_0_9_1.py", "is part of that table"),
     "kernels/arrays": ("tests/unit/kernels/test_columns.py", "is reached through columns only"),
