@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,6 +22,17 @@ START_SECONDS = 60.0
 STOP_SECONDS = 20.0
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _CTL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
+_GUARD = """
+import os, shutil, signal, sys
+# The input ends without a word when the test run was killed.
+if sys.stdin.read() != "done":
+    for end, number in ((os.killpg, sys.argv[1]), (os.kill, sys.argv[2])):
+        try:
+            end(int(number), signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    shutil.rmtree(sys.argv[3], ignore_errors=True)
+"""
 _MISSING = (
     "the tests need RabbitMQ as a peer, and {tool} is missing: install it with "
     "`apt-get install -y rabbitmq-server` (and stop the service that it starts)"
@@ -57,6 +69,7 @@ class RabbitNode:
         self._certificates = certificates
         self._process: subprocess.Popen[bytes] | None = None
         self._epmd: subprocess.Popen[bytes] | None = None
+        self._guard: subprocess.Popen[bytes] | None = None
         self._write_files()
 
     def _write_files(self) -> None:
@@ -144,7 +157,22 @@ class RabbitNode:
                 stderr=output,
                 start_new_session=True,
             )
+        self._watch(self._process, self._epmd)
         self._await_port(time.monotonic() + START_SECONDS)
+
+    def _watch(self, process: subprocess.Popen[bytes], epmd: subprocess.Popen[bytes]) -> None:
+        """Have the node killed even if the test run is: it would live on in its own session."""
+        self._unwatch()
+        self._guard = subprocess.Popen(
+            [sys.executable, "-c", _GUARD, str(process.pid), str(epmd.pid), str(self.home)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def _unwatch(self) -> None:
+        if self._guard is not None:
+            self._guard.communicate(b"done")
+            self._guard = None
 
     def _await_port(self, until: float) -> None:
         assert self._process is not None
@@ -175,6 +203,7 @@ class RabbitNode:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(STOP_SECONDS)
         self._process = None
+        self._unwatch()
 
     def ctl(self, *arguments: str) -> None:
         """Run rabbitmqctl against this node."""
