@@ -22,6 +22,7 @@ def judge(broker: Reference, deliveries: list[tuple[int, tuple[Any, ...]]]) -> N
     before = {name: [e.position for e in q.ready] for name, q in broker.queues.items()}
     went: dict[str, list[int]] = {}
     used: list[Consumer] = []
+    latest: dict[Consumer, int] = {}
     for connection, event in deliveries:
         number, tag, delivery_tag, redelivered, exchange, key, body = event
         channel = broker.channels[connection, number]
@@ -39,6 +40,9 @@ def judge(broker: Reference, deliveries: list[tuple[int, tuple[Any, ...]]]) -> N
         assert delivery_tag == given, f"delivery tag {delivery_tag}, not {given}"
         consumer.served += 1
         used.append(consumer)
+        in_order = latest.get(consumer, 0) < entry.position
+        assert in_order or broker.out_of_order, f"{body!r} came to {tag} after a later message"
+        latest[consumer] = entry.position
         went.setdefault(queue.name, []).append(entry.position)
     _judge_order(broker, before, went)
     _judge_choice(broker, used)

@@ -196,6 +196,14 @@ class SameAsReference(RuleBasedStateMachine):
         self.driver.ensure(at)
         self.run(at, m.BasicGet(queue=name, no_ack=no_ack), "get", name, no_ack)
 
+    @rule(at=PLACES, name=QUEUES, count=st.integers(2, 4))
+    def get_some_and_give_them_back(self, at: tuple[int, int], name: str, count: int) -> None:
+        """What comes back lies where it was: the first is the first again."""
+        for _ in range(count):
+            self.get(at, name, False)
+        self.settle(at, 0, True, "nack", True)
+        self.get(at, name, False)
+
     @rule(
         at=PLACES,
         name=QUEUES,

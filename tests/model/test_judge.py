@@ -45,8 +45,9 @@ def test_right_deliveries_pass() -> None:
         ([_delivery(0, 2)], "delivery tag 2, not 1"),
         ([_delivery(0, 1, True)], "redelivered is wrong"),
         ([_delivery(0, 1), _delivery(0, 2)], "not ready"),
+        ([_delivery(0, 1), _delivery(2, 2), _delivery(1, 3)], "after a later"),
     ],
-    ids=["one-left", "out-of-order", "invented", "wrong-tag", "wrong-mark", "twice"],
+    ids=["one-left", "out-of-order", "invented", "wrong-tag", "wrong-mark", "twice", "swapped"],
 )
 def test_wrong_deliveries_are_found(
     deliveries: list[tuple[int, tuple[Any, ...]]], complaint: str
