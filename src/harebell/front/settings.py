@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from harebell.base import limits
 
-
 COMPATIBLE_PRODUCT = "RabbitMQ"
 COMPATIBLE_VERSION = "3.13.7"
 
