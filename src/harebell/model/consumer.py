@@ -66,6 +66,11 @@ class Consumer:
         """Hand over a message; `position` is -1 when nothing will be acknowledged. Returns 0."""
         raise NotImplementedError
 
+    def released(self) -> int:
+        """A delivery was settled or came back."""
+        self.unacked -= 1
+        return 0
+
     def queue_deleted(self) -> None:
         """The queue is gone; nothing more will come."""
         raise NotImplementedError

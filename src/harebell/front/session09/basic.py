@@ -119,7 +119,7 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
 
 def publish(channel: Channel, method: methods.BasicPublish) -> None:
     """basic.publish whose header and body come as frames of their own."""
-    channel.content = Content(method)
+    channel.content = Content(method, channel.connection.hub.gauge)
     channel.connection.scanner.pending += 1
 
 

@@ -21,6 +21,7 @@ cdef class Channel(ChannelPort):
     cdef public dict consumers
     cdef public int prefetch
     cdef public int prefetch_global
+    cdef public int outstanding
     cdef public Confirms confirms
     cdef public object transaction
     cdef public str last_queue

@@ -45,6 +45,7 @@ class Channel(ChannelPort):
         consumers: the consumers started here, by tag; None until there is one.
         prefetch: what basic.qos set for consumers started from now on.
         prefetch_global: what basic.qos set for the channel as a whole.
+        outstanding: deliveries to consumers that count against it; those of basic.get do not.
         confirms: set by confirm.select.
         transaction: set by tx.select.
         content: the content that is being assembled from single frames.
@@ -62,6 +63,7 @@ class Channel(ChannelPort):
         self.consumers: dict[str, ChannelConsumer] | None = None
         self.prefetch = 0
         self.prefetch_global = 0
+        self.outstanding = 0
         self.confirms: Confirms | None = None
         self.transaction: Transaction | None = None
         self.last_queue = ""
@@ -237,6 +239,7 @@ class Channel(ChannelPort):
         """The channel is over: consumers go, what was not acknowledged goes back."""
         connection = self.connection
         if self.content is not None:
+            self.content.release()
             self.content = None
             connection.scanner.pending -= 1
         self.stop_consuming()

@@ -11,6 +11,8 @@ cdef class ChannelConsumer(Consumer):
     cdef Channel _channel
     cdef bytes _tag_field
 
+    cpdef int released(self) except -1
+
     @cython.locals(channel=Channel, connection=Connection)
     cpdef bint ready(self) except -1
     @cython.locals(channel=Channel, connection=Connection, tag="unsigned long long")

@@ -40,7 +40,7 @@ class ChannelConsumer(Consumer):
         if not self.no_ack:
             if self.prefetch and self.unacked >= self.prefetch:
                 return False
-            if channel.prefetch_global and channel.unacked.count >= channel.prefetch_global:
+            if channel.prefetch_global and channel.outstanding >= channel.prefetch_global:
                 return False
         connection = channel.connection
         if connection.congested or connection.out.size >= _OUTPUT_HIGH:
@@ -61,7 +61,14 @@ class ChannelConsumer(Consumer):
             connection.touch()
         if not self.no_ack:
             self.unacked += 1
+            channel.outstanding += 1
             channel.unacked.put(tag, new_unacked(self.queue, self, position, tag))
+        return 0
+
+    def released(self) -> int:
+        """A delivery was settled or came back: it counts against no limit any more."""
+        self.unacked -= 1
+        self._channel.outstanding -= 1
         return 0
 
     def queue_deleted(self) -> None:

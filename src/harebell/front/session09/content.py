@@ -5,6 +5,7 @@ Most contents never come here; the scanner hands them over whole.
 
 from __future__ import annotations
 
+from harebell.base.gauge import Gauge
 from harebell.base.limits import BODY_HARD_MAX_BYTES
 from harebell.base.message import Properties
 from harebell.front.session09.replies import hard
@@ -23,16 +24,19 @@ class Content:
 
     Args:
         method: the basic.publish that began it.
+        gauge: counts what is kept of a body that is not whole yet.
 
     Attributes:
         size: octets of body that the header announced; -1 until it came.
         properties: from the header.
     """
 
-    __slots__ = ("_parts", "_received", "method", "properties", "size")
+    __slots__ = ("_counted", "_gauge", "_parts", "_received", "method", "properties", "size")
 
-    def __init__(self, method: BasicPublish) -> None:
+    def __init__(self, method: BasicPublish, gauge: Gauge) -> None:
         self.method = method
+        self._gauge = gauge
+        self._counted = 0
         self.size = -1
         self.properties = Properties(b"\0\0")
         self._parts: list[bytes | bytearray] = []
@@ -49,6 +53,11 @@ class Content:
         else:
             self._body(kind, payload)
         return self._received == self.size
+
+    def release(self) -> None:
+        """It is whole, or will never be: count its octets here no longer."""
+        self._gauge.take(self._counted)
+        self._counted = 0
 
     def body(self) -> bytes:
         """The whole body."""
@@ -96,6 +105,8 @@ class Content:
         self._received += len(payload)
         if self._received > self.size:
             raise hard(501, "content body frame exceeds remaining content size", _CLASS, 40)
+        self._counted += len(payload)
+        self._gauge.add(len(payload))
         self._keep(payload)
 
     def _keep(self, payload: bytes) -> None:

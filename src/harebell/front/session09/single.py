@@ -110,9 +110,11 @@ def _content_frame(connection: Connection, channel: Channel, kind: int, payload:
     content = channel.content
     try:
         whole = content.frame(kind, payload)
+        connection.published = True
         if content.size > connection.message_max:
             raise channel.too_large(content.size)
         if whole:
+            content.release()
             channel.content = None
             connection.scanner.pending -= 1
             method = content.method

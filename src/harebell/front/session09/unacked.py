@@ -27,13 +27,13 @@ class Unacked:
     def settle(self) -> int:
         """The delivery is done with."""
         if self.consumer is not None:
-            self.consumer.unacked -= 1
+            self.consumer.released()
         return self.queue.settle(self.position)
 
     def requeue(self) -> int:
         """The message goes back to its place in the queue; the caller drains the queue."""
         if self.consumer is not None:
-            self.consumer.unacked -= 1
+            self.consumer.released()
         return self.queue.requeue(self.position)
 
 
