@@ -76,3 +76,33 @@ def test_a_deleted_queue_cancels_consumers_that_want_to_know() -> None:
     assert told.methods() == [m.BasicCancel("tag", True)]
     assert deaf.methods() == []
     assert deaf.ask(m.BasicQos(0, 1)) == m.BasicQosOk()
+
+
+def test_messages_fetched_with_get_do_not_count_against_the_channels_prefetch() -> None:
+    world = World()
+    peer = world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    peer.ask(m.BasicQos(0, 2, True))
+    peer.give(b"".join(publish(b"%d" % number) for number in range(6)))
+    for _ in range(2):
+        peer.send(m.BasicGet("q"))
+    assert peer.bodies() == [b"0", b"1"]
+    peer.send(m.BasicConsume("q", "tag"))
+    assert peer.bodies() == [b"2", b"3"]
+    peer.send(m.BasicAck(3))
+    assert peer.bodies() == [b"4"]
+
+
+def test_deliveries_acknowledged_in_a_transaction_free_the_prefetch_at_its_commit() -> None:
+    world = World()
+    peer = world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    peer.ask(m.BasicQos(0, 1, True))
+    peer.ask(m.TxSelect())
+    world.peer().give(publish(b"1") + publish(b"2"))
+    peer.send(m.BasicConsume("q", "tag"))
+    assert peer.bodies() == [b"1"]
+    peer.send(m.BasicAck(1))
+    assert peer.bodies() == []
+    peer.send(m.TxCommit())
+    assert peer.bodies() == [b"2"]
