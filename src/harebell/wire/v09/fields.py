@@ -283,9 +283,7 @@ def _write_string(value: str, key: str) -> bytes:
     try:
         octets = value.encode()
     except UnicodeEncodeError:
-        raise ValueError(
-            f"{key!r}: {value!a} holds characters that UTF-8 cannot express"
-        ) from None
+        raise ValueError(f"{key!r}: {value!a} holds characters that UTF-8 cannot express") from None
     return b"S" + len(octets).to_bytes(_SIZE) + octets
 
 

@@ -158,9 +158,7 @@ class MethodSpec:
         return octets.to_bytes((len(fields) + 7) // 8, "little")
 
 
-def _unpack_bits(
-    payload: bytes, at: int, fields: tuple[Field, ...], values: dict[str, Any]
-) -> int:
+def _unpack_bits(payload: bytes, at: int, fields: tuple[Field, ...], values: dict[str, Any]) -> int:
     end = at + (len(fields) + 7) // 8
     if end > len(payload):
         raise overrun()

@@ -26,6 +26,12 @@ def one(value: bytes) -> bytes:
     return sized(b"\x01k" + value)
 
 
+def steady(value: Any) -> str:
+    """A test's id without a memory address in it: every worker has to find the same."""
+    shown = repr(value)
+    return type(value).__name__ if " at 0x" in shown else shown
+
+
 def read_one(value: bytes) -> Any:
     table, offset = decode_table(one(value))
     assert offset == len(one(value))
@@ -103,7 +109,7 @@ def test_types_with_one_encoding_are_written_as_they_were_read(octets: bytes):
         (datetime(1970, 1, 1, 0, 0, 1, 999_999, tzinfo=UTC), b"T" + bytes(7) + b"\x01"),
         (Timestamp(5), b"T" + bytes(7) + b"\x05"),
     ],
-    ids=repr,
+    ids=steady,
 )
 def test_python_values_are_written_with_the_type_octet_that_fits(value: Any, octets: bytes):
     assert encode_table({"k": value}) == one(octets)
@@ -246,7 +252,7 @@ def test_a_cut_table_is_refused(table: dict[str, Any], data: st.DataObject):
 # --- what cannot be written ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, 1j, timedelta(1), range(3)], ids=repr)
+@pytest.mark.parametrize("value", [object(), {1, 2}, 1j, timedelta(1), range(3)], ids=steady)
 def test_a_value_of_a_foreign_type_is_refused_by_its_key(value: Any):
     with pytest.raises(TypeError, match=r"'colour'.*cannot hold " + type(value).__name__):
         encode_table({"colour": value})
