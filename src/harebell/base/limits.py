@@ -63,6 +63,8 @@ CLIENT_PREFETCH = 100
 """Unacknowledged messages that a consumer of the client takes ahead, unless told otherwise."""
 CLIENT_BUFFER_MESSAGES = 10_000
 """Messages read for consumers that do not take them, above which the client stops reading."""
+CLOSE_BLOCKED_SECONDS = 1.0
+"""Time we wait for close-ok of a broker that has blocked us and so does not read."""
 CLIENT_WRITE_BYTES = 65_536
 """Output that the blocking client gathers before it writes without being asked."""
 PUBLISH_WINDOW = 10_000

@@ -226,6 +226,17 @@ class Connection:
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(action)
 
+    def forget_channel(self, number: int) -> None:
+        """The program has closed a channel, perhaps without the broker hearing of it."""
+        self.channels.pop(number, None)
+        if self._topology is not None:
+            self._topology.forget_channel(number)
+
+    def forget_consumer(self, number: int, tag: str) -> None:
+        """The program has dropped a consumer without a word."""
+        if self._topology is not None:
+            self._topology.forget_consumer(number, tag)
+
     @property
     def congested(self) -> bool:
         """Whether the socket takes no more for now."""
@@ -272,21 +283,25 @@ class Connection:
         assert self._recovery is not None, "recovery was not asked for"
         backoff = Backoff(self._recovery, self._rng)
         error = cause
-        while True:
-            await asyncio.sleep(backoff.delay())
-            try:
-                await self._restore()
-            except AMQPError as failure:
-                error = failure
-                if not backoff.failed(refused=refused(failure)):
-                    break
-            else:
-                if self.on_recovered is not None:
-                    self.on_recovered()
-                return
-        given_up = RecoveryFailed(f"gave up after {backoff.tried} attempts: {error}")
-        given_up.__cause__ = error
-        self._end(given_up)
+        try:
+            while True:
+                await asyncio.sleep(backoff.delay())
+                try:
+                    await self._restore()
+                except AMQPError as failure:
+                    error = failure
+                    if not backoff.failed(refused=refused(failure)):
+                        break
+                else:
+                    if self.on_recovered is not None:
+                        self.on_recovered()
+                    return
+        finally:
+            if self.recovering and not self._closing:
+                # Whatever ended this, nobody may wait for ever.
+                given_up = RecoveryFailed(f"gave up after {backoff.tried} attempts: {error}")
+                given_up.__cause__ = error
+                self._end(given_up)
 
     async def _restore(self) -> None:
         """One attempt: connect and replay the topology."""
@@ -300,8 +315,7 @@ class Connection:
             steps.close()
             link.abort()
             raise
-        for number, core in channels.items():
-            self.channels[number].adopt(core)
+        self._adopt(channels, old)
         self._use(link)
         for number, core in channels.items():
             resend(old[number], core)
@@ -309,6 +323,18 @@ class Connection:
         for channel in self.channels.values():
             for inbox in channel.inboxes:
                 inbox.wake()
+
+    def _adopt(self, channels: dict[int, CoreChannel], old: dict[int, CoreChannel]) -> None:
+        assert self._topology is not None, "nothing was recorded"
+        for number, core in channels.items():
+            channel = self.channels.get(number)
+            if channel is None or channel.core is not old[number]:
+                # The program closed it while the connection was being restored.
+                core.close()
+                continue
+            for tag in core.consumers.keys() - self._topology.channel(number).consumers.keys():
+                core.abandon(tag)
+            channel.adopt(core)
 
     async def close(self) -> None:
         """Close the connection in good order."""

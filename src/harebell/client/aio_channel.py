@@ -361,7 +361,7 @@ class Channel:
         """Close the channel."""
         if self.core.state is State.OPEN:
             await self.connection.finish(self.core.close())
-        self.connection.channels.pop(self.number, None)
+        self.connection.forget_channel(self.number)
 
     async def __aenter__(self) -> Channel:
         return self

@@ -193,6 +193,8 @@ class Consumer(AsyncIterator[Delivery]):
     def _abandon_in(channel: Channel, inbox: Inbox, tag: str) -> Callable[[], None]:
         def abandon() -> None:
             channel.inboxes.discard(inbox)
+            inbox.finish(None)
+            channel.connection.forget_consumer(channel.number, tag)
             items = inbox.take_all()
             if channel.core.state is not State.OPEN:
                 return

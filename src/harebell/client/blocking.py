@@ -210,6 +210,7 @@ class Connection:
 
     def usable(self) -> None:
         """Recover if the connection was lost; raises when it is closed."""
+        self._drop_abandoned()
         if self._core.finished or self._error is not None:
             self._over()
 
@@ -225,24 +226,34 @@ class Connection:
         Raises:
             CallTimeout: it did not come in time; when it comes later, it is dropped.
         """
-        self._link.flush()
         until = None if self._call_timeout is None else time.monotonic() + self._call_timeout
-        while not call.done:
+        written = self._link.flush(until)
+        while not call.done or not written:
             remaining = None if until is None else until - time.monotonic()
-            if remaining is not None and remaining <= 0:
+            if not written or (remaining is not None and remaining <= 0):
                 raise CallTimeout(f"no answer from {self.url.address} in {self._call_timeout:g} s")
             self._link.pump(remaining)
-            if self._core.finished and self.survives(self._core.error):
+            if self._core.finished and not call.done:
+                # Only a publish that was kept to be sent again is still waiting now.
                 self._over()
         return call.value()
+
+    def forget_channel(self, number: int) -> None:
+        """The program has closed a channel, perhaps without the broker hearing of it."""
+        self.channels.pop(number, None)
+        if self._topology is not None:
+            self._topology.forget_channel(number)
 
     def _drop_abandoned(self) -> None:
         """End the subscriptions that the program dropped without a word."""
         while self.abandoned:
             channel, inbox, tag = self.abandoned.pop()
             channel.inboxes.discard(inbox)
+            inbox.finish(None)
             channel.put_back(inbox)
             channel.core.abandon(tag)
+            if self._topology is not None:
+                self._topology.forget_consumer(channel.number, tag)
 
     # --- the end, or not ------------------------------------------------------------------------
 

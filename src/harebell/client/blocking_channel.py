@@ -398,7 +398,7 @@ class Channel:
         """Close the channel."""
         if self.core.state is State.OPEN:
             self.connection.finish(self.core.close())
-        self.connection.channels.pop(self.number, None)
+        self.connection.forget_channel(self.number)
 
     def __enter__(self) -> Channel:
         return self

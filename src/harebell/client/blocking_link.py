@@ -81,11 +81,21 @@ class Link:
 
     # --- for the API ----------------------------------------------------------------------------
 
-    def flush(self) -> None:
-        """Write everything; reads if the broker has to be emptied first."""
-        while self._write():
-            self._wait(None, writing=True)
+    def flush(self, until: float | None = None) -> bool:
+        """Write everything; reads if the broker has to be emptied first.
+
+        Args:
+            until: when to give up, on the monotonic clock.
+
+        Returns:
+            Whether everything was written, or the connection ended.
+        """
+        while self._write() and not self.core.finished:
+            if until is not None and time.monotonic() >= until:
+                return False
+            self._wait(until, writing=True)
         self._finish_if_over()
+        return True
 
     def pump(self, timeout: float | None) -> bool:
         """Write everything, then read what there is, waiting for it.
@@ -96,15 +106,17 @@ class Link:
         Returns:
             Whether something came or the connection ended.
         """
-        self.flush()
         until = None if timeout is None else time.monotonic() + timeout
         while not self.core.finished:
-            if self._wait(until, writing=False):
-                self.flush()
+            written = self.flush(until)
+            if self.core.finished:
+                break
+            if self._wait(until, writing=not written):
+                self.flush(until)
                 return True
             if until is not None and time.monotonic() >= until:
                 return False
-            self.flush()
+        self._finish_if_over()
         return True
 
     def beat(self) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import (
+    CLOSE_BLOCKED_SECONDS,
     CLOSE_TIMEOUT_SECONDS,
     FRAME_MAX_BYTES,
     FRAME_MIN_BYTES,
@@ -236,7 +237,9 @@ class Connection(FrameSink):
             self.error = ClientClosed("the connection was closed")
             self._send(m.ConnectionClose(reply_code=code, reply_text=text))
             self.state = State.CLOSING
-            self._deadline = now + CLOSE_TIMEOUT_SECONDS
+            # A broker that takes no publishes does not read: it will hardly answer.
+            patience = CLOSE_TIMEOUT_SECONDS if self.blocked is None else CLOSE_BLOCKED_SECONDS
+            self._deadline = now + patience
         elif self.state not in (State.CLOSING, State.CLOSED):
             self._finish(ClientClosed("the connection was closed before it was open"))
         return self.closed

@@ -160,7 +160,7 @@ def resend(old: Channel, new: Channel) -> None:
 
 
 def _declare(channel: Channel, topology: Topology) -> Generator[Call[Any], None, None]:
-    for exchange in topology.exchanges.values():
+    for exchange in list(topology.exchanges.values()):
         yield channel.call(exchange, (m.ExchangeDeclareOk,), _itself)
     for name, record in list(topology.queues.items()):
         # A queue that the broker named is declared anew under "": clients may not use its reserved
@@ -170,7 +170,7 @@ def _declare(channel: Channel, topology: Topology) -> Generator[Call[Any], None,
         yield call
         if record.server_named:
             topology.rename(name, call.value().queue)
-    for binding in topology.bindings:
+    for binding in list(topology.bindings):
         reply = m.QueueBindOk if isinstance(binding, m.QueueBind) else m.ExchangeBindOk
         yield channel.call(binding, (reply,), _itself)
 
@@ -183,7 +183,7 @@ def _set_up(channel: Channel, record: ChannelRecord) -> Generator[Call[Any], Non
     if record.shared_prefetch is not None:
         yield channel.call(record.shared_prefetch, (m.BasicQosOk,), _itself)
     in_force: m.BasicQos | None = None
-    for consumer in record.consumers.values():
+    for consumer in list(record.consumers.values()):
         if consumer.prefetch is not None and consumer.prefetch != in_force:
             yield channel.call(consumer.prefetch, (m.BasicQosOk,), _itself)
             in_force = consumer.prefetch

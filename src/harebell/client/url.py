@@ -47,7 +47,7 @@ class URL:
         vhost: virtual host.
         tls: whether the connection is encrypted.
         heartbeat: seconds, 0 for none, None for what the broker proposes.
-        connection_timeout: seconds for connecting and for the whole handshake.
+        connection_timeout: seconds for connecting and the handshake together.
         channel_max: most channels wanted, None for what the broker proposes.
         frame_max: largest frame wanted, in octets, None for what the broker proposes.
         auth_mechanism: PLAIN or AMQPLAIN; None takes PLAIN if it is offered.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from pathlib import Path
 from typing import Protocol
 
-from harebell.client import blocking
+from harebell.client import aio, blocking
 from tests.interop.rabbitmq import RabbitNode, free_port
 from tests.running import RunningBroker
 
@@ -95,12 +96,16 @@ class HarebellBroker:
 
     def block_publishers(self) -> None:
         """Fill a queue with more than the watermark allows."""
-        with blocking.connect(self.url) as connection:
-            channel = connection.channel(confirms=False)
-            channel.declare_queue(_BALLAST)
-            while not connection.blocked:
-                channel.publish(bytes(_MEBIBYTE), routing_key=_BALLAST)
-                connection.pump(0.0)
+        asyncio.run(self._fill())
+
+    async def _fill(self) -> None:
+        async with aio.connect(self.url) as connection:
+            channel = await connection.channel(confirms=False)
+            await channel.declare_queue(_BALLAST)
+            for _ in range(_WATERMARK_MEBIBYTES + 1):
+                # Without waiting for the socket: the last ones are not read any more.
+                channel.publish_nowait(bytes(_MEBIBYTE), routing_key=_BALLAST)
+            await connection.blocked.wait()
 
     def unblock_publishers(self) -> None:
         """Delete that queue; a connection that does not publish is not blocked."""

@@ -266,6 +266,28 @@ async def test_blocked_publishers_are_told_and_confirmed_when_there_is_room_agai
     await do(channel.publish(b"after", routing_key=name))
 
 
+async def test_a_publish_to_a_broker_that_does_not_read_ends_with_its_timeout(
+    broker: Broker,
+) -> None:
+    connection = blocking.connect(broker.url, call_timeout=1.0)
+    channel = connection.channel()
+    name = channel.declare_queue("", exclusive=True).name
+    await asyncio.to_thread(broker.block_publishers)
+    try:
+        # More than the buffers between us and the broker can hold.
+        with pytest.raises(CallTimeout):
+            channel.publish(bytes(50_000_000), routing_key=name)
+        assert connection.blocked
+    finally:
+        await asyncio.to_thread(broker.unblock_publishers)
+    # What was half written is written to its end first.
+    while connection.blocked:
+        connection.pump(1.0)
+    assert connection.is_open
+    channel.purge_queue(name)
+    connection.close()
+
+
 def is_blocked(connection: Any) -> bool:
     """Whether the broker has said that it takes no publishes."""
     if isinstance(connection, blocking.Connection):

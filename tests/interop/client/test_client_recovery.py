@@ -273,3 +273,28 @@ async def pause_until_lost(channel: Any) -> None:
     """Let the API notice that the connection is gone."""
     with contextlib.suppress(ConnectionLost):
         await pause(channel.connection, 0.1)
+
+
+async def test_what_the_program_gave_up_while_the_broker_was_away_does_not_come_back(
+    harebell: Broker, api: Api
+) -> None:
+    connection = await api.connect(harebell.url, recover=QUICK)
+    kept, closed = await do(connection.channel()), await do(connection.channel())
+    queue = await do(kept.declare_queue("", exclusive=True))
+    dropped, cancelled = kept.consume(queue.name), kept.consume(queue.name)
+    on_closed = closed.consume(queue.name)
+    if api.name == "asyncio":
+        await asyncio.gather(dropped.start(), cancelled.start(), on_closed.start())
+    assert (await do(kept.declare_queue(queue.name, passive=True))).consumer_count == 3
+    async with restarted(harebell):
+        if api.name == "asyncio":
+            await until(lambda: connection.recovering)
+        else:
+            # This API hears of the loss when it reads; do not let it wait for the broker here.
+            connection._link.pump(0.5)
+        await do(closed.close())
+        del dropped
+    await back(kept)
+    await do(cancelled.cancel())
+    assert connection.channels == {kept.number: kept}
+    assert (await do(kept.declare_queue(queue.name, passive=True))).consumer_count == 0

@@ -237,6 +237,18 @@ def test_a_broker_that_does_not_answer_close_is_left_after_a_while() -> None:
     assert peer.core.finished
 
 
+def test_a_broker_that_has_blocked_us_is_left_sooner() -> None:
+    peer = Peer()
+    peer.open()
+    peer.send(m.ConnectionBlocked("low on memory"))
+    call = peer.core.close(peer.now)
+    at = peer.core.wake_at()
+    assert at is not None
+    assert at - peer.now <= 1.0
+    peer.core.tick(at)
+    call.value()
+
+
 def test_both_sides_may_close_at_once() -> None:
     peer = Peer()
     peer.open()

@@ -1,0 +1,72 @@
+"""Request and reply with the blocking API: a server in a thread of its own, a client that asks it.
+
+    python examples/client_request_reply.py [amqp://guest:guest@localhost:5672/%2F]
+
+A connection belongs to one thread, so each side has its own.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from uuid import uuid4
+
+from harebell.client import blocking
+
+REQUESTS = "example.requests"
+
+
+def serve(url: str, ready: threading.Event, stop: threading.Event) -> None:
+    """Answer requests with their text in capitals."""
+    with blocking.connect(url) as connection:
+        channel = connection.channel()
+        channel.declare_queue(REQUESTS, auto_delete=True)
+        with channel.consume(REQUESTS, timeout=0.1) as requests:
+            ready.set()
+            while not stop.is_set():
+                for request in requests:
+                    channel.publish(
+                        request.body.upper(),
+                        routing_key=request.reply_to or "",
+                        correlation_id=request.correlation_id or "",
+                    )
+                    request.ack()
+
+
+def ask(url: str, questions: list[bytes]) -> list[bytes]:
+    """Send every question and wait for the answers, in whatever order they come."""
+    with blocking.connect(url) as connection:
+        channel = connection.channel()
+        answers = channel.declare_queue("", exclusive=True)
+        asked = {uuid4().hex: question for question in questions}
+        for correlation_id, question in asked.items():
+            channel.publish(
+                question,
+                routing_key=REQUESTS,
+                reply_to=answers.name,
+                correlation_id=correlation_id,
+            )
+        found: dict[str, bytes] = {}
+        for answer in channel.consume(answers.name, no_ack=True, timeout=10.0):
+            found[answer.correlation_id or ""] = answer.body
+            if len(found) == len(asked):
+                break
+        return [found[correlation_id] for correlation_id in asked]
+
+
+def main(url: str) -> None:
+    """Ask three questions."""
+    ready, stop = threading.Event(), threading.Event()
+    server = threading.Thread(target=serve, args=(url, ready, stop))
+    server.start()
+    try:
+        ready.wait(10.0)
+        for answer in ask(url, [b"who", b"where", b"when"]):
+            print(answer.decode())
+    finally:
+        stop.set()
+        server.join()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "amqp://")
