@@ -67,7 +67,9 @@ class Mistake:
 
 def not_found() -> list[Mistake]:
     """Things that are not there."""
+    no_name = NO_QUEUE.replace("none", "")
     missing = [
+        ("queue without a name", m.QueueDeclare(passive=True), no_name),
         ("get", m.BasicGet(queue="none"), NO_QUEUE),
         ("consume", m.BasicConsume(queue="none"), NO_QUEUE),
         ("purge", m.QueuePurge(queue="none"), NO_QUEUE),
@@ -83,7 +85,6 @@ def not_found() -> list[Mistake]:
         m.BasicConsume(),
         m.QueuePurge(),
         m.QueueDelete(),
-        m.QueueDeclare(passive=True),
         m.QueueBind(exchange="amq.direct", routing_key="k"),
         m.QueueUnbind(exchange="amq.direct", routing_key="k"),
     ]
@@ -110,68 +111,67 @@ def _unequal(kind: str, arg: str, received: str, current: str) -> str:
     )
 
 
-def redeclared() -> list[Mistake]:
-    """A second declaration that says something else."""
+Row = tuple[str, m.Method, m.Method, str]
+"""What differs, the first declaration, the second, and the text that refuses it."""
+
+
+def redeclared_queues() -> list[Row]:
+    """A second declaration of a queue that says something else."""
     limited = m.QueueDeclare(queue="q", arguments={"x-message-ttl": 60_000})
     longer = m.QueueDeclare(queue="q", arguments={"x-message-ttl": 3_000_000_000})
     other = m.QueueDeclare(queue="q", arguments={"x-message-ttl": 1})
     text = m.QueueDeclare(queue="q", arguments={"x-message-ttl": "60000"})
     durable = m.QueueDeclare(queue="q", durable=True)
-    alternate = m.ExchangeDeclare("x", "direct", arguments={"alternate-exchange": "a"})
+    fleeting = m.QueueDeclare(queue="q", auto_delete=True)
     is_signed = "the value '60000' of type 'signedint'"
-    rows: list[tuple[str, m.Method, m.Method, str]] = [
+    is_long = "the value '3000000000' of type 'long'"
+    return [
         ("durable", Q, durable, _unequal("queue", "durable", "'true'", "'false'")),
         ("transient", durable, Q, _unequal("queue", "durable", "'false'", "'true'")),
-        (
-            "auto-delete",
-            Q,
-            m.QueueDeclare(queue="q", auto_delete=True),
-            _unequal("queue", "auto_delete", "'true'", "'false'"),
-        ),
+        ("auto-delete", Q, fleeting, _unequal("queue", "auto_delete", "'true'", "'false'")),
         ("argument gone", limited, Q, _unequal("queue", "x-message-ttl", "none", is_signed)),
         ("argument new", Q, limited, _unequal("queue", "x-message-ttl", is_signed, "none")),
-        (
-            "argument of 64 bits",
-            Q,
-            longer,
-            _unequal("queue", "x-message-ttl", "the value '3000000000' of type 'long'", "none"),
-        ),
+        ("argument of 64 bits", Q, longer, _unequal("queue", "x-message-ttl", is_long, "none")),
         ("argument", limited, other, _unequal("queue", "x-message-ttl", "'1'", "'60000'")),
         ("type of it", limited, text, _unequal("queue", "x-message-ttl", "'60000'", "'60000'")),
+    ]
+
+
+def redeclared_exchanges() -> list[Row]:
+    """A second declaration of an exchange that says something else."""
+    alternate = m.ExchangeDeclare("x", "direct", arguments={"alternate-exchange": "a"})
+    is_text = "the value 'a' of type 'longstr'"
+    others: list[tuple[str, m.Method, str, str, str]] = [
+        ("type", m.ExchangeDeclare("x", "fanout"), "type", "'fanout'", "'direct'"),
+        ("durable", m.ExchangeDeclare("x", "direct", durable=True), "durable", "'true'", "'false'"),
         (
-            "exchange type",
-            X,
-            m.ExchangeDeclare("x", "fanout"),
-            _unequal("exchange", "type", "'fanout'", "'direct'"),
-        ),
-        (
-            "exchange durable",
-            X,
-            m.ExchangeDeclare("x", "direct", durable=True),
-            _unequal("exchange", "durable", "'true'", "'false'"),
-        ),
-        (
-            "exchange auto-delete",
-            X,
+            "auto-delete",
             m.ExchangeDeclare("x", "direct", auto_delete=True),
-            _unequal("exchange", "auto_delete", "'true'", "'false'"),
+            "auto_delete",
+            "'true'",
+            "'false'",
         ),
         (
-            "exchange internal",
-            X,
+            "internal",
             m.ExchangeDeclare("x", "direct", internal=True),
-            _unequal("exchange", "internal", "'true'", "'false'"),
-        ),
-        (
-            "alternate exchange",
-            alternate,
-            X,
-            _unequal("exchange", "alternate-exchange", "none", "the value 'a' of type 'longstr'"),
+            "internal",
+            "'true'",
+            "'false'",
         ),
     ]
+    rows: list[Row] = [
+        (f"exchange {name}", X, again, _unequal("exchange", arg, received, current))
+        for name, again, arg, received, current in others
+    ]
+    gone = _unequal("exchange", "alternate-exchange", "none", is_text)
+    return [*rows, ("alternate exchange", alternate, X, gone)]
+
+
+def redeclared() -> list[Mistake]:
+    """A second declaration that says something else."""
     return [
         Mistake(f"redeclared: {name}", sends(again), 406, text, again.NAME, (first,))
-        for name, first, again, text in rows
+        for name, first, again, text in (*redeclared_queues(), *redeclared_exchanges())
     ]
 
 
@@ -244,12 +244,19 @@ def preconditions() -> list[Mistake]:
         ("tx after confirm", m.TxSelect(), "cannot switch from confirm to tx mode",
          (m.ConfirmSelect(),)),
         ("queue type", m.QueueDeclare(queue="q", arguments={"x-queue-type": "foo"}),
-         "invalid arg 'x-queue-type' for queue 'q' in vhost '/': unsupported queue type 'foo'", ()),
+         "invalid arg 'x-queue-type' for queue 'q' in vhost '/': "
+         "\"unsupported queue type 'foo'\"", ()),
+        ("type of the queue type", m.QueueDeclare(queue="q", arguments={"x-queue-type": 5}),
+         "invalid arg 'x-queue-type' for queue 'q' in vhost '/': {unacceptable_type,signedint}",
+         ()),
+        ("priority", m.BasicConsume(queue="q", arguments={"x-priority": "high"}),
+         "invalid arg 'x-priority' for queue 'q' in vhost '/': \"expected integer, got longstr\"",
+         (Q,)),
         ("x-match", m.QueueBind("q", "amq.headers", "", False, {"x-match": "most"}),
          'Invalid x-match field value <<"most">>; '
          "expected all, any, all-with-x, or any-with-x", (Q,)),
         ("type of x-match", m.QueueBind("q", "amq.headers", "", False, {"x-match": True}),
-         "Invalid x-match field type bool; expected longstr", (Q,)),
+         "Invalid x-match field type bool (value true); expected longstr", (Q,)),
     ]  # fmt: skip
     properties: list[tuple[str, dict[str, str], str]] = [
         ("user-id", {"user_id": "bob"},
@@ -401,14 +408,14 @@ def test_undoing_what_was_never_done_is_no_mistake(peer: Peer, method: m.Method)
 def test_a_reply_text_is_cut_to_what_a_short_string_holds(peer: Peer) -> None:
     name = "n" * 255
     peer.send(m.QueueDeclare(queue=name, passive=True))
-    peer.expect_channel_close(404, f"NOT_FOUND - no queue '{name}"[:255], "queue.declare")
+    peer.expect_channel_close(404, f"NOT_FOUND - no queue '{name}"[:252] + "...", "queue.declare")
 
 
 def test_a_cut_reply_text_is_still_utf_8(peer: Peer) -> None:
     name = "ü" * 127
     peer.send(m.QueueDeclare(queue=name, passive=True))
     close = peer.expect(m.ChannelClose)
-    assert close.reply_text == "NOT_FOUND - no queue '" + "ü" * 116
+    assert close.reply_text == "NOT_FOUND - no queue '" + "ü" * 115 + "..."
     peer.send(m.ChannelCloseOk())
 
 
