@@ -134,7 +134,7 @@ def test_a_body_in_place_of_the_header_is_unexpected(peer: Peer) -> None:
 @pytest.mark.rule("0-9-1#043")
 def test_a_second_header_in_place_of_a_body_is_unexpected(peer: Peer) -> None:
     peer.send_bytes(PUBLISH, content_header(5), content_header(5))
-    text = "expected content body for class 60, got non content body frame instead"
+    text = "expected content body, got non content body frame instead"
     peer.expect_connection_close(505, f"UNEXPECTED_FRAME - {text}", "basic.publish")
 
 
@@ -144,8 +144,8 @@ def test_a_header_of_another_class_or_with_a_weight_is_unexpected(
     peer: Peer, class_id: int, weight: int
 ) -> None:
     peer.send_bytes(PUBLISH, content_header(1, class_id=class_id, weight=weight), body(b"x"))
-    text = f"expected content header for class 60, got one for class {class_id} with weight"
-    text = f"UNEXPECTED_FRAME - {text} {weight} instead"
+    wrong = f"class {class_id} with weight {weight}" if weight else f"class {class_id}"
+    text = f"UNEXPECTED_FRAME - expected content header for class 60, got one for {wrong} instead"
     peer.expect_connection_close(505, text, "basic.publish")
 
 

@@ -293,9 +293,7 @@ def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: st
 NO_HEADER = (
     "UNEXPECTED_FRAME - expected content header for class 60, got non content header frame instead"
 )
-NO_BODY = (
-    "UNEXPECTED_FRAME - expected content body for class 60, got non content body frame instead"
-)
+NO_BODY = "UNEXPECTED_FRAME - expected content body, got non content body frame instead"
 
 
 @pytest.mark.rule("0-9-1#043")

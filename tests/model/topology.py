@@ -16,6 +16,11 @@ PREDECLARED = {
 }
 
 
+def topic_words(key: str) -> list[str]:
+    """Zero or more words delimited by dots (AMQP 0-9-1 3.1.3.3)."""
+    return key.split(".") if key else []
+
+
 def topic_fits(pattern: list[str], words: list[str]) -> bool:
     """`*` is one word, `#` is none or more (AMQP 0-9-1 3.1.3.3)."""
     if not pattern:
@@ -223,5 +228,5 @@ class Topology:
         if exchange.kind == "direct":
             return bool(binding[3] == message.key)
         if exchange.kind == "topic":
-            return topic_fits(binding[3].split("."), message.key.split("."))
+            return topic_fits(topic_words(binding[3]), topic_words(message.key))
         return exchange.kind == "fanout" or headers_fit(binding[4], message.headers)

@@ -13,6 +13,7 @@ from harebell.front.session09.queue import find
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.unacked import Unacked
 from harebell.model.equivalence import type_name
+from harebell.model.resource import rendered
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -37,11 +38,14 @@ def qos(channel: Channel, method: methods.BasicQos) -> None:
         channel.serve()
 
 
-def _priority(arguments: Mapping[str, Any]) -> int:
+def _priority(arguments: Mapping[str, Any], thing: str) -> int:
     value = arguments.get("x-priority", 0)
     if isinstance(value, bool) or not isinstance(value, int):
         raise soft(
-            406, f"invalid arg 'x-priority': expected integer, got {type_name(value)}", _CLASS, 20
+            406,
+            f"invalid arg 'x-priority' for {thing}: \"expected integer, got {type_name(value)}\"",
+            _CLASS,
+            20,
         )
     return max(-(2**31), min(value, 2**31 - 1))
 
@@ -68,7 +72,7 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         tag,
         no_ack=method.no_ack,
         exclusive=method.exclusive,
-        priority=_priority(method.arguments),
+        priority=_priority(method.arguments, rendered("queue", queue.name, channel.vhost.name)),
         prefetch=channel.prefetch,
         arguments=method.arguments,
     )

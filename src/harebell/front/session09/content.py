@@ -76,10 +76,10 @@ class Content:
         class_id = int.from_bytes(payload[:2])
         weight = int.from_bytes(payload[2:4])
         if class_id != _CLASS or weight != 0:
+            wrong = f"class {class_id} with weight {weight}" if weight else f"class {class_id}"
             raise hard(
                 505,
-                f"expected content header for class {_CLASS}, "
-                f"got one for class {class_id} with weight {weight} instead",
+                f"expected content header for class {_CLASS}, got one for {wrong} instead",
                 _CLASS,
                 40,
             )
@@ -98,7 +98,7 @@ class Content:
         if kind != BODY:
             raise hard(
                 505,
-                f"expected content body for class {_CLASS}, got non content body frame instead",
+                "expected content body, got non content body frame instead",
                 _CLASS,
                 40,
             )

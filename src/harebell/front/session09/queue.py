@@ -23,11 +23,12 @@ def find(channel: Channel, name: str) -> Queue:
 def declare(channel: Channel, method: methods.QueueDeclare) -> None:
     """queue.declare: make it, or check that it is the same; passive: say how it is.
 
-    An empty name makes a queue with a generated one, also on a passive declare of none.
+    An empty name makes a queue with a generated one. A passive declare asks for the very name it
+    gives, as with RabbitMQ: the queue declared last has no short form here.
     """
     name = clean(method.queue)
     if method.passive:
-        queue = find(channel, name)
+        queue = channel.vhost.queue(name, channel.connection)
     else:
         made_up = name == ""
         if made_up:

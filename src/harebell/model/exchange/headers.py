@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
 from harebell.model.binding import Binding, frozen
-from harebell.model.equivalence import type_name
+from harebell.model.equivalence import shown, type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.resource import precondition
 
@@ -55,7 +55,10 @@ class HeadersExchange(Exchange):
         """Refuse an `x-match` that is not one of the four."""
         how = binding.arguments.get("x-match", "all")
         if not isinstance(how, str):
-            raise precondition(f"Invalid x-match field type {type_name(how)}; expected longstr")
+            raise precondition(
+                f"Invalid x-match field type {type_name(how)} (value {shown(how)}); "
+                "expected longstr"
+            )
         if how not in _HOW:
             raise precondition(
                 f'Invalid x-match field value <<"{how}">>; '

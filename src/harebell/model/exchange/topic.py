@@ -1,8 +1,8 @@
 """Topic exchange: binding keys are patterns over the words of the routing key (AMQP 0-9-1 3.1.3.3).
 
-Words are what stands between dots; empty words count. `*` stands for one word, `#` for none or
-more. Patterns live in a trie, one node per word, so the work follows the routing key and not the
-number of bindings:
+Words are what stands between dots; empty words count, but an empty key has no word at all. `*`
+stands for one word, `#` for none or more. Patterns live in a trie, one node per word, so the work
+follows the routing key and not the number of bindings:
 
     root -- "flights" -- "*" ---- "JFK"      flights.*.JFK
                      `-- "#"                 flights.#
@@ -78,10 +78,15 @@ class Node:
         return not (self.bindings or self.children or self.one or self.many)
 
 
+def key_words(key: str) -> list[str]:
+    """The words of a key: zero or more, delimited by dots (AMQP 0-9-1 3.1.3.3)."""
+    return key.split(".") if key else []
+
+
 def pattern_words(pattern: str) -> list[str]:
     """The words of a pattern; a run of `#` means the same as one of them."""
     words: list[str] = []
-    for word in pattern.split("."):
+    for word in key_words(pattern):
         if word != MANY or not words or words[-1] != MANY:
             words.append(word)
     return words
@@ -120,7 +125,7 @@ class TopicExchange(Exchange):
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
         """Destinations whose pattern fits the message's key."""
         reached = _with_many({self._root})
-        for word in message.routing_key.split("."):
+        for word in key_words(message.routing_key):
             following: set[Node] = set()
             for node in reached:
                 if node.stays:

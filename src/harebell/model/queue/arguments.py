@@ -46,11 +46,11 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
     wanted = arguments[QUEUE_TYPE]
     if not isinstance(wanted, str):
         raise precondition(
-            f"invalid arg '{QUEUE_TYPE}' for {thing}: expected longstr, got {type_name(wanted)}"
+            f"invalid arg '{QUEUE_TYPE}' for {thing}: {{unacceptable_type,{type_name(wanted)}}}"
         )
     if wanted not in TYPES:
         raise precondition(
-            f"invalid arg '{QUEUE_TYPE}' for {thing}: unsupported queue type '{shown(wanted)}'"
+            f"invalid arg '{QUEUE_TYPE}' for {thing}: \"unsupported queue type '{shown(wanted)}'\""
         )
 
 

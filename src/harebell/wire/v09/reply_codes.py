@@ -30,9 +30,11 @@ HARD = {
 }
 NAMES = SOFT | HARD
 
+_CUT = "..."
+
 
 def reply_text(code: int, text: str) -> str:
-    """`NAME - text`, cut between characters so that it fits a shortstr.
+    """`NAME - text`, cut between characters so that it fits a shortstr; dots show the cut.
 
     Raises:
         ValueError: 0-9-1 has no such reply code.
@@ -41,4 +43,6 @@ def reply_text(code: int, text: str) -> str:
     if name is None:
         raise ValueError(f"{code} is no reply code; they are {', '.join(map(str, NAMES))}")
     octets = f"{name} - {text}".encode(errors="replace")
-    return octets[:REPLY_TEXT_BYTES].decode(errors="ignore")
+    if len(octets) <= REPLY_TEXT_BYTES:
+        return octets.decode()
+    return octets[: REPLY_TEXT_BYTES - len(_CUT)].decode(errors="ignore") + _CUT

@@ -74,7 +74,8 @@ def test_recovering_puts_everything_back(method: m.Method, answer: list[m.Method
         (
             m.BasicConsume("q", arguments={"x-priority": "high"}),
             406,
-            "PRECONDITION_FAILED - invalid arg 'x-priority': expected integer, got longstr",
+            "PRECONDITION_FAILED - invalid arg 'x-priority' for queue 'q' in vhost '/': "
+            '"expected integer, got longstr"',
         ),
     ],
 )

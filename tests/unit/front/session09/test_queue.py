@@ -12,7 +12,7 @@ def test_the_broker_makes_up_a_name_and_an_empty_one_means_it() -> None:
     peer = World().peer()
     declared: Any = peer.ask(m.QueueDeclare(""))
     assert declared.queue.startswith("amq.gen-")
-    assert peer.ask(m.QueueDeclare("", passive=True)) == declared
+    assert peer.ask(m.QueueDeclare(declared.queue, passive=True)) == declared
     assert peer.ask(m.QueueBind("", "amq.direct", "")) == m.QueueBindOk()
     peer.give(publish(b"x", declared.queue, exchange="amq.direct"))
     assert peer.ask(m.QueuePurge("")) == m.QueuePurgeOk(1)

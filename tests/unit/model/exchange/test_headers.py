@@ -54,7 +54,7 @@ def test_the_key_does_not_count() -> None:
     ("how", "text"),
     [
         ("some", 'Invalid x-match field value <<"some">>; expected all, any'),
-        (7, "Invalid x-match field type signedint; expected longstr"),
+        (7, "Invalid x-match field type signedint (value 7); expected longstr"),
     ],
 )
 def test_an_unknown_way_to_match_is_refused_and_not_bound(how: Any, text: str) -> None:

@@ -45,6 +45,13 @@ def test_a_long_reply_text_is_cut_to_255_octets():
     text = reply_text(541, "x" * 1_000)
     assert len(text) == 255
     assert text.startswith("INTERNAL_ERROR - xxx")
+    assert text.endswith("x...")
+
+
+def test_a_reply_text_that_just_fits_is_whole():
+    whole = "x" * (255 - len("NOT_FOUND - "))
+    assert reply_text(404, whole) == f"NOT_FOUND - {whole}"
+    assert reply_text(404, whole + "x") == f"NOT_FOUND - {whole[:-3]}..."
 
 
 def test_a_cut_never_splits_a_character():
