@@ -3,9 +3,9 @@ r"""One channel of a connection, seen from the client: calls, contents, consumer
     OPENING --open-ok--> OPEN --close()--> CLOSING --close-ok--> CLOSED
                            \______ channel.close of the broker ____/
 
-The broker answers the synchronous methods of a channel in their order (AMQP 0-9-1 1.1), so a queue
-of calls is all that matching takes. Deliveries, returns, confirms, flow and cancels come in between
-and are told by their type.
+Calls may overlap. A reply answers the oldest call of its kind; not simply the oldest, because with
+RabbitMQ it is the queue that answers basic.consume and basic.cancel, which may take longer than the
+channel's own answers. Deliveries, returns, confirms, flow and cancels come in between.
 """
 
 # The dispatch tables at the end name the handlers of the class above them.
@@ -293,7 +293,7 @@ class Channel(Verbs):
         if consumer is None or self.state is not State.OPEN:
             return
         consumer.on_delivery = self._put_back if not consumer.no_ack else _drop
-        consumer.on_end = _ignore_end
+        consumer.on_end = _drop
         self.cancel(tag)
 
     def _put_back(self, tag: int, *rest: object) -> None:
@@ -398,16 +398,24 @@ class Channel(Verbs):
 
     def _reply(self, reply: Any, method: m.Method | None = None) -> None:
         method = method or reply
-        pending = self._pending[0] if self._pending else None
-        if pending is None or not isinstance(method, pending.replies):
-            waiting = f", it waits for {pending.replies[0].NAME}" if pending else ""
-            raise ProtocolError(503, f"channel {self.number} got {method.NAME}{waiting}")
-        self._pending.popleft()
+        pending = self._pending_for(method)
+        self._pending.remove(pending)
         result = pending.convert(reply)
         recorder = self._host.recorder
         if recorder is not None:
             recorder.observe(self.number, pending.method, result)
         pending.call.succeed(result)
+
+    def _pending_for(self, method: m.Method) -> Pending:
+        """The call that a reply answers: the oldest of its kind, and of its consumer."""
+        tag = getattr(method, "consumer_tag", None)
+        for pending in self._pending:
+            if isinstance(method, pending.replies) and (
+                tag is None or tag == getattr(pending.method, "consumer_tag", tag)
+            ):
+                return pending
+        waiting = f", it waits for {self._pending[0].replies[0].NAME}" if self._pending else ""
+        raise ProtocolError(503, f"channel {self.number} got {method.NAME}{waiting}")
 
     def _on_ack(self, method: m.BasicAck) -> None:
         self.confirms.settle(method.delivery_tag, method.multiple, taken=True)
@@ -475,11 +483,7 @@ def _got(reply: Got | m.BasicGetEmpty) -> Got | None:
 
 
 def _drop(*rest: object) -> None:
-    """A delivery of a consumer without acknowledgements that nobody reads."""
-
-
-def _ignore_end(error: AMQPError | None) -> None:
-    """The end of a consumer that nobody reads."""
+    """A delivery without acknowledgement, or the end, of a consumer that nobody reads."""
 
 
 _WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn)

@@ -276,7 +276,7 @@ async def test_a_publish_to_a_broker_that_does_not_read_ends_with_its_timeout(
     try:
         # More than the buffers between us and the broker can hold.
         with pytest.raises(CallTimeout):
-            channel.publish(bytes(50_000_000), routing_key=name)
+            channel.publish(bytes(25_000_000), routing_key=name)
         assert connection.blocked
     finally:
         await asyncio.to_thread(broker.unblock_publishers)

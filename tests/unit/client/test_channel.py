@@ -146,6 +146,24 @@ def test_calls_may_overlap_and_are_answered_in_their_order(peer: Peer) -> None:
     assert (first.value(), second.value()) == (1, 2)
 
 
+def test_answers_of_consumers_may_come_late_and_in_another_order(peer: Peer) -> None:
+    channel = peer.channel()
+    one, two = Ears(), Ears()
+    first = channel.consume("q", one.hear, one.ends.append, tag="one")
+    second = channel.consume("q", two.hear, two.ends.append, tag="two")
+    purge = channel.purge_queue("q")
+    peer.written()
+    peer.send(m.QueuePurgeOk(4), m.BasicConsumeOk("two"), channel=1)
+    assert (first.done, purge.value(), second.value().tag) == (False, 4, "two")
+    cancel = channel.cancel("two")
+    qos = channel.qos(1)
+    peer.send(m.BasicQosOk(), m.BasicConsumeOk("one"), m.BasicCancelOk("two"), channel=1)
+    assert first.value().tag == "one"
+    assert qos.done
+    assert cancel.done
+    assert list(channel.consumers) == ["one"]
+
+
 def test_an_answer_to_another_question_breaks_the_protocol(peer: Peer) -> None:
     channel = peer.channel()
     call = channel.purge_queue("a")
