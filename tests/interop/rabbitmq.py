@@ -146,6 +146,8 @@ class RabbitNode:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
+                # It must not go before the node, which would start another one.
+                start_new_session=True,
             )
         with (self.home / "output").open("ab") as output:
             self._process = subprocess.Popen(
