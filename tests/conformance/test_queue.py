@@ -79,11 +79,13 @@ def test_each_queue_without_a_name_gets_one_of_its_own(peer: Peer) -> None:
         assert peer.get(name).body == name.encode()
 
 
-@pytest.mark.rule("0-9-1r#062")
-def test_a_name_of_the_brokers_may_be_declared_when_the_queue_is_there(peer: Peer) -> None:
+def test_a_name_of_the_brokers_may_only_be_declared_passively(peer: Peer) -> None:
     name = peer.queue("", exclusive=True)
     assert peer.ask(m.QueueDeclare(queue=name, passive=True)).queue == name
-    assert peer.queue(name, exclusive=True) == name
+    peer.send(m.QueueDeclare(queue=name, exclusive=True))
+    text = f"ACCESS_REFUSED - queue name '{name}' contains reserved prefix 'amq.*'"
+    peer.expect_channel_close(403, text, "queue.declare")
+    peer.ask(m.ChannelOpen())
     peer.send(m.QueueDeclare(queue="amq.gen-none", passive=True))
     text = "NOT_FOUND - no queue 'amq.gen-none' in vhost '/'"
     peer.expect_channel_close(404, text, "queue.declare")

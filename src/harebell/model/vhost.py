@@ -173,6 +173,8 @@ class VHost:
             generated: whether the broker chose the name, which may then begin with "amq.".
         """
         arguments = arguments or {}
+        if name.startswith(RESERVED_PREFIX) and not generated:
+            raise refused(f"queue name '{name}' contains reserved prefix 'amq.*'")
         thing = rendered("queue", name, self.name)
         queue = self.queues.get(name)
         if queue is not None:
@@ -184,8 +186,6 @@ class VHost:
             equivalence.check_field("auto_delete", thing, auto_delete, queue.auto_delete)
             equivalence.check_arguments(thing, arguments, queue.arguments, COMPARED)
             return queue
-        if name.startswith(RESERVED_PREFIX) and not generated:
-            raise refused(f"queue name '{name}' contains reserved prefix 'amq.*'")
         check_queue_arguments(thing, arguments)
         kept = durable and not exclusive
         queue = ClassicQueue(
