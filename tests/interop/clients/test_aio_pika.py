@@ -125,7 +125,7 @@ async def test_many_publishes_at_once_are_all_confirmed(broker: RunningBroker) -
             )
         )
         assert all(type(confirmation).__name__ == "Ack" for confirmation in confirmations)
-        declared = await channel.declare_queue(queue.name, exclusive=True)
+        declared = await channel.declare_queue(queue.name, passive=True)
         assert declared.declaration_result.message_count == 500
         result = await queue.purge()
         assert result.message_count == 500
