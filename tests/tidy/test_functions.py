@@ -79,3 +79,18 @@ def test_only_the_command_line_prints() -> None:
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "print"
     ]
     assert not printing, "\n".join(printing)
+
+
+def test_no_thread_keeps_a_run_of_the_tests_from_ending() -> None:
+    lasting = [
+        f"{path}:{node.lineno}"
+        for path in python_files()
+        if not str(path).startswith(SOURCE)
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).endswith("Thread")
+        and not any(
+            each.arg == "daemon" and ast.unparse(each.value) == "True" for each in node.keywords
+        )
+    ]
+    assert not lasting, "\n".join(lasting)

@@ -139,7 +139,7 @@ def test_start_consuming_runs_until_stopped_from_another_thread(
         message.ack()
 
     channel.basic.consume(take, queue)
-    thread = threading.Thread(target=channel.start_consuming)
+    thread = threading.Thread(target=channel.start_consuming, daemon=True)
     thread.start()
     for number in range(5):
         publishing.basic.publish(str(number), queue)

@@ -202,7 +202,7 @@ def test_mailbox_asks_all_nodes_and_gathers_their_answers(
                 except TimeoutError:
                     continue
 
-    threads = [threading.Thread(target=serve, args=(host,)) for host in ("a", "b")]
+    threads = [threading.Thread(target=serve, args=(host,), daemon=True) for host in ("a", "b")]
     for thread in threads:
         thread.start()
     try:
@@ -315,14 +315,14 @@ def _ask(port: int, queue: kombu.Queue, number: int) -> int:
     """Send a number to the adder and wait for its answer."""
     got: list[kombu.Message] = []
     with _connection(port) as connection:
-        answers = kombu.Queue(exclusive=True, durable=False)(connection.channel())
-        answers.declare()
-        with connection.Consumer([answers], on_message=got.append, no_ack=True):
+        # The consumer declares the queue, and a name that the broker made may be declared only once.
+        answers = kombu.Queue(exclusive=True, durable=False)
+        with connection.Consumer([answers], on_message=got.append, no_ack=True) as consumer:
             connection.Producer().publish(
                 number,
                 routing_key=queue.name,
                 declare=[queue],
-                reply_to=answers.name,
+                reply_to=consumer.queues[0].name,
                 correlation_id=str(number),
             )
             _drain(connection, lambda: bool(got))
@@ -334,7 +334,7 @@ def test_consumer_mixin_serves_again_after_a_restart_of_the_broker(name: Names) 
     port = free_port()
     queue = kombu.Queue(name("adder"), durable=True)
     adder = _Adder(_connection(port, heartbeat=4), queue)
-    thread = threading.Thread(target=adder.run)
+    thread = threading.Thread(target=adder.run, daemon=True)
     with own_broker("--port", str(port)) as first:
         thread.start()
         assert _ask(port, queue, 1) == 2

@@ -29,7 +29,7 @@ def answering(data_dir: Path, answer: bytes) -> Iterator[list[bytes]]:
                 asked.append(link.recv(1000))
                 link.sendall(answer)
 
-        thread = threading.Thread(target=serve)
+        thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield asked
         thread.join(10)
