@@ -315,7 +315,7 @@ def _ask(port: int, queue: kombu.Queue, number: int) -> int:
     """Send a number to the adder and wait for its answer."""
     got: list[kombu.Message] = []
     with _connection(port) as connection:
-        # The consumer declares the queue, and a name that the broker made may be declared only once.
+        # The consumer declares the queue: a name that the broker made cannot be declared again.
         answers = kombu.Queue(exclusive=True, durable=False)
         with connection.Consumer([answers], on_message=got.append, no_ack=True) as consumer:
             connection.Producer().publish(
