@@ -17,6 +17,9 @@ cdef class Message:
     cdef readonly int priority
     cdef readonly bint has_headers
     cdef readonly int family
+    cdef public long long timestamp
+    cdef public long long offset
+    cdef public int deliveries
 
     cpdef Py_ssize_t footprint(self) except -1
 

@@ -74,27 +74,38 @@ class Message:
     Attributes:
         raw: the encoded property list.
         delivery_mode, priority, has_headers, family: as in `Properties`.
+        timestamp: when it came to its log, in milliseconds since 1970; 0 when it was not read from
+            one.
+        offset: its offset in a stream, which its consumers are told; -1 elsewhere.
+        deliveries: how many deliveries of it have failed, which a quorum queue's consumers are
+            told; 0 elsewhere.
     """
 
     __slots__ = (
         "body",
+        "deliveries",
         "delivery_mode",
         "exchange",
         "family",
         "has_headers",
+        "offset",
         "priority",
         "raw",
         "routing_key",
+        "timestamp",
     )
 
     body: bytes
+    deliveries: int
     delivery_mode: int
     exchange: str
     family: int
     has_headers: bool
+    offset: int
     priority: int
     raw: bytes
     routing_key: str
+    timestamp: int
 
     def __init__(
         self, exchange: str, routing_key: str, properties: Properties, body: bytes
@@ -120,6 +131,9 @@ def _fill(
     message.has_headers = properties.has_headers
     message.family = properties.family
     message.body = body
+    message.timestamp = 0
+    message.offset = -1
+    message.deliveries = 0
     return 0
 
 

@@ -1,10 +1,14 @@
-"""Interfaces that one layer defines and another fills: the message log and the store that opens it.
+"""Interfaces that one layer defines and another fills.
 
-The model appends to a `Log` and keeps positions; where the records live (memory, segments on disk)
-is the store's business.
+The model appends to a `Log`, keeps positions, and writes down what it declared in `Definitions`;
+where that lives is the store's business. The store reaches the disk through `Files` only, so that
+a simulated disk can stand in its place and lose what was not synced.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from harebell.base.message import Message
 
@@ -22,11 +26,22 @@ class Log:
         raise NotImplementedError
 
     def read(self, position: int) -> Message | None:
-        """The record at a position; None when it was settled."""
+        """The record at a position; None when it was settled, or when it is damaged.
+
+        What is damaged was reported by the store; it is never given out.
+        """
         raise NotImplementedError
 
     def settle(self, position: int) -> int:
         """The record will not be needed again. Settling twice is harmless."""
+        raise NotImplementedError
+
+    def settle_range(self, first: int, end: int) -> int:
+        """Settle every record from `first` up to, not including, `end`."""
+        raise NotImplementedError
+
+    def next(self, position: int) -> int:
+        """The smallest position from `position` on that is not settled; `end()` without one."""
         raise NotImplementedError
 
     def first(self) -> int:
@@ -37,16 +52,190 @@ class Log:
         """The position that the next record will get."""
         raise NotImplementedError
 
+    def live(self) -> int:
+        """How many records are not settled."""
+        raise NotImplementedError
+
+    def octets(self) -> int:
+        """Octets that the log takes, settled records in the same segments included."""
+        raise NotImplementedError
+
+    def see(self, position: int) -> int:
+        """Everything below `position` has been handed out; a restart will know that."""
+        raise NotImplementedError
+
+    def seen(self) -> int:
+        """When opened: every record below this position may have been handed out before."""
+        raise NotImplementedError
+
+    def count(self, position: int) -> int:
+        """How many deliveries of a record have failed, as set by `set_count`; 0 at first."""
+        raise NotImplementedError
+
+    def set_count(self, position: int, count: int) -> int:
+        """Remember how many deliveries of a record have failed, over a restart too."""
+        raise NotImplementedError
+
+    def time_of(self, position: int) -> int:
+        """When a record was appended, in milliseconds since 1970; 0 when it cannot be read."""
+        raise NotImplementedError
+
+    def at_time(self, moment: int) -> int:
+        """The first position appended at `moment` (milliseconds since 1970) or later."""
+        raise NotImplementedError
+
+    def retain(self, octets: int, moment: int) -> int:
+        """Let whole old segments go, never the one that is written to; returns `first()`.
+
+        Args:
+            octets: go on while the log takes more than this; 0 for no limit.
+            moment: and while the newest record of the oldest segment is older; 0 for no limit.
+        """
+        raise NotImplementedError
+
+    def sync_soon(self) -> int:
+        """What was settled so far shall be part of the next commit, not of a later one."""
+        raise NotImplementedError
+
     def delete(self) -> int:
         """The queue is gone: let every record go."""
         raise NotImplementedError
 
 
-class Store:
-    """Opens logs."""
+class Commit:
+    """Group commit: what changed since the last one reaches the disk together.
+
+    Attributes:
+        ticket: number of the commit that gathers now. Whatever changes now is on disk when `done`
+            has reached this number.
+        done: number of the last commit that is on disk.
+        urgent: somebody waits for the commit that gathers now.
+    """
+
+    __slots__ = ("done", "ticket", "urgent")
+
+    def __init__(self) -> None:
+        self.ticket = 1
+        self.done = 0
+        self.urgent = False
+
+
+class Definitions:
+    """What is declared and outlives the process: vhosts, exchanges, queues, bindings, users.
+
+    A definition is a kind ("queue"), a key (vhost, name) and its fields. Changes gather and are
+    part of the next commit, in their order.
+    """
 
     __slots__ = ()
 
-    def open_log(self, vhost: str, queue: str, durable: bool) -> Log:
-        """The log of a queue, empty when the queue is new."""
+    def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
+        """Add a definition, or replace it."""
+        raise NotImplementedError
+
+    def drop(self, kind: str, key: tuple[str, ...]) -> None:
+        """Remove a definition; a missing one is fine."""
+        raise NotImplementedError
+
+    def load(self, kind: str) -> Iterable[tuple[tuple[str, ...], Mapping[str, Any]]]:
+        """Every definition of a kind as it was last committed, in the order of their making."""
+        raise NotImplementedError
+
+
+class Store:
+    """Opens logs, and holds what they share.
+
+    Attributes:
+        commit: the group commit of all logs and definitions.
+        definitions: what is declared.
+    """
+
+    __slots__ = ("commit", "definitions")
+
+    commit: Commit
+    definitions: Definitions
+
+    def new_identity(self) -> str:
+        """A name for a new log that no log ever had: 32 hexadecimal digits."""
+        raise NotImplementedError
+
+    def open_log(self, identity: str, *, durable: bool, segment_octets: int = 0) -> Log:
+        """The log of that identity: what it held when it is durable, empty when it is new.
+
+        Args:
+            identity: from `new_identity`, with a suffix such as "-3" for one of several.
+            durable: whether its records outlive the process.
+            segment_octets: the size of a segment; 0 for the store's default.
+        """
+        raise NotImplementedError
+
+
+class File:
+    """An open file. Every call may raise OSError."""
+
+    __slots__ = ()
+
+    def write_at(self, data: bytes | memoryview, offset: int) -> int:
+        """Write octets at an offset; returns how many, which may be fewer than given."""
+        raise NotImplementedError
+
+    def read_at(self, size: int, offset: int) -> bytes:
+        """Read at most `size` octets from an offset; fewer only at the end of the file."""
+        raise NotImplementedError
+
+    def size(self) -> int:
+        """Its size in octets."""
+        raise NotImplementedError
+
+    def truncate(self, size: int) -> None:
+        """Cut it to a size."""
+        raise NotImplementedError
+
+    def sync(self) -> None:
+        """Return when everything written is on disk (fdatasync)."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let it go; nothing is synced by that."""
+        raise NotImplementedError
+
+
+class Files:
+    """A folder with everything in it. Paths are relative to it, with "/" between names.
+
+    Every call may raise OSError.
+    """
+
+    __slots__ = ()
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open a file for reading and writing; a missing one is made only with `create`."""
+        raise NotImplementedError
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder, sorted; nothing when there is no such folder."""
+        raise NotImplementedError
+
+    def make_folder(self, folder: str) -> None:
+        """Make a folder and those above it; an existing one is fine."""
+        raise NotImplementedError
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name, replacing what has that name."""
+        raise NotImplementedError
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        raise NotImplementedError
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove an empty folder."""
+        raise NotImplementedError
+
+    def sync_folder(self, folder: str) -> None:
+        """Return when the names in a folder are on disk (fsync of the folder)."""
+        raise NotImplementedError
+
+    def free(self) -> int:
+        """Octets that can still be written."""
         raise NotImplementedError

@@ -191,7 +191,7 @@ class VHost:
         queue = ClassicQueue(
             name,
             self.name,
-            self._store.open_log(self.name, name, kept),
+            self._store.open_log(self._store.new_identity(), durable=kept),
             durable=kept,
             auto_delete=auto_delete,
             owner=owner if exclusive else None,

@@ -7,11 +7,24 @@ from harebell.base.sequence cimport Sequence
 cdef class MemoryLog(Log):
     cdef Gauge _gauge
     cdef Sequence _records
+    cdef dict _counts
 
     cpdef long long append(self, Message message) except -1
     cpdef Message read(self, long long position)
     @cython.locals(record=Message)
     cpdef int settle(self, long long position) except -1
+    cpdef int settle_range(self, long long first, long long end) except -1
+    cpdef long long next(self, long long position) except -1
+    cpdef long long live(self) except -1
+    cpdef long long octets(self) except -1
+    cpdef int see(self, long long position) except -1
+    cpdef long long seen(self) except -1
+    cpdef int count(self, long long position) except -1
+    cpdef int set_count(self, long long position, int count) except -1
+    cpdef long long time_of(self, long long position) except -1
+    cpdef long long at_time(self, long long moment) except -1
+    cpdef long long retain(self, long long octets, long long moment) except -1
+    cpdef int sync_soon(self) except -1
     cpdef long long first(self) except -1
     cpdef long long end(self) except -1
     cpdef int delete(self) except -1

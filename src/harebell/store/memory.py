@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
-from harebell.base.ports import Log, Store
+from harebell.base.ports import Commit, Log, Store
 from harebell.base.sequence import Sequence
 
 
@@ -15,9 +15,10 @@ class MemoryLog(Log):
         gauge: where the records' octets are counted.
     """
 
-    __slots__ = ("_gauge", "_records")
+    __slots__ = ("_counts", "_gauge", "_records")
 
     def __init__(self, gauge: Gauge) -> None:
+        self._counts: dict[int, int] = {}
         self._gauge = gauge
         self._records = Sequence()
 
@@ -35,6 +36,7 @@ class MemoryLog(Log):
         """Forget the record at a position."""
         record: Message | None = self._records.take(position)
         if record is not None:
+            self._counts.pop(position, None)
             self._gauge.take(record.footprint())
         return 0
 
@@ -45,6 +47,59 @@ class MemoryLog(Log):
     def end(self) -> int:
         """The position that the next record will get."""
         return self._records.next
+
+    def settle_range(self, first: int, end: int) -> int:
+        """Forget the records from `first` up to, not including, `end`."""
+        for position in range(first, end):
+            self.settle(position)
+        return 0
+
+    def next(self, position: int) -> int:
+        """The smallest position from `position` on that is not settled."""
+        while position < self._records.next and self._records.get(position) is None:
+            position += 1
+        return position
+
+    def live(self) -> int:
+        """How many records there are."""
+        return self._records.count
+
+    def octets(self) -> int:
+        """Memory is not counted by log."""
+        return 0
+
+    def see(self, position: int) -> int:
+        """Nothing outlives the process that could ask."""
+        return 0
+
+    def seen(self) -> int:
+        """Nothing was there before."""
+        return 0
+
+    def count(self, position: int) -> int:
+        """How many deliveries of a record have failed."""
+        return self._counts.get(position, 0)
+
+    def set_count(self, position: int, count: int) -> int:
+        """Remember how many deliveries of a record have failed."""
+        self._counts[position] = count
+        return 0
+
+    def time_of(self, position: int) -> int:
+        """Memory keeps no times."""
+        return 0
+
+    def at_time(self, moment: int) -> int:
+        """Memory keeps no times."""
+        return self.first()
+
+    def retain(self, octets: int, moment: int) -> int:
+        """There are no segments here."""
+        return self.first()
+
+    def sync_soon(self) -> int:
+        """There is nothing to sync."""
+        return 0
 
     def delete(self) -> int:
         """Forget every record."""
@@ -60,11 +115,18 @@ class MemoryStore(Store):
         gauge: where every log counts its octets.
     """
 
-    __slots__ = ("_gauge",)
+    __slots__ = ("_gauge", "_made")
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
+        self._made = 0
+        self.commit = Commit()
 
-    def open_log(self, vhost: str, queue: str, durable: bool) -> Log:
+    def new_identity(self) -> str:
+        """A number is enough for names that nobody meets again."""
+        self._made += 1
+        return f"{self._made:032x}"
+
+    def open_log(self, identity: str, *, durable: bool, segment_octets: int = 0) -> Log:
         """An empty log: memory does not outlive the process, durable or not."""
         return MemoryLog(self._gauge)

@@ -61,7 +61,7 @@ def test_deleting_frees_every_record_and_positions_are_not_used_again() -> None:
 def test_logs_of_a_store_share_the_gauge_and_nothing_else() -> None:
     gauge = Gauge()
     store = MemoryStore(gauge)
-    one, other = store.open_log("/", "a", True), store.open_log("/", "a", True)
+    one, other = store.open_log("a", durable=True), store.open_log("b", durable=True)
     record = message(b"x")
     assert one.append(record) == other.append(record) == 0
     one.delete()
