@@ -127,6 +127,8 @@ class MemoryStore(Store):
         self._made += 1
         return f"{self._made:032x}"
 
-    def open_log(self, identity: str, *, durable: bool, segment_octets: int = 0) -> Log:
+    def open_log(
+        self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
+    ) -> Log:
         """An empty log: memory does not outlive the process, durable or not."""
         return MemoryLog(self._gauge)
