@@ -18,8 +18,8 @@ from harebell.model.consumer import Consumer
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.queue.arguments import COMPARED, check_queue_arguments
-from harebell.model.queue.classic import ClassicQueue
 from harebell.model.queue.kind import Queue
+from harebell.model.queue.make import kind_of, make_queue
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
 from harebell.model.router import Router
 
@@ -188,14 +188,14 @@ class VHost:
             return queue
         check_queue_arguments(thing, arguments)
         kept = durable and not exclusive
-        queue = ClassicQueue(
-            name,
-            self.name,
-            self._store.open_log(self._store.new_identity(), durable=kept),
-            durable=kept,
-            auto_delete=auto_delete,
-            owner=owner if exclusive else None,
-            arguments=arguments,
+        options = {
+            "durable": kept,
+            "auto_delete": auto_delete,
+            "owner": owner if exclusive else None,
+            "arguments": arguments,
+        }
+        queue = make_queue(
+            kind_of(arguments), name, self.name, self._store, self._store.new_identity(), options
         )
         self.queues[name] = queue
         return queue
