@@ -76,7 +76,9 @@ class RecordBuffer:
         exchange, key = message.exchange.encode(), message.routing_key.encode()
         priority = message.priority
         flags = (
-            _HAS_HEADERS * message.has_headers | _HAS_PRIORITY * (priority >= 0) | _KEEP * bool(keep)
+            _HAS_HEADERS * message.has_headers
+            | _HAS_PRIORITY * (priority >= 0)
+            | _KEEP * bool(keep)
         )
         head = _CHECKED.pack(
             position,

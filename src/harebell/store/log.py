@@ -118,9 +118,11 @@ class SegmentLog(Log):
         try:
             message = self._reader.read(segment, segment.positions.offset(position))
         except OSError as error:
-            return self._report_unreadable(segment, position, str(error))
+            self._unreadable_at(segment, position, str(error))
+            return None
         if message is None:
-            return self._report_unreadable(segment, position, "its octets are damaged")
+            self._unreadable_at(segment, position, "its octets are damaged")
+            return None
         if self._counted is not None:
             message.deliveries = self._counted.get(position, 0)
         return message
@@ -208,7 +210,7 @@ class SegmentLog(Log):
 
     def octets(self) -> int:
         """Octets that the log takes."""
-        return sum(segment.end() for segment in self.segments)
+        return sum([segment.end() for segment in self.segments])
 
     def seen(self) -> int:
         """When opened: every record below this position may have been handed out before."""
@@ -281,7 +283,7 @@ class SegmentLog(Log):
         self._counts = self._counted = None
         for segment in self.segments:
             segment.held = 0
-        if any(segment.made for segment in [*self.segments, *self._leaving]):
+        if any([segment.made for segment in [*self.segments, *self._leaving]]):  # noqa: C419
             self._touch()
         self._store.closed(self)
         self._reader.forget()
@@ -441,7 +443,7 @@ class SegmentLog(Log):
             self._touch()
         return 0
 
-    def _report_unreadable(self, segment: Segment, position: int, why: str) -> None:
+    def _unreadable_at(self, segment: Segment, position: int, why: str) -> None:
         if self._unreadable is None:
             self._unreadable = set()
         if position not in self._unreadable:

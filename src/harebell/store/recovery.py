@@ -125,15 +125,18 @@ class Recovery:
         segments = self._found.segments
         header = decode_header(file.read_at(HEADER_OCTETS, 0))
         if header is not None and (header[0] != mark_of(self._identity) or header[1] != first):
-            return self._damage("error", f"{path}: is not this log's, or not in its place")
+            self._damage("error", f"{path}: is not this log's, or not in its place")
+            return None
         if segments and first < segments[-1].positions.end():
-            return self._damage("error", f"{path}: has positions that another segment has")
+            self._damage("error", f"{path}: has positions that another segment has")
+            return None
         segment = Segment(self._folder, first, self._seed)
         if header is None:
             at = self._resume(file, segment, 0, size)
             if at < 0:
                 level = "warning" if newest else "error"
-                return self._damage(level, f"{path}: its header and all it held are damaged")
+                self._damage(level, f"{path}: its header and all it held are damaged")
+                return None
             self._damage("error", f"{path}: its header is damaged")
         else:
             at = HEADER_OCTETS
