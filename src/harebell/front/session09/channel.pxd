@@ -11,6 +11,7 @@ from harebell.model.router cimport Router
 
 cdef int _MANDATORY
 cdef int _IMMEDIATE
+cdef int _REJECTED
 
 cdef class Channel(ChannelPort):
     cdef readonly Connection connection

@@ -17,7 +17,7 @@ from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.tx import Transaction
 from harebell.front.session09.unacked import Unacked
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.kind import REJECTED, Queue
 from harebell.model.resource import rendered
 from harebell.wire.v09 import methods
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _MANDATORY = 1
 _IMMEDIATE = 2
+_REJECTED = REJECTED
 _PUBLISH = (60, 40)
 _NO_ROUTE = 312
 
@@ -104,7 +105,7 @@ class Channel(ChannelPort):
         rejected = 0
         if queues:
             for queue in queues:
-                rejected |= queue.publish(message)
+                rejected |= queue.publish(message) & _REJECTED
         elif flags & _MANDATORY:
             self._return(message)
         if self.confirms is not None:
