@@ -30,6 +30,9 @@ class DiskStore(Store):
         rng: random octets, for identities.
         report: told of damage, with a level ("warning", "error").
         segment_octets: the size of a segment, unless a log has its own.
+
+    Raises:
+        StoreError: the folder cannot be used.
     """
 
     def __init__(
@@ -52,6 +55,11 @@ class DiskStore(Store):
         self.logs: dict[str, SegmentLog] = {}
         self._rng = rng
         self._segment_octets = segment_octets
+        try:
+            files.make_folder(QUEUES)
+            files.sync_folder("")
+        except OSError as error:
+            raise StoreError(f"cannot use the data directory: {error}") from None
 
     def new_identity(self) -> str:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""
