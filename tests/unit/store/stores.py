@@ -25,9 +25,12 @@ class Bench:
     Args:
         disk: its disk; an empty one without it.
         segment_octets: the size of its segments.
+        clean: whether the last process said that it ended in good order.
     """
 
-    def __init__(self, disk: SimDisk | None = None, segment_octets: int = 2048) -> None:
+    def __init__(
+        self, disk: SimDisk | None = None, segment_octets: int = 2048, *, clean: bool = False
+    ) -> None:
         self.disk = disk or SimDisk()
         self.definitions = SimDefinitions(self.disk)
         self.clock = Clock(NOW)
@@ -41,6 +44,7 @@ class Bench:
             Random(7).randbytes,
             lambda level, text: self.reports.append((level, text)),
             segment_octets,
+            clean,
         )
 
     def log(self, **options: bool):  # type: ignore[no-untyped-def]

@@ -198,3 +198,18 @@ def test_a_damaged_note_makes_duplicates_and_is_reported() -> None:
     assert found(again) == [0, 1, 2, 3, 4]
     assert again.reports
     assert again.store.logs[IDENTITY].seen() == 5, "all of it may have been handed out"
+
+
+def test_octets_missing_at_the_end_of_a_log_closed_in_good_order_are_reported() -> None:
+    bench = written()
+    again = Bench(bench.disk, clean=True)
+    assert found(again) == list(range(COUNT))
+    ((level, text),) = again.reports
+    assert level == "error"
+    assert "missing" in text
+    assert again.store.logs[IDENTITY].seen() == COUNT
+    again.store.close()
+    again.commit()
+    last = Bench(bench.disk, clean=True)
+    assert found(last) == list(range(COUNT))
+    assert last.reports == []
