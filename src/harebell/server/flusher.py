@@ -36,6 +36,16 @@ class Batch(Protocol):
         """Do it."""
 
 
+class Nothing:
+    """A batch without anything in it: syncs that were put off come after it."""
+
+    stalled: OSError | None = None
+    failed: Exception | None = None
+
+    def perform(self) -> None:
+        """There is nothing to do."""
+
+
 class Gathering(Protocol):
     """A group commit; see `harebell.store.commit`."""
 
@@ -58,6 +68,7 @@ class Flusher:
         hub: told when something is on disk, and when publishers have to wait.
         gathered: whether definitions changed without anybody waiting for it.
         after: called in the thread after each batch; it may raise OSError.
+        sync_in: seconds until `after` has to be called even without a batch; None for never.
         journal: takes a level and a line.
         failed: called once, with the reason, when nothing may be confirmed any more.
         flush: called when connections have output.
@@ -71,6 +82,7 @@ class Flusher:
         *,
         gathered: Callable[[], bool],
         after: Callable[[], None],
+        sync_in: Callable[[], float | None],
         journal: Callable[[str, str], None],
         failed: Callable[[Exception], None],
         flush: Callable[[], None],
@@ -80,6 +92,8 @@ class Flusher:
         self._hub = hub
         self._gathered = gathered
         self._after = after
+        self._sync_in = sync_in
+        self._sync_timer: asyncio.TimerHandle | None = None
         self._journal = journal
         self._failed = failed
         self._flush = flush
@@ -130,8 +144,9 @@ class Flusher:
     async def stop(self) -> None:
         """End the thread when it has nothing to do."""
         self._over = True
-        if self._late is not None:
-            self._late.cancel()
+        for timer in (self._late, self._sync_timer):
+            if timer is not None:
+                timer.cancel()
         if self._flying is None:
             self._inbox.put(None)
             self._thread.join()
@@ -162,12 +177,19 @@ class Flusher:
             self._journal("warning", "the disk takes writes again")
             self._stalled = ""
             self._tell()
-        self._flying = None
-        self._commit.finish(batch)
-        self._hub.committed()
-        self._idle.set()
-        self._flush()
-        self.look()
+        if batch is self._flying:
+            self._flying = None
+            self._commit.finish(batch)
+            self._hub.committed()
+            self._idle.set()
+            self._flush()
+            self.look()
+        if self._sync_timer is None and (wait := self._sync_in()) is not None:
+            self._sync_timer = self._loop.call_later(wait, self._sync)
+
+    def _sync(self) -> None:
+        self._sync_timer = None
+        self._inbox.put(Nothing())
 
     def _stall(self, batch: Batch, error: OSError) -> None:
         """Try again in a while; nobody who publishes is read until then."""

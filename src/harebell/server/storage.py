@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base import limits
 from harebell.base.clock import Clock
+from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.osfs import OsFiles
 from harebell.server.lock import DirectoryLock
@@ -83,7 +83,8 @@ class Storage:
             self.wall,
             os.urandom,
             report,
-            config.segment_bytes,
+            segment_octets=config.segment_bytes,
+            clean=self.definitions.was_clean,
         )
         self.free_limit = free_limit(config.disk_free_limit, self.files.total())
         self.free = self.files.free()
@@ -92,10 +93,17 @@ class Storage:
             report("warning", line)
 
     def begin(self) -> None:
-        """The directory is in use from now on: a start that finds it so was not a clean one."""
+        """The directory is in use from now on: a start that finds it so was not a clean one.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
         identities = [fields["identity"] for _, fields in self.definitions.load("queue")]
-        self.store.tidy(identities)
-        self.definitions.mark(clean=False)
+        try:
+            self.store.tidy(identities)
+            self.definitions.mark(clean=False)
+        except OSError as error:
+            raise StoreError(f"cannot use the data directory: {error}") from None
 
     def low(self) -> bool:
         """Whether less is free than shall be; asks the system."""
@@ -113,24 +121,31 @@ class Storage:
             self._synced_at = now
             self.files.sync_owed()
 
-    def sync_due(self) -> bool:
-        """Whether syncs were put off for as long as they may be."""
-        return (
-            self.durability == INTERVAL
-            and self.files.owes
-            and time.monotonic() - self._synced_at >= self._interval
-        )
+    def sync_in(self) -> float | None:
+        """Seconds until the syncs that were put off are due; None when there are none."""
+        if not self.files.owes:
+            return None
+        return max(0.0, self._synced_at + self._interval - time.monotonic())
 
-    def end(self, *, clean: bool) -> None:
-        """Let everything go; `clean` when every change is on disk and every log is closed.
+    def overview(self) -> dict[str, Any]:
+        """Figures for `harebell status`."""
+        commit = self.store.commit
+        return {
+            "durability": self.durability,
+            "commits": commit.done,
+            "disk_free_bytes": self.free,
+            "disk_free_limit_bytes": self.free_limit,
+        }
+
+    def end(self) -> None:
+        """Let everything go, when every change is on disk and every log is closed.
 
         Raises:
             OSError: the disk refuses the last writes.
         """
         self.files.sync_owed()
         self.store.shut()
-        if clean:
-            self.definitions.mark(clean=True)
+        self.definitions.mark(clean=True)
         self.definitions.close()
         self._lock.release()
 
@@ -138,7 +153,3 @@ class Storage:
 def free_limit(wanted: float | int, total: int) -> int:
     """The octets that shall stay free, from a share of the disk (float) or octets (int)."""
     return int(total * wanted) if isinstance(wanted, float) else wanted
-
-
-RETRY_LIMIT_SECONDS = limits.SHUTDOWN_SECONDS
-"""Time that the last commits have at the end, on a disk that is full."""
