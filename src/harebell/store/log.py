@@ -146,6 +146,9 @@ class SegmentLog(Log):
 
     def see(self, position: int) -> int:
         """Everything below a position was handed out: keep the mark on disk ahead of that."""
+        if position <= self._handed:
+            # Handed out before the log was opened, and now again.
+            return 0
         self._handed = position
         if position + _AHEAD // 2 > self._mark and self.durable:
             self._mark = position + _AHEAD
