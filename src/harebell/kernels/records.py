@@ -76,7 +76,9 @@ class RecordBuffer:
         exchange, key = message.exchange.encode(), message.routing_key.encode()
         priority = message.priority
         flags = (
-            _HAS_HEADERS * message.has_headers | _HAS_PRIORITY * (priority >= 0) | _KEEP * bool(keep)
+            _HAS_HEADERS * message.has_headers
+            | _HAS_PRIORITY * (priority >= 0)
+            | _KEEP * bool(keep)
         )
         head = _CHECKED.pack(
             position,
@@ -170,8 +172,8 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     found = Properties(
         raw, mode, priority if flags & _HAS_PRIORITY else -1, bool(flags & _HAS_HEADERS)
     )
+    found.family = family
     message = new_message(name, routing_key, found, body)
-    message.family = family
     message.timestamp = time
     return message
 

@@ -246,7 +246,9 @@ class GroupCommit(Commit):
 
     def finish(self, batch: Batch) -> None:
         """The batch was performed: what it wrote is on disk."""
-        assert batch is self.flying and not batch.stalled and not batch.failed
+        assert batch is self.flying
+        assert batch.stalled is None
+        assert batch.failed is None
         self.flying = None
         self.done = batch.ticket
         for part in batch.parts:

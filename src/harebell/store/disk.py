@@ -65,9 +65,7 @@ class DiskStore(Store):
         Raises:
             StoreError: the disk refuses to give it.
         """
-        log = SegmentLog(
-            self, identity, durable, keep_all, segment_octets or self._segment_octets
-        )
+        log = SegmentLog(self, identity, durable, keep_all, segment_octets or self._segment_octets)
         if durable:
             try:
                 found = Recovery(self.files, identity, log.folder, self.report).run()

@@ -102,6 +102,7 @@ class Recovery:
             # The newest segment had to go: what is newest now ends in another way.
             self._notes = []
             self._marks = [0]
+            self._last_kind = 0
             self._found = Found(damaged=True)
         self._apply()
         return self._found

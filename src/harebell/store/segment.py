@@ -1,7 +1,7 @@
 """One segment of a log: its place, its header, and the octets that are not on disk yet.
 
-    | header | records on disk | records being written | records in the buffer |
-                               ^ written                ^ buffer.start          ^ end
+| header | records on disk | records being written | records in the buffer |
+                           ^ written                ^ buffer.start          ^ end
 """
 
 from __future__ import annotations

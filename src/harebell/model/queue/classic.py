@@ -107,7 +107,7 @@ class ClassicQueue(Queue):
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""
-        if not self.durable:
+        if not self.durable or self.deleted:
             return _ACCEPTED
         self._log.sync_soon()
         return _PENDING
