@@ -20,6 +20,7 @@ class Shape:
         commits: how likely every step is a commit, in percent.
         stream: whether old segments are let go, and transient messages kept.
         churn: how likely a step makes or deletes a log, in percent.
+        patience: how likely the oldest delivered message is left alone when others are settled.
     """
 
     steps: int = 60
@@ -29,6 +30,7 @@ class Shape:
     commits: int = 25
     stream: bool = False
     churn: int = 4
+    patience: float = 0.0
 
 
 SHAPES: dict[str, Shape] = {
@@ -39,6 +41,9 @@ SHAPES: dict[str, Shape] = {
     "churn": Shape(churn=25, logs=4, steps=50),
     "few commits": Shape(commits=6, segment_octets=2048),
     "every step a commit": Shape(commits=70, steps=50),
+    "stragglers": Shape(
+        sizes=(10, 100, 300), segment_octets=1024, logs=1, commits=35, churn=0, patience=0.85
+    ),
     "one segment": Shape(segment_octets=1 << 20, logs=2),
 }
 
@@ -87,9 +92,7 @@ class Script:
             self._settle(identity)
         elif act == 16:
             self._count(identity)
-        elif act == 17:
-            life.sync_soon(identity)
-        elif act == 18:
+        elif act in (17, 18):
             life.gather()
         elif shape.stream:
             life.retain(identity, shape.segment_octets * rng.choice((1, 2, 4)))
@@ -97,6 +100,9 @@ class Script:
             life.settle_all(identity)
 
     def _commit(self) -> None:
+        for identity in self.life.logs:
+            if self.rng.random() < 0.5:
+                self.life.sync_soon(identity)
         if not self.life.commit():
             self.stalled += 1
 
@@ -118,8 +124,11 @@ class Script:
 
     def _settle(self, identity: str) -> None:
         rng, held = self.rng, self.life.held[identity]
-        for _ in range(min(len(held), rng.choice((1, 1, 3, len(held))))):
-            self.life.settle(identity, rng.choice((0, 0, rng.randrange(len(held)))))
+        spared = 1 if rng.random() < self.shape.patience else 0
+        for _ in range(rng.choice((1, 1, 3, len(held)))):
+            if len(held) <= spared:
+                return
+            self.life.settle(identity, rng.choice((spared, rng.randrange(spared, len(held)))))
 
     def _count(self, identity: str) -> None:
         held = self.life.held[identity]
