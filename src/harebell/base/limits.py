@@ -145,6 +145,8 @@ SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
+GATHER_SECONDS = 0.001
+"""Longest time that a commit waits for as many messages as the publishers have under way."""
 FLUSH_SECONDS = 0.05
 """Longest time that what nobody waits for, such as acknowledgements, stays in memory alone."""
 STALL_RETRY_SECONDS = 0.25
