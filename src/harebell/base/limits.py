@@ -87,6 +87,10 @@ TICK_SECONDS = 0.5
 """How often heartbeats and deadlines are looked at."""
 SHUTDOWN_SECONDS = 3.0
 """Time that clients have to answer connection.close when the broker stops."""
+HEAP_KEEP_BYTES = 16_777_216
+"""Freed memory at the top of the heap that is kept for the next turn."""
+HEAP_MAP_BYTES = 4_194_304
+"""Size from which a buffer is mapped by itself and given back when it is freed."""
 BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107
