@@ -28,8 +28,8 @@ from harebell.server import status
 from harebell.server.accounts import load_users
 from harebell.server.config import Config, memory_octets
 from harebell.server.flusher import Flusher
-from harebell.server.journal import Journal
 from harebell.server.heap import keep_heap
+from harebell.server.journal import Journal
 from harebell.server.listener import Listener, StartError, listen
 from harebell.server.storage import Storage, now_ms
 
