@@ -4,6 +4,10 @@ from harebell.base.ports cimport Log
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.kind cimport Queue
 
+cdef int _ACCEPTED
+cdef int _PENDING
+cdef int _PERSISTENT
+
 cdef class ClassicQueue(Queue):
     cdef Log _log
     cdef long long _cursor
@@ -14,9 +18,11 @@ cdef class ClassicQueue(Queue):
 
     @cython.locals(consumer=Consumer, position="long long")
     cpdef int publish(self, Message message) except -1
+    cdef int _taken(self, Message message) except -1
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
+    cpdef int sync_soon(self) except -1
     @cython.locals(consumer=Consumer)
     cpdef int drain(self) except -1
     @cython.locals(position="long long", redelivered=bint, message=Message)

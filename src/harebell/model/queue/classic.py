@@ -13,12 +13,15 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import Any
 
-from harebell.base.message import Message
+from harebell.base.message import PERSISTENT, Message
 from harebell.base.ports import Log
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import ACCEPTED, Queue
+from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
 
 NO_POSITION = -1
+_ACCEPTED = ACCEPTED
+_PENDING = PENDING
+_PERSISTENT = PERSISTENT
 
 
 class ClassicQueue(Queue):
@@ -50,15 +53,19 @@ class ClassicQueue(Queue):
             if consumer is not None:
                 if consumer.no_ack:
                     consumer.deliver(message, NO_POSITION, False)
-                else:
-                    position = self._log.append(message)
-                    self._cursor = position + 1
-                    self.unacked += 1
-                    consumer.deliver(message, position, False)
-                return ACCEPTED
+                    return _ACCEPTED
+                position = self._log.append(message)
+                self._cursor = position + 1
+                self.unacked += 1
+                consumer.deliver(message, position, False)
+                return self._taken(message)
         self._log.append(message)
         self._ready += 1
-        return ACCEPTED
+        return self._taken(message)
+
+    def _taken(self, message: Message) -> int:
+        """Whether a message that is in the log now has to reach the disk."""
+        return _PENDING if self.durable and message.delivery_mode == _PERSISTENT else _ACCEPTED
 
     def ready_count(self) -> int:
         """Messages waiting for a consumer."""
@@ -97,6 +104,13 @@ class ClassicQueue(Queue):
             self._ready += 1
             heappush(self._returned, position)
         return 0
+
+    def sync_soon(self) -> int:
+        """What was settled here shall be part of the next commit."""
+        if not self.durable or self.deleted:
+            return _ACCEPTED
+        self._log.sync_soon()
+        return _PENDING
 
     def purge(self) -> int:
         """Drop every ready message; returns how many."""

@@ -3,6 +3,7 @@ from harebell.base.message cimport Message
 cdef class Queue:
     cdef public str name
     cdef public str vhost
+    cdef public str identity
     cdef public bint durable
     cdef public bint auto_delete
     cdef public object owner
@@ -20,3 +21,4 @@ cdef class Queue:
     cpdef int settle(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
     cpdef int drain(self) except -1
+    cpdef int sync_soon(self) except -1

@@ -20,6 +20,8 @@ ACCEPTED = 0
 """The queue took the message."""
 REJECTED = 1
 """The queue is full and says so: the publisher's confirm becomes a nack."""
+PENDING = 2
+"""The queue took the message, and it is safe only with the commit that gathers now."""
 
 
 class Queue:
@@ -34,6 +36,7 @@ class Queue:
         arguments: as declared.
 
     Attributes:
+        identity: of its log; the factory sets it.
         bound: the bindings that lead here; None until there is one.
         itself: a tuple of just this queue, the commonest route of all.
         consumers: those who consume, in the order of service.
@@ -56,6 +59,7 @@ class Queue:
     ) -> None:
         self.name = name
         self.vhost = vhost
+        self.identity = ""
         self.durable = durable
         self.auto_delete = auto_delete
         self.owner = owner
@@ -69,7 +73,10 @@ class Queue:
         self.deleted = False
 
     def publish(self, message: Message) -> int:
-        """Take a message: to a ready consumer at once, or into the log. ACCEPTED or REJECTED."""
+        """Take a message: to a ready consumer at once, or into the log.
+
+        Returns ACCEPTED or REJECTED, and PENDING with it when a confirm has to wait for the disk.
+        """
         raise NotImplementedError
 
     def ready_count(self) -> int:
@@ -91,6 +98,13 @@ class Queue:
     def drain(self) -> int:
         """Serve ready consumers as long as there is a message and one of them."""
         raise NotImplementedError
+
+    def sync_soon(self) -> int:
+        """What was settled here shall be part of the next commit.
+
+        Returns PENDING when there is something to wait for, ACCEPTED when nothing here is durable.
+        """
+        return ACCEPTED
 
     def purge(self) -> int:
         """Drop every ready message; returns how many."""

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from harebell.base.gauge import Gauge
+from harebell.base.message import Message, Properties
+from harebell.model.queue.kind import ACCEPTED, PENDING
 from tests.unit.model.things import Taker, message, queue
 
 
@@ -226,3 +228,30 @@ def test_removing_somebody_elses_consumer_changes_nothing() -> None:
     one.add_consumer(stays)
     one.remove_consumer(Taker(one, "stranger"))
     assert one.consumers == [stays]
+
+
+def persistent(body: bytes) -> Message:
+    return Message("", "", Properties(b"\0\0", delivery_mode=2), body)
+
+
+def test_only_a_persistent_message_in_a_durable_queue_has_to_reach_the_disk():
+    assert queue(durable=True).publish(persistent(b"a")) == PENDING
+    assert queue(durable=True).publish(message(b"a")) == ACCEPTED
+    assert queue().publish(persistent(b"a")) == ACCEPTED
+
+
+def test_a_message_that_is_handed_over_for_good_waits_for_no_disk():
+    of = queue(durable=True)
+    of.add_consumer(Taker(of, no_ack=True))
+    assert of.publish(persistent(b"a")) == ACCEPTED
+
+
+def test_a_message_that_is_handed_over_to_be_acknowledged_has_to_reach_the_disk():
+    of = queue(durable=True)
+    of.add_consumer(Taker(of))
+    assert of.publish(persistent(b"a")) == PENDING
+
+
+def test_only_what_a_durable_queue_has_settled_can_be_waited_for():
+    assert queue(durable=True).sync_soon() == PENDING
+    assert queue().sync_soon() == ACCEPTED
