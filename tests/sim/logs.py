@@ -354,7 +354,9 @@ class Life:
     ) -> None:
         place = self.accounts.places.get((identity, number))
         assert place is not None, f"{where}: message {number} is in the wrong log"
-        assert position == place[0], f"{where}: message {number} moved from {place[0]} to {position}"
+        assert position == place[0], (
+            f"{where}: message {number} moved from {place[0]} to {position}"
+        )
         time = self.logs[identity].time_of(position)
         assert time == place[1], f"{where}: message {number} has another time"
         counts = self.accounts.counts.get((identity, number), {0})
@@ -363,5 +365,3 @@ class Life:
     def damages(self) -> list[str]:
         """What the store reported that is more than a remark."""
         return [text for level, text in self.reports if level in ("error", "warning")]
-
-
