@@ -26,7 +26,7 @@ Picture = list[tuple[str, int, bytes, int]]
 """What is in the logs: identity, position, everything of the message, count of failures."""
 
 
-class Stopped(Exception):  # noqa: N818 - it is how a broker ends, not an error of the test
+class Stopped(Exception):
     """A batch failed: the broker reports it and exits."""
 
 
