@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harebell.base.clock import Clock
-from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Definitions, Files, Log
