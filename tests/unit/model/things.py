@@ -9,6 +9,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.model.consumer import Consumer
 from harebell.model.queue.classic import ClassicQueue
+from harebell.model.queue.priority import PriorityQueue
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryLog, MemoryStore
 
@@ -38,6 +39,11 @@ def vhost(gauge: Gauge | None = None) -> VHost:
 
 def queue(name: str = "q", **options: Any) -> ClassicQueue:
     return ClassicQueue(name, "/", MemoryLog(options.pop("gauge", None) or Gauge()), **options)
+
+
+def priority_queue(name: str = "q", most: int = 5, **options: Any) -> PriorityQueue:
+    gauge = options.pop("gauge", None) or Gauge()
+    return PriorityQueue(name, "/", lambda level: MemoryLog(gauge), most, **options)
 
 
 class Taker(Consumer):

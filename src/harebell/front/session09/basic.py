@@ -134,12 +134,11 @@ def ack(channel: Channel, method: methods.BasicAck) -> None:
 
 def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int) -> None:
     entries = channel.take(tag, multiple, method_id)
+    how = channel.requeue if requeue else channel.discard
     if channel.transaction is not None:
-        channel.transaction.settle(entries, requeue)
-    elif requeue:
-        channel.requeue(entries)
+        channel.transaction.settle(entries, how)
     else:
-        channel.discard(entries)
+        how(entries)
 
 
 def reject(channel: Channel, method: methods.BasicReject) -> None:

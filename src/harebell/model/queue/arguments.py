@@ -14,6 +14,7 @@ from harebell.model.equivalence import shown, type_name
 from harebell.model.resource import precondition
 
 QUEUE_TYPE = "x-queue-type"
+MAX_PRIORITY = "x-max-priority"
 TYPES = ("classic",)
 
 COMPARED = (

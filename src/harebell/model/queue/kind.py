@@ -95,6 +95,10 @@ class Queue:
         """A delivered message comes back to its place, marked as redelivered."""
         raise NotImplementedError
 
+    def reject(self, position: int) -> int:
+        """A delivered message is refused for good: dead-lettered, or done with."""
+        raise NotImplementedError
+
     def drain(self) -> int:
         """Serve ready consumers as long as there is a message and one of them."""
         raise NotImplementedError
