@@ -27,6 +27,10 @@ class HarebellError(Exception):
     """Base of every error that Harebell raises on purpose."""
 
 
+class StoreError(HarebellError):
+    """What is on disk cannot be used; the text is a sentence for the user."""
+
+
 class Refusal(HarebellError):
     """The model refuses an operation.
 

@@ -121,3 +121,27 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
+
+# --- the store ----------------------------------------------------------------------------------
+SEGMENT_BYTES = 8_388_608
+"""Size from which a queue's log goes on in a new segment (8 MiB)."""
+STREAM_SEGMENT_BYTES = 67_108_864
+"""The same for a stream (64 MiB)."""
+TRANSIENT_SEGMENT_BYTES = 1_048_576
+"""Size from which a transient log goes on in a new segment (1 MiB)."""
+TRANSIENT_FIRST_BYTES = 65_536
+"""Size from which a transient segment that is mostly settled is left behind."""
+TRANSIENT_RESET_BYTES = 16_384
+"""Size from which a transient segment is thrown away when everything in it is settled."""
+TRANSIENT_MEMORY_BYTES = 16_777_216
+"""What a transient log keeps in memory before it writes full segments to disk (16 MiB)."""
+SEEN_AHEAD = 65_536
+"""How many positions ahead of the deliveries a log writes its mark of what was handed out."""
+READ_FIRST_BYTES = 16_384
+"""The first read of a log from disk."""
+READ_MOST_BYTES = 262_144
+"""What one read takes when a log is read in order."""
+SCAN_WINDOW_BYTES = 4_194_304
+"""What is read at a time when a log is opened."""
+OPEN_FILES = 256
+"""Segments kept open for reading, and as many for writing."""

@@ -141,6 +141,18 @@ class Definitions:
         """Every definition of a kind as it was last committed, in the order of their making."""
         raise NotImplementedError
 
+    def take(self) -> list[Any]:
+        """The changes since the last time, for a batch."""
+        raise NotImplementedError
+
+    def write(self, changes: list[Any]) -> None:
+        """Make changes durable, all or none; called by whoever performs the batch.
+
+        Raises:
+            OSError: with ENOSPC when the disk is full.
+        """
+        raise NotImplementedError
+
 
 class Store:
     """Opens logs, and holds what they share.
@@ -159,12 +171,15 @@ class Store:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""
         raise NotImplementedError
 
-    def open_log(self, identity: str, *, durable: bool, segment_octets: int = 0) -> Log:
+    def open_log(
+        self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
+    ) -> Log:
         """The log of that identity: what it held when it is durable, empty when it is new.
 
         Args:
             identity: from `new_identity`, with a suffix such as "-3" for one of several.
-            durable: whether its records outlive the process.
+            durable: whether its persistent messages outlive the process.
+            keep_all: whether all messages of a durable log do, persistent or not.
             segment_octets: the size of a segment; 0 for the store's default.
         """
         raise NotImplementedError

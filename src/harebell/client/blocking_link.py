@@ -22,6 +22,7 @@ from harebell.client.url import URL
 _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 _BEATS = 3
 _STOP_SECONDS = 2.0
+_WAIT_SECONDS = 0.5
 _WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
@@ -171,8 +172,9 @@ class Link:
         now = time.monotonic()
         waits = [at - now for at in (until, self.core.wake_at()) if at is not None]
         pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
-        # One millisecond more, so that what was waited for is due afterwards.
-        limit = 0 if pending else (max(0.0, min(waits)) * 1000 + 1 if waits else None)
+        # A signal that comes just before the wait is only seen after it, so no wait is long. One
+        # millisecond more, so that what was waited for is due afterwards.
+        limit = 0 if pending else max(0.0, min([*waits, _WAIT_SECONDS])) * 1000 + 1
         if until is not None and until <= now:
             limit = 0
         found = self._poll.poll(limit)

@@ -8,6 +8,7 @@ from typing import Any
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
+from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.vhost import VHost
 
 DEFAULT_VHOST = "/"
@@ -20,6 +21,10 @@ class Broker:
         store: opens the queues' logs.
         gauge: counts the memory that queued messages take.
         headers_of: decodes a message's headers.
+
+    Attributes:
+        store: as given.
+        commit: the store's group commit.
     """
 
     def __init__(
@@ -29,18 +34,42 @@ class Broker:
         headers_of: Callable[[Message], Mapping[str, Any]],
     ) -> None:
         self.gauge = gauge
-        self._store = store
+        self.store = store
+        self.commit = store.commit
         self._headers_of = headers_of
         self.vhosts: dict[str, VHost] = {}
-        self.add_vhost(DEFAULT_VHOST)
+        self._take_in(DEFAULT_VHOST)
 
     def add_vhost(self, name: str) -> VHost:
         """Make a vhost with its predeclared exchanges; the existing one when there is one."""
         vhost = self.vhosts.get(name)
         if vhost is None:
-            vhost = VHost(name, self._store, self._headers_of)
-            self.vhosts[name] = vhost
+            vhost = self._take_in(name)
+            vhost.recorder.vhost_made()
         return vhost
+
+    def _take_in(self, name: str) -> VHost:
+        vhost = VHost(name, self.store, self._headers_of)
+        self.vhosts[name] = vhost
+        return vhost
+
+    def restore(self) -> list[str]:
+        """Bring back what outlived the last process; called once, before the first connection.
+
+        Returns:
+            A sentence for whatever could not be brought back, for the log.
+
+        Raises:
+            StoreError: the definitions have something that this version does not know.
+        """
+        for (name,), _ in self.store.definitions.load("vhost"):
+            if name not in self.vhosts:
+                self._take_in(name)
+        for vhost, exchange in restored_exchanges(self.store):
+            (self.vhosts.get(vhost) or self._take_in(vhost)).add_exchange(exchange)
+        for queue in restored_queues(self.store):
+            (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).add_queue(queue)
+        return restore_bindings(self.vhosts, self.store)
 
     def totals(self) -> dict[str, int]:
         """Counts over all vhosts: queues, consumers, messages ready and unacknowledged."""

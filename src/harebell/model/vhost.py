@@ -15,6 +15,7 @@ from harebell.base.ports import Store
 from harebell.model import equivalence
 from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
+from harebell.model.definitions import Recorder
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.queue.arguments import COMPARED, check_queue_arguments
@@ -39,6 +40,9 @@ class VHost:
         name: its name.
         store: opens the queues' logs.
         headers_of: decodes a message's headers.
+
+    Attributes:
+        recorder: writes down what is declared here and outlives the process.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class VHost:
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
         self._store = store
+        self.recorder = Recorder(name, store)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
@@ -97,9 +102,14 @@ class VHost:
         exchange = KINDS[kind](
             name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
-        self.exchanges[name] = exchange
-        self.router.changed()
+        self.add_exchange(exchange)
+        self.recorder.exchange_made(exchange)
         return exchange
+
+    def add_exchange(self, exchange: Exchange) -> None:
+        """Take an exchange in that was just made, or was here before a restart."""
+        self.exchanges[exchange.name] = exchange
+        self.router.changed()
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
         """Delete an exchange and its bindings; a missing one is fine."""
@@ -116,6 +126,7 @@ class VHost:
 
     def _drop_exchange(self, exchange: Exchange) -> None:
         del self.exchanges[exchange.name]
+        self.recorder.exchange_gone(exchange)
         for binding in list(exchange.bindings.values()):
             self._forget(binding)
         exchange.bindings.clear()
@@ -194,11 +205,16 @@ class VHost:
             "owner": owner if exclusive else None,
             "arguments": arguments,
         }
-        queue = make_queue(
-            kind_of(arguments), name, self.name, self._store, self._store.new_identity(), options
-        )
-        self.queues[name] = queue
+        kind = kind_of(arguments)
+        identity = self._store.new_identity()
+        queue = make_queue(kind, name, self.name, self._store, identity, options)
+        self.add_queue(queue)
+        self.recorder.queue_made(queue, kind)
         return queue
+
+    def add_queue(self, queue: Queue) -> None:
+        """Take a queue in that was just made, or was here before a restart."""
+        self.queues[queue.name] = queue
 
     def delete_queue(
         self, name: str, owner: object = None, *, if_unused: bool = False, if_empty: bool = False
@@ -219,6 +235,7 @@ class VHost:
         if queue.deleted:
             return 0
         del self.queues[queue.name]
+        self.recorder.queue_gone(queue)
         self._drop_bound(queue)
         return queue.delete()
 
@@ -258,12 +275,20 @@ class VHost:
         self.check_not_default(source)
         exchange = self.exchange(source)
         binding = Binding(exchange, destination, routing_key, arguments or {})
-        if exchange.bind(binding):
-            if destination.bound is None:
-                destination.bound = {}
-            destination.bound[(source, binding.identity)] = binding
-            self.router.changed()
+        if self.attach(binding):
+            self.recorder.bound(binding)
         return binding
+
+    def attach(self, binding: Binding) -> bool:
+        """Take a binding in; False when there is an equal one."""
+        source, destination = binding.source, binding.destination
+        if not source.bind(binding):
+            return False
+        if destination.bound is None:
+            destination.bound = {}
+        destination.bound[(source.name, binding.identity)] = binding
+        self.router.changed()
+        return True
 
     def unbind(
         self,
@@ -287,7 +312,8 @@ class VHost:
         return True
 
     def _forget(self, binding: Binding) -> None:
-        """Take a binding out of its destination's list."""
+        """Take a binding out of its destination's list, and out of the definitions."""
+        self.recorder.unbound(binding)
         bound = binding.destination.bound
         if bound is not None:
             bound.pop((binding.source.name, binding.identity), None)
@@ -300,6 +326,7 @@ class VHost:
         sources = []
         for binding in bound.values():
             binding.source.unbind(binding.identity)
+            self.recorder.unbound(binding)
             sources.append(binding.source)
         self.router.changed()
         for source in sources:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
-from harebell.base.ports import Commit, Log, Store
+from harebell.base.ports import Commit, Definitions, Log, Store
 from harebell.base.sequence import Sequence
 
 
@@ -108,6 +111,27 @@ class MemoryLog(Log):
         return 0
 
 
+class MemoryDefinitions(Definitions):
+    """Definitions that live as long as this object."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
+
+    def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
+        """Add a definition, or replace it where it stands."""
+        self._rows.setdefault(kind, {})[key] = dict(fields)
+
+    def drop(self, kind: str, key: tuple[str, ...]) -> None:
+        """Remove a definition; a missing one is fine."""
+        self._rows.get(kind, {}).pop(key, None)
+
+    def load(self, kind: str) -> Iterable[tuple[tuple[str, ...], Mapping[str, Any]]]:
+        """Every definition of a kind, in the order of their making."""
+        return list(self._rows.get(kind, {}).items())
+
+
 class MemoryStore(Store):
     """Opens logs in memory.
 
@@ -123,12 +147,15 @@ class MemoryStore(Store):
         self.commit = Commit()
         # Nobody waits for memory: everything in it is as safe as it will ever be.
         self.commit.done = self.commit.ticket
+        self.definitions = MemoryDefinitions()
 
     def new_identity(self) -> str:
         """A number is enough for names that nobody meets again."""
         self._made += 1
         return f"{self._made:032x}"
 
-    def open_log(self, identity: str, *, durable: bool, segment_octets: int = 0) -> Log:
+    def open_log(
+        self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
+    ) -> Log:
         """An empty log: memory does not outlive the process, durable or not."""
         return MemoryLog(self._gauge)

@@ -67,3 +67,22 @@ def test_logs_of_a_store_share_the_gauge_and_nothing_else() -> None:
     one.delete()
     assert other.read(0) is record
     assert gauge.used == record.footprint()
+
+
+def test_definitions_come_back_by_kind_in_the_order_of_their_making() -> None:
+    definitions = MemoryStore(Gauge()).definitions
+    definitions.put("queue", ("/", "b"), {"kind": "classic"})
+    definitions.put("queue", ("/", "a"), {"kind": "classic"})
+    definitions.put("queue", ("/", "b"), {"kind": "stream"})
+    definitions.drop("queue", ("/", "missing"))
+    definitions.drop("exchange", ("/", "missing"))
+    rows = [(("/", "b"), {"kind": "stream"}), (("/", "a"), {"kind": "classic"})]
+    assert list(definitions.load("queue")) == rows
+    definitions.drop("queue", ("/", "b"))
+    assert list(definitions.load("queue")) == rows[1:]
+    assert list(definitions.load("exchange")) == []
+
+
+def test_what_is_in_memory_is_never_waited_for() -> None:
+    commit = MemoryStore(Gauge()).commit
+    assert commit.done >= commit.ticket

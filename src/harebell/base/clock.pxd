@@ -1,0 +1,2 @@
+cdef class Clock:
+    cdef public long long ms

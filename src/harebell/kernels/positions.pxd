@@ -1,0 +1,20 @@
+cdef class Positions:
+    cdef readonly long long first
+    cdef readonly long long count
+    cdef readonly long long live
+    cdef unsigned int* _offsets
+    cdef long long _capacity
+    cdef unsigned char* _bits
+    cdef long long _mapped
+    cdef long long _front
+
+    cdef bint _bit(self, long long index) noexcept
+    cpdef long long end(self) except -1
+    cpdef long long add(self, unsigned int offset) except -1
+    cpdef int miss(self, long long position) except -1
+    cpdef long long offset(self, long long position) except -2
+    cpdef bint settled(self, long long position) except -1
+    cpdef bint settle(self, long long position) except -1
+    cpdef long long settle_range(self, long long first, long long end) except -1
+    cpdef long long next(self, long long position) except -1
+    cpdef bytes ranges(self)

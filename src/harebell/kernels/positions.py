@@ -1,0 +1,126 @@
+"""Where a segment's messages stand, and which of them are settled.
+
+Eight octets and a bit per message are not spent twice: an offset takes four, and settled messages
+are a length at the front and a bit map behind it. `positions.pyx` beside this file is the same,
+compiled.
+"""
+
+from __future__ import annotations
+
+from array import array
+from struct import pack
+
+MISSING = 0xFFFF_FFFF
+"""The offset of a position whose record was lost."""
+
+
+class Positions:
+    """The messages of one segment, by position.
+
+    Args:
+        first: the position of its first message.
+
+    Attributes:
+        first: as given.
+        count: how many positions there are.
+        live: how many of them are not settled.
+    """
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self.count = 0
+        self.live = 0
+        self._offsets = array("I")
+        self._front = 0
+        self._bits = bytearray()
+
+    def end(self) -> int:
+        """The position after the last one."""
+        return self.first + self.count
+
+    def add(self, offset: int) -> int:
+        """Another message stands at this offset of the file; returns its position."""
+        self._offsets.append(offset)
+        self.count += 1
+        self.live += 1
+        return self.first + self.count - 1
+
+    def miss(self, position: int) -> int:
+        """The records up to, not including, a position are lost: they count as settled."""
+        while self.end() < position:
+            self.settle(self.add(MISSING))
+        return 0
+
+    def offset(self, position: int) -> int:
+        """The offset of a message; -1 when it is not here or lost."""
+        index = position - self.first
+        if index < 0 or index >= self.count or self._offsets[index] == MISSING:
+            return -1
+        return self._offsets[index]
+
+    def settled(self, position: int) -> bool:
+        """Whether a position is done with, or none of this segment."""
+        index = position - self.first
+        return index < 0 or index >= self.count or self._is_set(index)
+
+    def settle(self, position: int) -> bool:
+        """A position is done with; False when it was already, or is none of this segment."""
+        index = position - self.first
+        if index < 0 or index >= self.count or self._is_set(index):
+            return False
+        self.live -= 1
+        if index == self._front:
+            index += 1
+            while index < self.count and self._bit(index):
+                index += 1
+            self._front = index
+            if self._front == self.count:
+                self._bits.clear()
+            return True
+        if len(self._bits) <= index >> 3:
+            self._bits.extend(bytes((index >> 3) + 1 - len(self._bits)))
+        self._bits[index >> 3] |= 1 << (index & 7)
+        return True
+
+    def settle_range(self, first: int, end: int) -> int:
+        """Settle the positions from `first` up to, not including, `end`; returns how many."""
+        position = max(first, self.first)
+        end = min(end, self.end())
+        if position <= self.first + self._front and end == self.end():
+            done, self.live = self.live, 0
+            self._front = self.count
+            self._bits.clear()
+            return done
+        done = 0
+        while position < end:
+            done += self.settle(position)
+            position += 1
+        return done
+
+    def next(self, position: int) -> int:
+        """The smallest position from `position` on that is not settled; `end()` without one."""
+        index = max(position - self.first, self._front)
+        while index < self.count and self._bit(index):
+            index += 1
+        return self.first + min(index, self.count)
+
+    def ranges(self) -> bytes:
+        """What is settled, as the payload of a `settled` record: u64 first, u32 count each."""
+        found = []
+        index = 0
+        while index < self.count:
+            if not self._is_set(index):
+                index += 1
+                continue
+            begin = index
+            while index < self.count and self._is_set(index):
+                index += 1
+            found.append(pack("<QI", self.first + begin, index - begin))
+        return b"".join(found)
+
+    def _bit(self, index: int) -> bool:
+        at = index >> 3
+        return at < len(self._bits) and bool(self._bits[at] >> (index & 7) & 1)
+
+    def _is_set(self, index: int) -> bool:
+        return index < self._front or self._bit(index)

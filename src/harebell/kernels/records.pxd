@@ -1,0 +1,24 @@
+from cpython.object cimport PyObject
+from harebell.base.message cimport Message
+from harebell.kernels.positions cimport Positions
+
+cdef class RecordBuffer:
+    cdef PyObject* _bytes
+    cdef unsigned char* _base
+    cdef Py_ssize_t _capacity
+    cdef readonly long long start
+    cdef readonly Py_ssize_t size
+    cdef unsigned int _seed
+
+    cdef unsigned char* _room(self, Py_ssize_t more) except NULL
+    cpdef int raw(self, bytes data) except -1
+    cpdef long long message(self, long long position, long long time, Message message,
+                            bint keep) except -1
+    cpdef long long note(self, int kind, long long position, long long time,
+                         bytes payload) except -1
+    cpdef Message read(self, long long offset)
+    cpdef bytes take(self)
+
+cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1
+cpdef bint good(bytes data, Py_ssize_t at, unsigned int seed) except -1
+cpdef Message parse(bytes data, Py_ssize_t at, long long seed=*)

@@ -1,0 +1,222 @@
+"""Records of the message log: encoded into a growing buffer, read, and checked.
+
+The layout is drawn in `store/FORMAT.md`. `records.pyx` beside this file is the same, compiled;
+both agree octet for octet.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import Any
+
+import google_crc32c
+
+from harebell.base.message import Message, Properties, new_message
+
+HEAD_OCTETS = 36
+MESSAGE = 1
+SETTLED = 2
+SEEN = 3
+COUNT = 4
+CLOSED = 5
+
+_ALIGN = 8
+_HAS_HEADERS = 1
+_HAS_PRIORITY = 2
+_KEEP = 4
+_COVERED = 8
+_HEAD = Struct("<IIQQBBBBBBHI")
+_CHECKED = Struct("<QQBBBBBBHI")
+_FIXED = Struct("<II")
+_PAD = bytes(_ALIGN)
+
+
+def crc32c(data: bytes, crc: int = 0) -> int:
+    """CRC-32C (Castagnoli) of octets, continued from `crc`."""
+    found: int = google_crc32c.extend(crc, data)
+    return found
+
+
+class RecordBuffer:
+    """Records that wait to be written.
+
+    Args:
+        start: the offset in the file where the first octet will stand.
+        seed: where every checksum starts from.
+
+    Attributes:
+        start: as given.
+        size: octets gathered.
+    """
+
+    def __init__(self, start: int, seed: int) -> None:
+        self.start = start
+        self._seed = seed
+        self._data = bytearray()
+
+    @property
+    def size(self) -> int:
+        """Octets gathered."""
+        return len(self._data)
+
+    def raw(self, data: bytes) -> int:
+        """Append octets that are no record, a multiple of eight of them."""
+        self._data += data
+        return 0
+
+    def message(self, position: int, time: int, message: Message, keep: bool) -> int:
+        """Append a message's record; returns its offset in the file.
+
+        Args:
+            position: its position in the log.
+            time: milliseconds since 1970.
+            message: what to keep.
+            keep: whether it outlives the process.
+        """
+        exchange, key = message.exchange.encode(), message.routing_key.encode()
+        priority = message.priority
+        flags = (
+            _HAS_HEADERS * message.has_headers
+            | _HAS_PRIORITY * (priority >= 0)
+            | _KEEP * bool(keep)
+        )
+        head = _CHECKED.pack(
+            position,
+            time,
+            MESSAGE,
+            flags,
+            message.delivery_mode,
+            max(priority, 0),
+            len(exchange),
+            len(key),
+            message.family,
+            len(message.raw),
+        )
+        return self._add(b"".join((head, exchange, key, message.raw, message.body)))
+
+    def note(self, kind: int, position: int, time: int, payload: bytes) -> int:
+        """Append a record of another kind; returns its offset in the file."""
+        return self._add(_CHECKED.pack(position, time, kind, 0, 0, 0, 0, 0, 0, 0) + payload)
+
+    def _add(self, checked: bytes) -> int:
+        offset = self.start + len(self._data)
+        size = len(checked) + _COVERED
+        self._data += _FIXED.pack(size, crc32c(checked, self._seed))
+        self._data += checked
+        self._data += _PAD[: -size % _ALIGN]
+        return offset
+
+    def read(self, offset: int) -> Message | None:
+        """The message at an offset of the file that lies in this buffer."""
+        return parse(bytes(self._data), offset - self.start)
+
+    def take(self) -> bytes:
+        """Hand everything over; the next record will follow it in the file."""
+        data = bytes(self._data)
+        self._data.clear()
+        self.start += len(data)
+        return data
+
+
+def record_octets(data: bytes, at: int) -> int:
+    """The size of the record at an index, as it claims; 0 when not even that is there."""
+    if at < 0 or at + 4 > len(data):
+        return 0
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def good(data: bytes, at: int, seed: int) -> bool:
+    """Whether a whole record with the right checksum stands at an index."""
+    size = record_octets(data, at)
+    if size < HEAD_OCTETS or at + size > len(data):
+        return False
+    claimed = int.from_bytes(data[at + 4 : at + 8], "little")
+    return crc32c(data[at + _COVERED : at + size], seed) == claimed
+
+
+def head(data: bytes, at: int) -> tuple[int, int, int, int]:
+    """(position, time, kind, size) of the record at an index, which must be `good`."""
+    size, _, position, time, kind, *_ = _HEAD.unpack_from(data, at)
+    return position, time, kind, size
+
+
+def payload(data: bytes, at: int) -> bytes:
+    """What follows the fixed part of the record at an index, which must be `good`."""
+    return data[at + HEAD_OCTETS : at + record_octets(data, at)]
+
+
+def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
+    """The message at an index; None when there is no whole, right one.
+
+    Args:
+        data: octets of a segment.
+        at: where the record begins.
+        seed: where checksums start from; -1 trusts the record.
+    """
+    size = record_octets(data, at)
+    if size < HEAD_OCTETS or at + size > len(data) or (seed >= 0 and not good(data, at, seed)):
+        return None
+    _, _, _, time, kind, flags, mode, priority, exchange, key, family, properties = (
+        _HEAD.unpack_from(data, at)
+    )
+    start = at + HEAD_OCTETS
+    if kind != MESSAGE or HEAD_OCTETS + exchange + key + properties > size:
+        return None
+    try:
+        name = data[start : start + exchange].decode()
+        routing_key = data[start + exchange : start + exchange + key].decode()
+    except UnicodeDecodeError:
+        return None
+    raw = data[start + exchange + key : start + exchange + key + properties]
+    body = data[start + exchange + key + properties : at + size]
+    found = Properties(
+        raw, mode, priority if flags & _HAS_PRIORITY else -1, bool(flags & _HAS_HEADERS)
+    )
+    message = new_message(name, routing_key, found, body)
+    message.family = family
+    message.timestamp = time
+    return message
+
+
+def find_good(data: bytes, begin: int, seed: int, low: int, high: int) -> int:
+    """The first index from `begin` on, a multiple of eight, with a good record; -1 without one.
+
+    Args:
+        data: octets of a segment, beginning at a multiple of eight of the file.
+        begin: where to begin.
+        seed: where checksums start from.
+        low: the smallest position that the record may have.
+        high: the largest one.
+    """
+    for at in range(begin, len(data) - HEAD_OCTETS + 1, _ALIGN):
+        size, _, position, *_ = _HEAD.unpack_from(data, at)
+        if size >= HEAD_OCTETS and low <= position <= high and good(data, at, seed):
+            return at
+    return -1
+
+
+def scan(data: bytes, at: int, base: int, seed: int, positions: Any) -> tuple[int, int]:
+    """Take in the good messages that follow each other from an index.
+
+    Args:
+        data: octets of a segment, beginning at offset `base` of the file.
+        at: where the first record begins.
+        base: the offset of `data` in the file.
+        seed: where checksums start from.
+        positions: a `Positions`, which gets every message; those not to be kept as settled.
+
+    Returns:
+        The index of the first record that is not a message with the next position, and the time of
+        the last one that was (0 without any).
+    """
+    newest = 0
+    while at + HEAD_OCTETS <= len(data) and good(data, at, seed):
+        size, _, position, time, kind, flags, *_ = _HEAD.unpack_from(data, at)
+        if kind != MESSAGE or position != positions.end():
+            break
+        positions.add(base + at)
+        if not flags & _KEEP:
+            positions.settle(position)
+        newest = time
+        at += size + -size % _ALIGN
+    return at, newest

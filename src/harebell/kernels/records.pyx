@@ -1,0 +1,399 @@
+"""Records of the message log, encoded and checked in C.
+
+records.py beside this file says in pure Python what this does; both agree octet for octet.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.ref cimport Py_XDECREF
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.string cimport memcmp, memcpy, memset
+
+from harebell.base.message cimport Message
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <stddef.h>
+    #include <string.h>
+
+    static uint32_t harebell_crc_table[8][256];
+    static int harebell_crc_hardware = -1;
+
+    static void harebell_crc_prepare(void) {
+        for (int n = 0; n < 256; n++) {
+            uint32_t c = (uint32_t)n;
+            for (int k = 0; k < 8; k++) c = c & 1 ? (c >> 1) ^ 0x82F63B78u : c >> 1;
+            harebell_crc_table[0][n] = c;
+        }
+        for (int n = 0; n < 256; n++)
+            for (int t = 1; t < 8; t++) {
+                uint32_t before = harebell_crc_table[t - 1][n];
+                harebell_crc_table[t][n] = (before >> 8) ^ harebell_crc_table[0][before & 0xFF];
+            }
+    #if defined(__x86_64__)
+        harebell_crc_hardware = __builtin_cpu_supports("sse4.2") ? 1 : 0;
+    #else
+        harebell_crc_hardware = 0;
+    #endif
+    }
+
+    static uint32_t harebell_crc_portable(uint32_t crc, const unsigned char *p, size_t n) {
+        while (n >= 8) {
+            uint32_t low = crc ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16
+                                  | (uint32_t)p[3] << 24);
+            crc = harebell_crc_table[7][low & 0xFF] ^ harebell_crc_table[6][low >> 8 & 0xFF]
+                ^ harebell_crc_table[5][low >> 16 & 0xFF] ^ harebell_crc_table[4][low >> 24]
+                ^ harebell_crc_table[3][p[4]] ^ harebell_crc_table[2][p[5]]
+                ^ harebell_crc_table[1][p[6]] ^ harebell_crc_table[0][p[7]];
+            p += 8;
+            n -= 8;
+        }
+        while (n--) crc = (crc >> 8) ^ harebell_crc_table[0][(crc ^ *p++) & 0xFF];
+        return crc;
+    }
+
+    #if defined(__x86_64__)
+    __attribute__((target("sse4.2")))
+    static uint32_t harebell_crc_sse42(uint32_t crc, const unsigned char *p, size_t n) {
+        uint64_t wide = crc;
+        while (n >= 8) {
+            uint64_t word;
+            memcpy(&word, p, 8);
+            wide = __builtin_ia32_crc32di(wide, word);
+            p += 8;
+            n -= 8;
+        }
+        crc = (uint32_t)wide;
+        while (n--) crc = __builtin_ia32_crc32qi(crc, *p++);
+        return crc;
+    }
+    #endif
+
+    static uint32_t harebell_crc(uint32_t crc, const unsigned char *p, size_t n) {
+        if (harebell_crc_hardware < 0) harebell_crc_prepare();
+        crc = ~crc;
+    #if defined(__x86_64__)
+        if (harebell_crc_hardware) return ~harebell_crc_sse42(crc, p, n);
+    #endif
+        return ~harebell_crc_portable(crc, p, n);
+    }
+    """
+    unsigned int harebell_crc(unsigned int crc, const unsigned char* p, size_t n) nogil
+    void harebell_crc_prepare() nogil
+    unsigned int harebell_crc_portable(unsigned int crc, const unsigned char* p, size_t n) nogil
+
+cdef extern from "Python.h":
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
+    int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
+    char* raw_string "PyBytes_AS_STRING"(PyObject* data)
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+HEAD_OCTETS = 36
+MESSAGE = 1
+SETTLED = 2
+SEEN = 3
+COUNT = 4
+CLOSED = 5
+
+cdef enum:
+    HEAD = 36
+    COVERED = 8
+    ALIGN = 8
+    KIND_MESSAGE = 1
+    HAS_HEADERS = 1
+    HAS_PRIORITY = 2
+    KEEP = 4
+    FIRST_CAPACITY = 1024
+
+# Texts that the last message read had: the next one mostly has the same.
+cdef str _last_exchange = ""
+cdef str _last_key = ""
+
+
+cdef inline void put32(unsigned char* p, unsigned int v) noexcept:
+    p[0] = v & 0xFF
+    p[1] = (v >> 8) & 0xFF
+    p[2] = (v >> 16) & 0xFF
+    p[3] = (v >> 24) & 0xFF
+
+
+cdef inline void put64(unsigned char* p, unsigned long long v) noexcept:
+    put32(p, <unsigned int>(v & 0xFFFFFFFFU))
+    put32(p + 4, <unsigned int>(v >> 32))
+
+
+cdef inline unsigned int get32(const unsigned char* p) noexcept:
+    return (<unsigned int>p[0] | <unsigned int>p[1] << 8 | <unsigned int>p[2] << 16
+            | <unsigned int>p[3] << 24)
+
+
+cdef inline unsigned long long get64(const unsigned char* p) noexcept:
+    return <unsigned long long>get32(p) | <unsigned long long>get32(p + 4) << 32
+
+
+cdef inline void put_head(unsigned char* p, unsigned int size, long long position, long long time,
+                          int kind, int flags, int mode, int priority) noexcept:
+    put32(p, size)
+    put64(p + 8, <unsigned long long>position)
+    put64(p + 16, <unsigned long long>time)
+    p[24] = <unsigned char>kind
+    p[25] = <unsigned char>flags
+    p[26] = <unsigned char>mode
+    p[27] = <unsigned char>priority
+
+
+def crc32c(const unsigned char[:] data, unsigned int crc=0):
+    """CRC-32C (Castagnoli) of octets, continued from `crc`."""
+    if data.shape[0] == 0:
+        return crc
+    return harebell_crc(crc, &data[0], <size_t>data.shape[0])
+
+
+def crc32c_portable(const unsigned char[:] data, unsigned int crc=0):
+    """The same without the processor's instruction, for machines that have none."""
+    harebell_crc_prepare()
+    if data.shape[0] == 0:
+        return crc
+    return ~harebell_crc_portable(~crc, &data[0], <size_t>data.shape[0]) & 0xFFFFFFFF
+
+
+cdef class RecordBuffer:
+    """Records that wait to be written; see records.py."""
+
+    def __cinit__(self, long long start, unsigned int seed):
+        self._bytes = NULL
+        self._base = NULL
+        self._capacity = 0
+        self.start = start
+        self.size = 0
+        self._seed = seed
+
+    def __dealloc__(self):
+        Py_XDECREF(self._bytes)
+
+    cdef unsigned char* _room(self, Py_ssize_t more) except NULL:
+        """Where the next octets go, with room for that many."""
+        cdef Py_ssize_t wanted = self.size + more
+        cdef Py_ssize_t capacity = self._capacity
+        if wanted > capacity:
+            if capacity == 0:
+                capacity = FIRST_CAPACITY
+            while capacity < wanted:
+                capacity *= 2
+            if self._bytes == NULL:
+                self._bytes = new_bytes(NULL, capacity)
+            else:
+                _PyBytes_Resize(&self._bytes, capacity)
+            self._capacity = capacity
+            self._base = <unsigned char*>raw_string(self._bytes)
+        return self._base + self.size
+
+    cpdef int raw(self, bytes data) except -1:
+        cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
+        memcpy(self._room(n), PyBytes_AS_STRING(data), n)
+        self.size += n
+        return 0
+
+    cpdef long long message(self, long long position, long long time, Message message,
+                            bint keep) except -1:
+        cdef Py_ssize_t exchange_size = 0
+        cdef Py_ssize_t key_size = 0
+        cdef const char* exchange = PyUnicode_AsUTF8AndSize(message.exchange, &exchange_size)
+        cdef const char* key = PyUnicode_AsUTF8AndSize(message.routing_key, &key_size)
+        cdef Py_ssize_t raw_size = PyBytes_GET_SIZE(message.raw)
+        cdef Py_ssize_t body_size = PyBytes_GET_SIZE(message.body)
+        cdef Py_ssize_t size = HEAD + exchange_size + key_size + raw_size + body_size
+        cdef Py_ssize_t padded = (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
+        cdef unsigned char* begin = self._room(padded)
+        cdef unsigned char* p = begin
+        cdef int flags = 0
+        if exchange_size > 255 or key_size > 255:
+            raise ValueError("a name has at most 255 octets")
+        if message.has_headers:
+            flags |= HAS_HEADERS
+        if message.priority >= 0:
+            flags |= HAS_PRIORITY
+        if keep:
+            flags |= KEEP
+        put_head(p, <unsigned int>size, position, time, KIND_MESSAGE, flags,
+                 message.delivery_mode, message.priority if message.priority >= 0 else 0)
+        p[28] = <unsigned char>exchange_size
+        p[29] = <unsigned char>key_size
+        p[30] = message.family & 0xFF
+        p[31] = (message.family >> 8) & 0xFF
+        put32(p + 32, <unsigned int>raw_size)
+        p += HEAD
+        memcpy(p, exchange, exchange_size)
+        p += exchange_size
+        memcpy(p, key, key_size)
+        p += key_size
+        memcpy(p, PyBytes_AS_STRING(message.raw), raw_size)
+        p += raw_size
+        memcpy(p, PyBytes_AS_STRING(message.body), body_size)
+        memset(begin + size, 0, padded - size)
+        put32(begin + 4, harebell_crc(self._seed, begin + COVERED, size - COVERED))
+        self.size += padded
+        return self.start + self.size - padded
+
+    cpdef long long note(self, int kind, long long position, long long time,
+                         bytes payload) except -1:
+        cdef Py_ssize_t more = PyBytes_GET_SIZE(payload)
+        cdef Py_ssize_t size = HEAD + more
+        cdef Py_ssize_t padded = (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
+        cdef unsigned char* p = self._room(padded)
+        memset(p, 0, padded)
+        put_head(p, <unsigned int>size, position, time, kind, 0, 0, 0)
+        memcpy(p + HEAD, PyBytes_AS_STRING(payload), more)
+        put32(p + 4, harebell_crc(self._seed, p + COVERED, size - COVERED))
+        self.size += padded
+        return self.start + self.size - padded
+
+    cpdef Message read(self, long long offset):
+        cdef Py_ssize_t at = <Py_ssize_t>(offset - self.start)
+        if at < 0 or at + HEAD > self.size:
+            return None
+        return decode(self._base, self.size, at)
+
+    cpdef bytes take(self):
+        """Hand everything over; the next record will follow it in the file."""
+        cdef bytes taken
+        if self.size == 0:
+            return b""
+        if self.size < self._capacity:
+            _PyBytes_Resize(&self._bytes, self.size)
+        taken = <bytes>(<object>self._bytes)
+        Py_XDECREF(self._bytes)
+        self._bytes = NULL
+        self._base = NULL
+        self._capacity = 0
+        self.start += self.size
+        self.size = 0
+        return taken
+
+
+cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1:
+    """The size of the record at an index, as it claims; 0 when not even that is there."""
+    if at < 0 or at + 4 > PyBytes_GET_SIZE(data):
+        return 0
+    return get32(<const unsigned char*>PyBytes_AS_STRING(data) + at)
+
+
+cdef bint whole(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, unsigned int seed) noexcept:
+    """Whether a whole record with the right checksum stands there."""
+    cdef Py_ssize_t size
+    if at < 0 or at + HEAD > n:
+        return False
+    size = get32(base + at)
+    if size < HEAD or at + size > n:
+        return False
+    return harebell_crc(seed, base + at + COVERED, size - COVERED) == get32(base + at + 4)
+
+
+cpdef bint good(bytes data, Py_ssize_t at, unsigned int seed) except -1:
+    """Whether a whole record with the right checksum stands at an index."""
+    return whole(<const unsigned char*>PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data), at, seed)
+
+
+def head(bytes data, Py_ssize_t at):
+    """(position, time, kind, size) of the record at an index, which must be `good`."""
+    cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(data) + at
+    if at < 0 or at + HEAD > PyBytes_GET_SIZE(data):
+        raise ValueError("there is no record")
+    return get64(p + 8), get64(p + 16), p[24], get32(p)
+
+
+def payload(bytes data, Py_ssize_t at):
+    """What follows the fixed part of the record at an index, which must be `good`."""
+    return data[at + HEAD:at + record_octets(data, at)]
+
+
+cdef str _text(const char* p, Py_ssize_t n, str last):
+    """A text, which is mostly the last one."""
+    cdef Py_ssize_t known = 0
+    cdef const char* octets = PyUnicode_AsUTF8AndSize(last, &known)
+    if known == n and memcmp(octets, p, n) == 0:
+        return last
+    return PyUnicode_DecodeUTF8(p, n, NULL)
+
+
+cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
+    """The message there; None when it does not fit or is none."""
+    global _last_exchange, _last_key
+    cdef const unsigned char* p = base + at
+    cdef Py_ssize_t size = get32(p)
+    cdef Py_ssize_t exchange, key, raw
+    cdef Message message
+    if size < HEAD or at + size > n or p[24] != KIND_MESSAGE:
+        return None
+    exchange = p[28]
+    key = p[29]
+    raw = get32(p + 32)
+    if HEAD + exchange + key + raw > size:
+        return None
+    message = Message.__new__(Message)
+    try:
+        _last_exchange = _text(<const char*>p + HEAD, exchange, _last_exchange)
+        _last_key = _text(<const char*>p + HEAD + exchange, key, _last_key)
+    except UnicodeDecodeError:
+        return None
+    message.exchange = _last_exchange
+    message.routing_key = _last_key
+    message.delivery_mode = p[26]
+    message.priority = p[27] if p[25] & HAS_PRIORITY else -1
+    message.has_headers = (p[25] & HAS_HEADERS) != 0
+    message.family = p[30] | p[31] << 8
+    message.timestamp = <long long>get64(p + 16)
+    message.offset = -1
+    message.deliveries = 0
+    p += HEAD + exchange + key
+    message.raw = PyBytes_FromStringAndSize(<const char*>p, raw)
+    message.body = PyBytes_FromStringAndSize(<const char*>p + raw,
+                                             size - HEAD - exchange - key - raw)
+    return message
+
+
+cpdef Message parse(bytes data, Py_ssize_t at, long long seed=-1):
+    """The message at an index; None when there is no whole, right one."""
+    cdef const unsigned char* base = <const unsigned char*>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
+    if at < 0 or at + HEAD > n:
+        return None
+    if seed >= 0 and not whole(base, n, at, <unsigned int>seed):
+        return None
+    return decode(base, n, at)
+
+
+def find_good(bytes data, Py_ssize_t begin, unsigned int seed, unsigned long long low,
+              unsigned long long high):
+    """The first index from `begin` on with a good record; -1 without one; see records.py."""
+    cdef const unsigned char* base = <const unsigned char*>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
+    cdef Py_ssize_t at = begin
+    cdef unsigned long long position
+    while at + HEAD <= n:
+        if get32(base + at) >= HEAD:
+            position = get64(base + at + 8)
+            if low <= position <= high and whole(base, n, at, seed):
+                return at
+        at += ALIGN
+    return -1
+
+
+def scan(bytes data, Py_ssize_t at, long long base, unsigned int seed, Positions positions):
+    """Take in the good messages that follow each other from an index; see records.py."""
+    cdef const unsigned char* octets = <const unsigned char*>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
+    cdef long long newest = 0
+    cdef long long position
+    cdef Py_ssize_t size
+    while at + HEAD <= n and whole(octets, n, at, seed):
+        position = <long long>get64(octets + at + 8)
+        if octets[at + 24] != KIND_MESSAGE or position != positions.first + positions.count:
+            break
+        positions.add(<unsigned int>(base + at))
+        if not octets[at + 25] & KEEP:
+            positions.settle(position)
+        newest = <long long>get64(octets + at + 16)
+        size = get32(octets + at)
+        at += (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
+    return at, newest

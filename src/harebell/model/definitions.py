@@ -1,0 +1,201 @@
+"""Between what is declared and its rows in the store's definitions.
+
+    kind        key                                           fields
+    vhost       name
+    exchange    vhost, name                                   type, auto_delete, internal, arguments
+    queue       vhost, name                                   kind, identity, auto_delete, arguments
+    binding     vhost, source, destination_type,              arguments
+                destination, routing_key, arguments_key
+
+Only what outlives the process has a row: durable exchanges and queues, and bindings between them.
+What every vhost has from the start has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import StoreError
+from harebell.base.ports import Store
+from harebell.model.binding import Binding, frozen
+from harebell.model.exchange import KINDS, Exchange
+from harebell.model.queue.kind import Queue
+from harebell.model.queue.make import make_queue
+
+if TYPE_CHECKING:
+    from harebell.model.vhost import VHost
+
+_KEY_DIGITS = 32
+
+
+def is_durable(binding: Binding) -> bool:
+    """Whether a binding outlives the process: both its ends have to."""
+    return bool(binding.source.durable and binding.destination.durable)
+
+
+def _arguments_key(arguments: Mapping[str, Any]) -> str:
+    """A short text that is the same for equal arguments only; "" for none."""
+    if not arguments:
+        return ""
+    text = repr(frozen(arguments)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(text).hexdigest()[:_KEY_DIGITS]
+
+
+def _binding_key(vhost: str, binding: Binding) -> tuple[str, ...]:
+    destination = binding.destination
+    return (
+        vhost,
+        binding.source.name,
+        "queue" if isinstance(destination, Queue) else "exchange",
+        destination.name,
+        binding.routing_key,
+        _arguments_key(binding.arguments),
+    )
+
+
+class Recorder:
+    """Writes down what is declared in one vhost.
+
+    Args:
+        vhost: the vhost's name.
+        store: has the definitions, and the commit that they are part of.
+
+    Attributes:
+        ticket: of the commit that the last change here is part of; 0 before the first.
+    """
+
+    def __init__(self, vhost: str, store: Store) -> None:
+        self._vhost = vhost
+        self._definitions = store.definitions
+        self._commit = store.commit
+        self.ticket = 0
+
+    def _put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
+        self._definitions.put(kind, key, fields)
+        self.ticket = self._commit.ticket
+
+    def _drop(self, kind: str, key: tuple[str, ...]) -> None:
+        self._definitions.drop(kind, key)
+        self.ticket = self._commit.ticket
+
+    def vhost_made(self) -> None:
+        """The vhost itself is new."""
+        self._put("vhost", (self._vhost,), {})
+
+    def exchange_made(self, exchange: Exchange) -> None:
+        """An exchange was declared."""
+        if exchange.durable:
+            fields = {
+                "type": exchange.KIND,
+                "auto_delete": exchange.auto_delete,
+                "internal": exchange.internal,
+                "arguments": exchange.arguments,
+            }
+            self._put("exchange", (self._vhost, exchange.name), fields)
+
+    def exchange_gone(self, exchange: Exchange) -> None:
+        """An exchange was deleted."""
+        if exchange.durable:
+            self._drop("exchange", (self._vhost, exchange.name))
+
+    def queue_made(self, queue: Queue, kind: str) -> None:
+        """A queue was declared; `kind` is what the factory made it from."""
+        if queue.durable:
+            fields = {
+                "kind": kind,
+                "identity": queue.identity,
+                "auto_delete": queue.auto_delete,
+                "arguments": queue.arguments,
+            }
+            self._put("queue", (self._vhost, queue.name), fields)
+
+    def queue_gone(self, queue: Queue) -> None:
+        """A queue was deleted."""
+        if queue.durable:
+            self._drop("queue", (self._vhost, queue.name))
+
+    def bound(self, binding: Binding) -> None:
+        """A binding was made."""
+        if is_durable(binding):
+            key = _binding_key(self._vhost, binding)
+            self._put("binding", key, {"arguments": binding.arguments})
+
+    def unbound(self, binding: Binding) -> None:
+        """A binding was removed, by itself or with one of its ends."""
+        if is_durable(binding):
+            self._drop("binding", _binding_key(self._vhost, binding))
+
+
+def _is_missing(thing: str, name: str, vhost: str, kind: str) -> StoreError:
+    return StoreError(
+        f"the data directory has the {thing} '{name}' in vhost '{vhost}' of type '{kind}', which "
+        "this version does not have: use the version that made it"
+    )
+
+
+def restored_exchanges(store: Store) -> Iterator[tuple[str, Exchange]]:
+    """Every exchange that was written down, with the name of its vhost.
+
+    Raises:
+        StoreError: one is of a type that this version does not have.
+    """
+    for (vhost, name), fields in store.definitions.load("exchange"):
+        kind = KINDS.get(fields["type"])
+        if kind is None:
+            raise _is_missing("exchange", name, vhost, fields["type"])
+        yield (
+            vhost,
+            kind(
+                name,
+                durable=True,
+                auto_delete=fields["auto_delete"],
+                internal=fields["internal"],
+                arguments=fields["arguments"],
+            ),
+        )
+
+
+def restored_queues(store: Store) -> Iterator[Queue]:
+    """Every queue that was written down, over the log that it had.
+
+    Raises:
+        StoreError: one is of a kind that this version does not have.
+    """
+    for (vhost, name), fields in store.definitions.load("queue"):
+        options = {
+            "durable": True,
+            "auto_delete": fields["auto_delete"],
+            "arguments": fields["arguments"],
+        }
+        try:
+            yield make_queue(fields["kind"], name, vhost, store, fields["identity"], options)
+        except LookupError:
+            raise _is_missing("queue", name, vhost, fields["kind"]) from None
+
+
+def restore_bindings(vhosts: Mapping[str, VHost], store: Store) -> list[str]:
+    """Bind again what was bound; returns a sentence for each binding that had lost an end.
+
+    Args:
+        vhosts: every vhost by name, with its exchanges and queues.
+        store: has the definitions.
+    """
+    lost = []
+    for key, fields in store.definitions.load("binding"):
+        vhost_name, source_name, destination_type, destination_name, routing_key, _ = key
+        vhost = vhosts[vhost_name]
+        ends: Mapping[str, Exchange | Queue] = (
+            vhost.queues if destination_type == "queue" else vhost.exchanges
+        )
+        source = vhost.exchanges.get(source_name)
+        destination = ends.get(destination_name)
+        if source is None or destination is None:
+            lost.append(
+                f"a binding in vhost '{vhost_name}' from exchange '{source_name}' to "
+                f"{destination_type} '{destination_name}' has lost one of them: left out"
+            )
+            continue
+        vhost.attach(Binding(source, destination, routing_key, fields["arguments"]))
+    return lost

@@ -1,0 +1,252 @@
+"""Group commit: while one batch is being made durable, the next one gathers.
+
+The loop gathers a batch from everything that changed, somebody performs it (a thread, or a
+simulation), and the loop finishes it. There is one batch at a time. Within a batch the order is:
+definitions, records, syncs, removals; so no record is on disk without its queue's definition, and
+nothing is removed before the records that make it superfluous are on disk.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.ports import Commit, Definitions, File, Files
+from harebell.store.segment import Segment
+
+if TYPE_CHECKING:
+    from harebell.store.log import SegmentLog
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+
+
+class Write:
+    """Octets for one segment.
+
+    Args:
+        segment: where they go.
+        start: their offset in the file.
+        data: the octets.
+        goes_on: whether more will be written to the segment later.
+    """
+
+    __slots__ = ("data", "goes_on", "segment", "start")
+
+    def __init__(self, segment: Segment, start: int, data: bytes, goes_on: bool) -> None:
+        self.segment = segment
+        self.start = start
+        self.data = data
+        self.goes_on = goes_on
+
+
+class Part:
+    """What one log has for a batch.
+
+    Args:
+        log: the log.
+        folder: of its segments.
+        durable: whether its writes are synced.
+
+    Attributes:
+        writes: in the order of the segments.
+        removals: segments to remove, the oldest first, once the writes are durable.
+        gone: the whole folder is to be removed.
+    """
+
+    def __init__(self, log: SegmentLog, folder: str, durable: bool) -> None:
+        self.log = log
+        self.folder = folder
+        self.durable = durable
+        self.writes: list[Write] = []
+        self.removals: list[Segment] = []
+        self.gone = False
+
+
+class Batch:
+    """One commit's work.
+
+    Args:
+        ticket: the commit's number.
+        files: the disk.
+        definitions: what is declared.
+        changes: what they changed.
+        parts: what the logs have.
+        sync: whether to sync.
+
+    Attributes:
+        stalled: why it could not go on for now, such as a full disk; perform it again later.
+        failed: why it never will; nothing of it may be confirmed.
+    """
+
+    def __init__(
+        self,
+        ticket: int,
+        files: Files,
+        definitions: Definitions,
+        changes: list[Any],
+        parts: list[Part],
+        sync: bool,
+    ) -> None:
+        self.ticket = ticket
+        self.parts = parts
+        self.stalled: OSError | None = None
+        self.failed: Exception | None = None
+        self.unsynced: list[tuple[Segment, str, bool]] = []
+        self._files = files
+        self._definitions = definitions
+        self._changes = changes
+        self._sync = sync
+        self._written = 0
+        self._syncing = False
+        self._made: dict[str, None] = {}
+
+    def perform(self) -> None:
+        """Do it. Never raises: `stalled` or `failed` say what went wrong."""
+        self.stalled = None
+        try:
+            if self._changes:
+                self._definitions.write(self._changes)
+                self._changes = []
+            self._write()
+            self._syncing = True
+            if self._sync:
+                self._sync_all()
+            self._syncing = False
+            self._remove()
+        except OSError as error:
+            if error.errno in _FULL and not self._syncing:
+                self.stalled = error
+            else:
+                self.failed = error
+        except Exception as error:  # a thread has nobody to raise to: the shell ends the process
+            self.failed = error
+
+    def _write(self) -> None:
+        writes = [(part, write) for part in self.parts for write in part.writes]
+        while self._written < len(writes):
+            part, write = writes[self._written]
+            self._open(part, write)
+            _write_all(write)
+            self._written += 1
+
+    def _open(self, part: Part, write: Write) -> None:
+        segment = write.segment
+        if segment.writer is not None:
+            return
+        if write.start == 0:
+            self._files.make_folder(part.folder)
+            if part.durable:
+                self._made[part.folder] = None
+        segment.writer = self._files.open(segment.path, create=write.start == 0)
+
+    def _sync_all(self) -> None:
+        for part in self.parts:
+            if part.durable:
+                for write in part.writes:
+                    assert write.segment.writer is not None
+                    write.segment.writer.sync()
+        for folder in self._made:
+            self._files.sync_folder(folder)
+        for above in dict.fromkeys(folder.rpartition("/")[0] for folder in self._made):
+            self._files.sync_folder(above)
+
+    def _remove(self) -> None:
+        for part in self.parts:
+            for segment in part.removals:
+                _remove_file(self._files, segment.path)
+                if part.durable:
+                    # One by one: a younger segment must not go for good before an older one of
+                    # which it says what is settled.
+                    self._files.sync_folder(part.folder)
+            if part.gone:
+                for name in self._files.names(part.folder):
+                    _remove_file(self._files, f"{part.folder}/{name}")
+                _remove_folder(self._files, part.folder)
+
+
+def _write_all(write: Write) -> None:
+    writer: File | None = write.segment.writer
+    assert writer is not None
+    rest = memoryview(write.data)
+    offset = write.start
+    while rest:
+        done = writer.write_at(rest, offset)
+        if done <= 0:
+            raise OSError(errno.ENOSPC, "nothing could be written", write.segment.path)
+        rest = rest[done:]
+        offset += done
+
+
+def _remove_file(files: Files, path: str) -> None:
+    try:
+        files.remove(path)
+    except FileNotFoundError:
+        return
+
+
+def _remove_folder(files: Files, folder: str) -> None:
+    try:
+        files.remove_folder(folder)
+    except FileNotFoundError:
+        return
+
+
+class GroupCommit(Commit):
+    """The commit of a store.
+
+    Args:
+        files: the disk.
+        definitions: what is declared.
+
+    Attributes:
+        dirty: logs with something for the next batch, each once.
+        waiting: something waits, perhaps nothing that anybody waits for.
+        syncing: whether the next batch is to be synced; the shell says so.
+    """
+
+    def __init__(self, files: Files, definitions: Definitions) -> None:
+        super().__init__()
+        self.dirty: list[SegmentLog] = []
+        self.waiting = False
+        self.syncing = True
+        self.flying: Batch | None = None
+        self.finished: list[Callable[[], None]] = []
+        self._files = files
+        self._definitions = definitions
+
+    def changed(self) -> None:
+        """Definitions changed, and somebody waits for that."""
+        self.waiting = True
+        self.urgent = True
+
+    def gather(self) -> Batch | None:
+        """Everything that changed, as a batch; None without any or while one is under way."""
+        if self.flying is not None:
+            return None
+        changes = self._definitions.take()
+        if not (changes or self.dirty):
+            self.waiting = self.urgent = False
+            return None
+        dirty, self.dirty = self.dirty, []
+        parts = [part for part in (log.collect() for log in dirty) if part is not None]
+        self.flying = Batch(
+            self.ticket, self._files, self._definitions, changes, parts, self.syncing
+        )
+        self.ticket += 1
+        self.waiting = bool(self.dirty)
+        self.urgent = False
+        return self.flying
+
+    def finish(self, batch: Batch) -> None:
+        """The batch was performed: what it wrote is on disk."""
+        assert batch is self.flying
+        assert batch.stalled is None
+        assert batch.failed is None
+        self.flying = None
+        self.done = batch.ticket
+        for part in batch.parts:
+            part.log.committed(part)
+        finished, self.finished = self.finished, []
+        for call in finished:
+            call()

@@ -1,0 +1,122 @@
+"""The store on disk: opens logs, and holds what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from harebell.base.clock import Clock
+from harebell.base.errors import StoreError
+from harebell.base.gauge import Gauge
+from harebell.base.limits import SEGMENT_BYTES
+from harebell.base.ports import Definitions, Files, Log, Store
+from harebell.store.commit import GroupCommit
+from harebell.store.handles import Handles
+from harebell.store.log import SegmentLog
+from harebell.store.recovery import Recovery
+
+QUEUES = "queues"
+TRANSIENT = "transient"
+_DIGITS = 32
+
+
+class DiskStore(Store):
+    """Logs and definitions in one folder.
+
+    Args:
+        files: the folder.
+        definitions: what is declared.
+        gauge: counts what is in memory.
+        clock: the time of day.
+        rng: random octets, for identities.
+        report: told of damage, with a level ("warning", "error").
+        segment_octets: the size of a segment, unless a log has its own.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        definitions: Definitions,
+        gauge: Gauge,
+        clock: Clock,
+        rng: Callable[[int], bytes],
+        report: Callable[[str, str], None],
+        segment_octets: int = SEGMENT_BYTES,
+    ) -> None:
+        self.files = files
+        self.definitions = definitions
+        self.gauge = gauge
+        self.clock = clock
+        self.report = report
+        self.handles = Handles(files)
+        self.commit: GroupCommit = GroupCommit(files, definitions)
+        self.logs: dict[str, SegmentLog] = {}
+        self._rng = rng
+        self._segment_octets = segment_octets
+
+    def new_identity(self) -> str:
+        """A name for a new log that no log ever had: 32 hexadecimal digits."""
+        return self._rng(_DIGITS // 2).hex()
+
+    def open_log(
+        self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
+    ) -> Log:
+        """The log of that identity: what it held when it is durable, empty when it is new.
+
+        Raises:
+            StoreError: the disk refuses to give it.
+        """
+        log = SegmentLog(self, identity, durable, keep_all, segment_octets or self._segment_octets)
+        if durable:
+            try:
+                found = Recovery(self.files, identity, log.folder, self.report).run()
+            except OSError as error:
+                raise StoreError(f"cannot read the log {log.folder}: {error}") from None
+            log.adopt(found)
+            self.logs[identity] = log
+        return log
+
+    def tidy(self, identities: Iterable[str]) -> None:
+        """At the start: forget what transient queues left, and look for logs nobody knows.
+
+        Args:
+            identities: of the logs that belong to a queue.
+        """
+        for folder in self.files.names(TRANSIENT):
+            self._empty(f"{TRANSIENT}/{folder}")
+        known = {identity.partition("-")[0] for identity in identities}
+        dropped = {key[0] for key, _ in self.definitions.load("dropped")}
+        for folder in self.files.names(QUEUES):
+            identity = folder.partition("-")[0]
+            if identity in dropped:
+                self._empty(f"{QUEUES}/{folder}")
+            elif identity not in known:
+                self.report("warning", f"{QUEUES}/{folder} belongs to no queue and is left alone")
+        for identity in dropped:
+            self.definitions.drop("dropped", (identity,))
+
+    def close(self) -> None:
+        """End in good order; perform batches until there are no more, then `shut`."""
+        for log in self.logs.values():
+            log.close()
+
+    def shut(self) -> None:
+        """Close every file."""
+        self.handles.close_all()
+
+    # --- for the logs ---------------------------------------------------------------------------
+
+    def closed(self, log: SegmentLog) -> None:
+        """A log is deleted: its files have to go, if need be after a restart."""
+        if self.logs.pop(log.identity, None) is not None:
+            self.definitions.put("dropped", (log.identity,), {})
+
+    def removed(self, log: SegmentLog) -> None:
+        """A deleted log's files are gone."""
+        if log.durable:
+            self.definitions.drop("dropped", (log.identity,))
+            self.commit.waiting = True
+
+    def _empty(self, folder: str) -> None:
+        for name in self.files.names(folder):
+            self.files.remove(f"{folder}/{name}")
+        self.files.remove_folder(folder)

@@ -1,0 +1,91 @@
+"""Open files of segments: as many as the limit allows, those used last.
+
+Readers belong to the loop. Writers belong to whoever performs a batch; the loop closes them
+between batches.
+"""
+
+from __future__ import annotations
+
+import errno
+
+from harebell.base.limits import OPEN_FILES
+from harebell.base.ports import File, Files
+from harebell.store.segment import Segment
+
+_FULL = (errno.EMFILE, errno.ENFILE)
+
+
+class Handles:
+    """The open files of a store.
+
+    Args:
+        files: opens them.
+        most: how many may be open for reading, and as many for writing.
+    """
+
+    def __init__(self, files: Files, most: int = OPEN_FILES) -> None:
+        self._files = files
+        self._most = most
+        self._readers: dict[Segment, None] = {}
+        self._writers: dict[Segment, None] = {}
+
+    def reader(self, segment: Segment) -> File:
+        """The segment's file, open for reading.
+
+        Raises:
+            OSError: it cannot be opened.
+        """
+        file: File | None = segment.reader
+        if file is None:
+            try:
+                file = self._files.open(segment.path)
+            except OSError as error:
+                if error.errno not in _FULL or not self._readers:
+                    raise
+                self._shrink_readers(0)
+                file = self._files.open(segment.path)
+            segment.reader = file
+            self._readers[segment] = None
+            self._shrink_readers(self._most)
+        return file
+
+    def wrote(self, segment: Segment, goes_on: bool) -> None:
+        """A batch is done with a segment's writer; whether more will be written there."""
+        if segment.writer is None:
+            return
+        self._writers.pop(segment, None)
+        if not goes_on:
+            self._close_writer(segment)
+            return
+        self._writers[segment] = None
+        while len(self._writers) > self._most:
+            oldest = next(iter(self._writers))
+            del self._writers[oldest]
+            self._close_writer(oldest)
+
+    def close(self, segment: Segment) -> None:
+        """The segment is gone."""
+        self._readers.pop(segment, None)
+        self._writers.pop(segment, None)
+        file, segment.reader = segment.reader, None
+        if file is not None:
+            file.close()
+        self._close_writer(segment)
+
+    def close_all(self) -> None:
+        """The store ends."""
+        for segment in [*self._readers, *self._writers]:
+            self.close(segment)
+
+    def _shrink_readers(self, most: int) -> None:
+        while len(self._readers) > most:
+            oldest = next(iter(self._readers))
+            del self._readers[oldest]
+            file, oldest.reader = oldest.reader, None
+            if file is not None:
+                file.close()
+
+    def _close_writer(self, segment: Segment) -> None:
+        file, segment.writer = segment.writer, None
+        if file is not None:
+            file.close()

@@ -1,0 +1,81 @@
+cimport cython
+from harebell.base.clock cimport Clock
+from harebell.base.gauge cimport Gauge
+from harebell.base.message cimport Message
+from harebell.base.ports cimport Log
+from harebell.kernels.positions cimport Positions
+from harebell.kernels.records cimport RecordBuffer
+from harebell.store.commit cimport GroupCommit
+from harebell.store.reader cimport BlockReader
+from harebell.store.segment cimport Segment
+
+cdef long long _AHEAD
+cdef int _PERSISTENT
+cdef long long _FIRST_LIMIT
+cdef long long _LAST_LIMIT
+cdef long long _MEMORY
+cdef long long _RESET
+
+cdef class SegmentLog(Log):
+    cdef readonly str identity
+    cdef readonly bint durable
+    cdef readonly str folder
+    cdef readonly unsigned int seed
+    cdef public list segments
+    cdef public bint dirty
+    cdef object _store
+    cdef GroupCommit _commit
+    cdef Gauge _gauge
+    cdef Clock _clock
+    cdef bint _keep_all
+    cdef long long _limit
+    cdef BlockReader _reader
+    cdef Segment _tail
+    cdef Segment _near
+    cdef long long _end
+    cdef long long _live
+    cdef long long _held
+    cdef long long _handed
+    cdef long long _mark
+    cdef long long _marked
+    cdef long long _seen
+    cdef long long _run_first
+    cdef long long _run_end
+    cdef list _runs
+    cdef list _leaving
+    cdef object _counts
+    cdef object _counted
+    cdef object _unreadable
+    cdef bint _gone
+
+    @cython.locals(tail=Segment, keep=bint, buffer=RecordBuffer, before=Py_ssize_t,
+                   position="long long", now="long long", grown=Py_ssize_t)
+    cpdef long long append(self, Message message) except -1
+    @cython.locals(segment=Segment, message=Message, offset="long long")
+    cpdef Message read(self, long long position)
+    @cython.locals(segment=Segment)
+    cpdef int settle(self, long long position) except -1
+    cpdef int settle_range(self, long long first, long long end) except -1
+    @cython.locals(segment=Segment, found="long long")
+    cpdef long long next(self, long long position) except -1
+    cpdef long long first(self) except -1
+    cpdef long long end(self) except -1
+    cpdef long long live(self) except -1
+    cpdef long long octets(self) except -1
+    cpdef int see(self, long long position) except -1
+    cpdef long long seen(self) except -1
+    cpdef int count(self, long long position) except -1
+    cpdef int set_count(self, long long position, int count) except -1
+    cpdef long long time_of(self, long long position) except -1
+    cpdef long long at_time(self, long long moment) except -1
+    cpdef long long retain(self, long long octets, long long moment) except -1
+    cpdef int sync_soon(self) except -1
+    cpdef int delete(self) except -1
+    cpdef int close(self) except -1
+    cdef int _touch(self) except -1
+    @cython.locals(near=Segment, found=Segment, index="long long", at=Py_ssize_t)
+    cdef Segment _find(self, long long position)
+    cdef Py_ssize_t _index(self, long long position) except -1
+    cdef Segment _next_segment(self)
+    cdef int _next_run(self, long long first, long long end) except -1
+    cdef int _emptied(self, Segment segment) except -1

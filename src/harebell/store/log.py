@@ -1,0 +1,518 @@
+"""The log of one queue: segments in a row, and what is settled in them.
+
+What happens per message is in this file. What a batch takes is in `collect`, how a log is found
+again after a restart in `recovery`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from struct import pack
+from typing import TYPE_CHECKING
+
+from harebell.base.clock import Clock
+from harebell.base.gauge import Gauge
+from harebell.base.limits import (
+    SEEN_AHEAD,
+    TRANSIENT_FIRST_BYTES,
+    TRANSIENT_MEMORY_BYTES,
+    TRANSIENT_RESET_BYTES,
+    TRANSIENT_SEGMENT_BYTES,
+)
+from harebell.base.message import PERSISTENT, Message
+from harebell.base.ports import Log
+from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED
+from harebell.store.commit import GroupCommit, Part, Write
+from harebell.store.reader import BlockReader
+from harebell.store.segment import Segment, encode_header, seed_of
+
+if TYPE_CHECKING:
+    from harebell.store.disk import DiskStore
+    from harebell.store.recovery import Found
+
+_AHEAD = SEEN_AHEAD
+_PERSISTENT = PERSISTENT
+_FIRST_LIMIT = TRANSIENT_FIRST_BYTES
+_LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
+_MEMORY = TRANSIENT_MEMORY_BYTES
+_RESET = TRANSIENT_RESET_BYTES
+
+
+class SegmentLog(Log):
+    """Records in segments.
+
+    Args:
+        store: what all logs share.
+        identity: of the log.
+        durable: whether its persistent messages outlive the process.
+        keep_all: whether all its messages do.
+        segment_octets: the size of a segment.
+    """
+
+    def __init__(
+        self, store: DiskStore, identity: str, durable: bool, keep_all: bool, segment_octets: int
+    ) -> None:
+        self.identity = identity
+        self.durable = durable
+        self.folder = f"{'queues' if durable else 'transient'}/{identity}"
+        self.seed = seed_of(identity)
+        self.segments: list[Segment] = []
+        self.dirty = False
+        self._store = store
+        self._commit: GroupCommit = store.commit
+        self._gauge: Gauge = store.gauge
+        self._clock: Clock = store.clock
+        self._keep_all = keep_all
+        self._limit = segment_octets if durable else _FIRST_LIMIT
+        self._reader = BlockReader(store.handles, self.seed)
+        self._tail: Segment | None = None
+        self._near: Segment | None = None
+        self._end = 0
+        self._live = 0
+        self._held = 0
+        self._handed = 0
+        self._mark = 0
+        self._marked = 0
+        self._seen = 0
+        self._run_first = 0
+        self._run_end = 0
+        self._runs: list[tuple[int, int]] = []
+        self._leaving: list[Segment] = []
+        self._counts: dict[int, int] | None = None
+        self._counted: dict[int, int] | None = None
+        self._unreadable: set[int] | None = None
+        self._gone = False
+
+    # --- per message ----------------------------------------------------------------------------
+
+    def append(self, message: Message) -> int:
+        """Add a record at the end; returns its position."""
+        tail = self._tail
+        if tail is None or tail.buffer.start + tail.buffer.size >= tail.limit:
+            tail = self._next_segment()
+        keep = self.durable and (message.delivery_mode == _PERSISTENT or self._keep_all)
+        buffer = tail.buffer
+        before = buffer.size
+        position = self._end
+        now = self._clock.ms
+        tail.positions.add(buffer.message(position, now, message, keep))
+        tail.newest = now
+        grown = buffer.size - before
+        tail.held += grown
+        self._held += grown
+        self._gauge.add(grown)
+        self._end = position + 1
+        self._live += 1
+        if self.durable:
+            if not self.dirty:
+                self._touch()
+            if keep:
+                self._commit.urgent = True
+        return position
+
+    def read(self, position: int) -> Message | None:
+        """The record at a position; None when it was settled, or cannot be read."""
+        segment = self._find(position)
+        if segment is None or segment.positions.settled(position):
+            return None
+        try:
+            message = self._reader.read(segment, segment.positions.offset(position))
+        except OSError as error:
+            self._unreadable_at(segment, position, str(error))
+            return None
+        if message is None:
+            self._unreadable_at(segment, position, "its octets are damaged")
+            return None
+        if self._counted is not None:
+            message.deliveries = self._counted.get(position, 0)
+        return message
+
+    def settle(self, position: int) -> int:
+        """The record at a position will not be needed again."""
+        segment = self._find(position)
+        if segment is None or not segment.positions.settle(position):
+            return 0
+        self._live -= 1
+        if self._counted is not None:
+            self._counted.pop(position, None)
+        if self.durable:
+            if position == self._run_end:
+                self._run_end = position + 1
+            else:
+                self._next_run(position, position + 1)
+            if not self.dirty:
+                self._touch()
+        if segment.positions.live == 0:
+            self._emptied(segment)
+        return 0
+
+    def see(self, position: int) -> int:
+        """Everything below a position was handed out: keep the mark on disk ahead of that."""
+        self._handed = position
+        if position + _AHEAD // 2 > self._mark and self.durable:
+            self._mark = position + _AHEAD
+            if not self.dirty:
+                self._touch()
+        return 0
+
+    def first(self) -> int:
+        """The smallest position that is not settled; `end()` when there is none."""
+        for segment in self.segments:
+            if segment.positions.live:
+                return segment.positions.next(segment.first)
+        return self._end
+
+    def next(self, position: int) -> int:
+        """The smallest position from `position` on that is not settled; `end()` without one."""
+        segment = self._find(position)
+        if segment is not None:
+            found = segment.positions.next(position)
+            if found < segment.positions.end():
+                return found
+            position = segment.positions.end()
+        for segment in self.segments[self._index(position) :]:
+            if segment.positions.live:
+                found = segment.positions.next(max(position, segment.first))
+                if found < segment.positions.end():
+                    return found
+        return self._end
+
+    def end(self) -> int:
+        """The position that the next record will get."""
+        return self._end
+
+    def live(self) -> int:
+        """How many records are not settled."""
+        return self._live
+
+    # --- now and then ---------------------------------------------------------------------------
+
+    def settle_range(self, first: int, end: int) -> int:
+        """Settle every record from `first` up to, not including, `end`."""
+        for segment in list(self.segments):
+            if segment.first >= end or segment.positions.end() <= first:
+                continue
+            done = segment.positions.settle_range(first, end)
+            self._live -= done
+            if done and self.durable:
+                low, high = max(first, segment.first), min(end, segment.positions.end())
+                if low == self._run_end:
+                    self._run_end = high
+                else:
+                    self._next_run(low, high)
+                self._touch()
+            if done and segment.positions.live == 0:
+                self._emptied(segment)
+        if self._counted:
+            for position in [each for each in self._counted if first <= each < end]:
+                del self._counted[position]
+        return 0
+
+    def octets(self) -> int:
+        """Octets that the log takes."""
+        return sum([segment.end() for segment in self.segments])
+
+    def seen(self) -> int:
+        """When opened: every record below this position may have been handed out before."""
+        return self._seen
+
+    def count(self, position: int) -> int:
+        """How many deliveries of a record have failed."""
+        return 0 if self._counted is None else self._counted.get(position, 0)
+
+    def set_count(self, position: int, count: int) -> int:
+        """Remember how many deliveries of a record have failed."""
+        segment = self._find(position)
+        if segment is None or segment.positions.settled(position):
+            return 0
+        if self._counted is None:
+            self._counted = {}
+        self._counted[position] = count
+        if self.durable:
+            if self._counts is None:
+                self._counts = {}
+            self._counts[position] = count
+            self._touch()
+        return 0
+
+    def time_of(self, position: int) -> int:
+        """When a record was appended, in milliseconds since 1970; 0 when it cannot be read."""
+        message = self.read(position)
+        return 0 if message is None else message.timestamp
+
+    def at_time(self, moment: int) -> int:
+        """The first position appended at `moment` or later; `end()` without one."""
+        for segment in self.segments:
+            if segment.newest >= moment and segment.positions.count:
+                low, high = max(segment.first, self.first()), segment.positions.end() - 1
+                while low < high:
+                    middle = low + (high - low) // 2
+                    if self.time_of(middle) < moment:
+                        low = middle + 1
+                    else:
+                        high = middle
+                return low
+        return self._end
+
+    def retain(self, octets: int, moment: int) -> int:
+        """Let whole old segments go, never the one that is written to; returns `first()`."""
+        total = self.octets() if octets else 0
+        while len(self.segments) > 1:
+            oldest = self.segments[0]
+            if not ((octets and total > octets) or (moment and oldest.newest < moment)):
+                break
+            total -= oldest.end()
+            self._live -= oldest.positions.settle_range(oldest.first, oldest.positions.end())
+            self._emptied(oldest)
+        return self.first()
+
+    def sync_soon(self) -> int:
+        """What was settled so far shall be part of the next commit."""
+        if self.dirty:
+            self._commit.urgent = True
+        return 0
+
+    def delete(self) -> int:
+        """Let every record go, and the files too."""
+        self._gone = True
+        self._live = 0
+        self._gauge.take(self._held)
+        self._held = 0
+        self._runs.clear()
+        self._run_first = self._run_end = 0
+        self._counts = self._counted = None
+        for segment in self.segments:
+            segment.held = 0
+        if any([segment.made for segment in [*self.segments, *self._leaving]]):  # noqa: C419
+            self._touch()
+        self._store.closed(self)
+        self._reader.forget()
+        self._near = None
+        return 0
+
+    def adopt(self, found: Found) -> None:
+        """Take over what the log held when it was opened."""
+        self.segments = list(found.segments)
+        self._seen = self._handed = found.seen
+        self._mark = self._marked = found.seen
+        self._counted = found.counts or None
+        if not self.segments:
+            return
+        self._tail = self.segments[-1]
+        self._tail.limit = self._limit
+        self._end = self._tail.positions.end()
+        self._live = sum(segment.positions.live for segment in self.segments)
+        for segment in self.segments[:-1]:
+            if segment.positions.live == 0:
+                self._emptied(segment)
+
+    def close(self) -> int:
+        """The store ends in good order: say what was handed out."""
+        if self.durable and self._tail is not None and not self._gone:
+            self._write_settled(self._tail)
+            self._tail.buffer.note(CLOSED, self._end, self._clock.ms, pack("<Q", self._handed))
+            self._touch()
+        return 0
+
+    # --- batches --------------------------------------------------------------------------------
+
+    def collect(self) -> Part | None:
+        """What is to be written now; called when a batch is gathered."""
+        self.dirty = False
+        part = Part(self, self.folder, self.durable)
+        if self._gone:
+            part.gone = True
+            return part
+        tail = self._tail
+        if self.durable and tail is not None:
+            self._write_settled(tail)
+            self._write_counts(tail)
+            self._write_mark(tail)
+            self._carry_over(tail)
+        part.removals = sorted(self._leaving, key=lambda segment: segment.first)
+        self._leaving = []
+        for segment in self.segments:
+            # A transient log keeps its newest segment in memory.
+            if segment.buffer.size and (self.durable or segment is not tail):
+                start = segment.buffer.start
+                data = segment.flying = segment.buffer.take()
+                segment.made = True
+                part.writes.append(Write(segment, start, data, segment is tail))
+        return part if part.writes or part.removals else None
+
+    def committed(self, part: Part) -> int:
+        """The batch is on disk."""
+        handles = self._store.handles
+        for write in part.writes:
+            segment = write.segment
+            segment.flying = None
+            segment.written = write.start + len(write.data)
+            freed = min(segment.held, len(write.data))
+            segment.held -= freed
+            self._held -= freed
+            self._gauge.take(freed)
+            handles.wrote(segment, write.goes_on and not self._gone)
+        for segment in part.removals:
+            handles.close(segment)
+        if self._gone:
+            for segment in self.segments:
+                handles.close(segment)
+            if part.gone:
+                self.segments = []
+                self._store.removed(self)
+        return 0
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _touch(self) -> int:
+        """The next batch has something to do here."""
+        if not self.dirty:
+            self.dirty = True
+            self._commit.dirty.append(self)
+            self._commit.waiting = True
+        return 0
+
+    def _find(self, position: int) -> Segment | None:
+        """The segment that has a position."""
+        near = self._near
+        if near is not None:
+            index = position - near.first
+            if 0 <= index < near.positions.count:
+                return near
+        segments = self.segments
+        at = self._index(position)
+        if at < len(segments):
+            found = segments[at]
+            if found.first <= position < found.positions.end():
+                self._near = found
+                return found
+        return None
+
+    def _index(self, position: int) -> int:
+        """The index of the last segment that begins at or before a position, 0 without one."""
+        return max(bisect_right(self.segments, position, key=_first) - 1, 0)
+
+    def _next_segment(self) -> Segment:
+        """Go on in a new segment, unless the present one may grow."""
+        tail = self._tail
+        if tail is not None and not self.durable:
+            crowded = tail.positions.live * 2 > tail.positions.count
+            if crowded and tail.limit < _LAST_LIMIT:
+                tail.limit = min(tail.limit * 4, _LAST_LIMIT)
+                return tail
+        if tail is not None and tail.positions.count == 0:
+            return tail
+        fresh = Segment(self.folder, self._end, self.seed)
+        fresh.limit = self._limit
+        now = self._clock.ms
+        fresh.newest = now
+        if self.durable:
+            self._mark = max(self._mark, self._handed + _AHEAD)
+            self._marked = self._mark
+            fresh.buffer.raw(encode_header(self.identity, self._end, now, self._mark))
+        self._tail = fresh
+        self.segments.append(fresh)
+        if tail is not None and tail.positions.live == 0:
+            self._emptied(tail)
+        if not self.durable and self._held > _MEMORY:
+            self._touch()
+        return fresh
+
+    def _next_run(self, first: int, end: int) -> int:
+        """Settled positions that do not follow the last ones."""
+        if self._run_end > self._run_first:
+            self._runs.append((self._run_first, self._run_end))
+        self._run_first = first
+        self._run_end = end
+        return 0
+
+    def _emptied(self, segment: Segment) -> int:
+        """Nothing in a segment is live."""
+        if segment is self._tail:
+            if self.durable or segment.buffer.size < _RESET:
+                return 0
+            self._tail = None
+        self.segments.remove(segment)
+        if self._near is segment:
+            self._near = None
+        self._gauge.take(segment.held)
+        self._held -= segment.held
+        segment.held = 0
+        if segment.made:
+            self._leaving.append(segment)
+            self._touch()
+        return 0
+
+    def _unreadable_at(self, segment: Segment, position: int, why: str) -> None:
+        if self._unreadable is None:
+            self._unreadable = set()
+        if position not in self._unreadable:
+            self._unreadable.add(position)
+            self._store.report(
+                "error", f"{segment.path}: the message at position {position} is kept back: {why}"
+            )
+
+    def _write_settled(self, tail: Segment) -> int:
+        """Write down what was settled since the last batch."""
+        if self._run_end > self._run_first:
+            self._runs.append((self._run_first, self._run_end))
+        self._run_first = self._run_end = 0
+        if not self._runs:
+            return 0
+        payload = b"".join([pack("<QI", first, end - first) for first, end in self._runs])
+        tail.buffer.note(SETTLED, self._end, self._clock.ms, payload)
+        last = self.segments[-1]
+        for first, end in self._runs:
+            if first < last.first:
+                for segment in self.segments[self._index(first) : self._index(end - 1) + 1]:
+                    tail.refer(segment.first)
+        self._runs = []
+        return 0
+
+    def _write_counts(self, tail: Segment) -> int:
+        """Write down which deliveries failed since the last batch."""
+        if self._counts:
+            self._note_counts(tail, self._counts)
+            self._counts = None
+        return 0
+
+    def _note_counts(self, tail: Segment, counts: dict[int, int]) -> None:
+        payload = b"".join([pack("<QI", position, n) for position, n in counts.items()])
+        tail.buffer.note(COUNT, self._end, self._clock.ms, payload)
+        for position in counts:
+            segment = self._find(position)
+            if segment is not None:
+                tail.refer(segment.first)
+
+    def _write_mark(self, tail: Segment) -> int:
+        if self._mark > self._marked:
+            self._marked = self._mark
+            tail.buffer.note(SEEN, self._end, self._clock.ms, pack("<Q", self._mark))
+        return 0
+
+    def _carry_over(self, tail: Segment) -> int:
+        """Repeat what leaving segments say of others that stay (FORMAT.md, invariant 2)."""
+        told: set[int] = set()
+        for leaving in self._leaving:
+            told.update(leaving.targets or ())
+        if not told:
+            return 0
+        for segment in self.segments:
+            if segment.first not in told or segment is tail:
+                continue
+            payload = segment.positions.ranges()
+            if payload:
+                tail.buffer.note(SETTLED, self._end, self._clock.ms, payload)
+                tail.refer(segment.first)
+            counts = {
+                position: count
+                for position, count in (self._counted or {}).items()
+                if segment.first <= position < segment.positions.end()
+            }
+            if counts:
+                self._note_counts(tail, counts)
+        return 0
+
+
+def _first(segment: Segment) -> int:
+    return segment.first

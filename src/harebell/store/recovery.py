@@ -1,0 +1,261 @@
+"""Opening a log: what its segments hold, and what is done about damage.
+
+The table in FORMAT.md, "Opening", says what is done in each case. Opening reads everything once;
+nothing is removed without a copy, and opening again does the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from struct import error as struct_error
+from struct import iter_unpack, unpack
+
+from harebell.base.limits import SCAN_WINDOW_BYTES
+from harebell.base.ports import File, Files
+from harebell.kernels.records import (
+    CLOSED,
+    COUNT,
+    HEAD_OCTETS,
+    MESSAGE,
+    SEEN,
+    SETTLED,
+    find_good,
+    good,
+    head,
+    payload,
+    record_octets,
+    scan,
+)
+from harebell.store.quarantine import Quarantine
+from harebell.store.segment import (
+    HEADER_OCTETS,
+    Segment,
+    decode_header,
+    first_of,
+    mark_of,
+    seed_of,
+)
+
+_ALIGN = 8
+
+
+@dataclass
+class Found:
+    """What a log held.
+
+    Attributes:
+        segments: in order; the last one is where the log goes on.
+        seen: every position below it may have been handed out.
+        counts: failed deliveries by position.
+        damaged: whether anything was wrong.
+        closed: whether it was closed in good order.
+    """
+
+    segments: list[Segment] = field(default_factory=list)
+    seen: int = 0
+    counts: dict[int, int] = field(default_factory=dict)
+    damaged: bool = False
+    closed: bool = False
+
+
+@dataclass
+class Note:
+    """A record that is no message: who holds it, its kind, what it says."""
+
+    holder: Segment
+    kind: int
+    content: bytes
+
+
+class Recovery:
+    """Opens one log.
+
+    Args:
+        files: the disk.
+        identity: of the log.
+        folder: of its segments.
+        report: told of damage, with a level.
+    """
+
+    def __init__(
+        self, files: Files, identity: str, folder: str, report: Callable[[str, str], None]
+    ) -> None:
+        self._files = files
+        self._identity = identity
+        self._folder = folder
+        self._seed = seed_of(identity)
+        self._report = report
+        self._quarantine = Quarantine(files, identity)
+        self._notes: list[Note] = []
+        self._found = Found()
+        self._marks = [0]
+        self._last_kind = 0
+
+    def run(self) -> Found:
+        """Read every segment.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        found = self._found
+        names = [name for name in self._files.names(self._folder) if first_of(name) >= 0]
+        for name in names:
+            self._segment(name, newest=name == names[-1])
+        self._apply()
+        return found
+
+    # --- one segment ----------------------------------------------------------------------------
+
+    def _segment(self, name: str, newest: bool) -> None:
+        path = f"{self._folder}/{name}"
+        file = self._files.open(path)
+        try:
+            segment = self._read(file, name, path, newest)
+        finally:
+            file.close()
+        if segment is None:
+            self._quarantine.move(path)
+        else:
+            self._found.segments.append(segment)
+
+    def _read(self, file: File, name: str, path: str, newest: bool) -> Segment | None:
+        """Read a segment; None when it has to go."""
+        first, size = first_of(name), file.size()
+        segments = self._found.segments
+        header = decode_header(file.read_at(HEADER_OCTETS, 0))
+        if header is not None and (header[0] != mark_of(self._identity) or header[1] != first):
+            self._damage("error", f"{path}: is not this log's, or not in its place")
+            return None
+        if segments and first < segments[-1].positions.end():
+            self._damage("error", f"{path}: has positions that another segment has")
+            return None
+        segment = Segment(self._folder, first, self._seed)
+        if header is None:
+            at = self._resume(file, segment, 0, size)
+            if at < 0:
+                level = "warning" if newest else "error"
+                self._damage(level, f"{path}: its header and all it held are damaged")
+                return None
+            self._damage("error", f"{path}: its header is damaged")
+        else:
+            at = HEADER_OCTETS
+            self._marks.append(header[2])
+        end = self._records(file, segment, path, at, size, newest)
+        segment.goes_on(end, self._seed)
+        return segment
+
+    def _records(
+        self, file: File, segment: Segment, path: str, at: int, size: int, newest: bool
+    ) -> int:
+        """Take in the records from an offset on; returns the offset where the segment ends."""
+        while at < size:
+            window = file.read_at(self._window(file, at, size), at)
+            index, newest_time = self._take(segment, window, at)
+            segment.newest = max(segment.newest, newest_time)
+            at += index
+            if index or at >= size:
+                continue
+            following = self._resume(file, segment, at + _ALIGN, size)
+            end = size if following < 0 else following
+            if following < 0 and newest:
+                self._damage("warning", f"{path}: {end - at} torn octets at its end are cut off")
+                self._quarantine.copy(file, path, at, end)
+                file.truncate(at)
+                file.sync()
+                return at
+            self._damage("error", f"{path}: octets {at} to {end} are damaged and skipped")
+            self._quarantine.copy(file, path, at, end)
+            at = end
+        return at + -at % _ALIGN
+
+    def _window(self, file: File, at: int, size: int) -> int:
+        """How much to read: the record that begins there has to fit."""
+        claimed = record_octets(file.read_at(4, at), 0)
+        return min(max(SCAN_WINDOW_BYTES, claimed + _ALIGN), size - at)
+
+    def _take(self, segment: Segment, window: bytes, base: int) -> tuple[int, int]:
+        """Take in good records from the beginning of a window; (octets used, newest time)."""
+        index, newest = 0, 0
+        while index < len(window):
+            index, time = scan(window, index, base, self._seed, segment.positions)
+            newest = max(newest, time)
+            if time:
+                self._last_kind = MESSAGE
+            if not good(window, index, self._seed):
+                break
+            position, _, kind, octets = head(window, index)
+            if position < segment.positions.end() or not self._in_reach(position, segment):
+                break
+            if kind == MESSAGE:
+                # It follows a gap where something was skipped.
+                segment.positions.miss(position)
+                continue
+            self._notes.append(Note(segment, kind, payload(window, index)))
+            self._last_kind = kind
+            index += octets + -octets % _ALIGN
+        return min(index, len(window)), newest
+
+    def _in_reach(self, position: int, segment: Segment) -> bool:
+        """Whether a gap before a position is no larger than what was skipped can explain."""
+        return position == segment.positions.end() or self._reach >= position
+
+    _reach = 0
+
+    def _resume(self, file: File, segment: Segment, at: int, size: int) -> int:
+        """The offset of the next good record from an offset on; -1 without one."""
+        expected = segment.positions.end()
+        rest = file.read_at(size - at, at) if at < size else b""
+        high = expected + (size // HEAD_OCTETS) + 1
+        index = find_good(rest, 0, self._seed, expected, high)
+        if index < 0:
+            return -1
+        self._reach = head(rest, index)[0]
+        return at + index
+
+    def _damage(self, level: str, text: str) -> None:
+        self._found.damaged = True
+        self._report(level, text)
+
+    # --- what the notes say ---------------------------------------------------------------------
+
+    def _apply(self) -> None:
+        found = self._found
+        for note in self._notes:
+            try:
+                self._apply_note(note)
+            except struct_error:
+                self._damage("error", f"{note.holder.path}: a record of kind {note.kind} is odd")
+        end = found.segments[-1].positions.end() if found.segments else 0
+        found.seen = min(max(self._marks), end)
+        if found.damaged:
+            found.seen = end
+        elif self._last_kind == CLOSED:
+            found.closed = True
+            found.seen = min(unpack("<Q", self._notes[-1].content)[0], end)
+        found.counts = {
+            position: count
+            for position, count in found.counts.items()
+            if any(not segment.positions.settled(position) for segment in found.segments)
+        }
+
+    def _apply_note(self, note: Note) -> None:
+        if note.kind == SETTLED:
+            for first, count in iter_unpack("<QI", note.content):
+                for segment in self._covering(first, first + count):
+                    segment.positions.settle_range(first, first + count)
+                    note.holder.refer(segment.first)
+        elif note.kind == SEEN:
+            self._marks.append(unpack("<Q", note.content)[0])
+        elif note.kind == COUNT:
+            for position, count in iter_unpack("<QI", note.content):
+                self._found.counts[position] = count
+                for segment in self._covering(position, position + 1):
+                    note.holder.refer(segment.first)
+
+    def _covering(self, first: int, end: int) -> list[Segment]:
+        return [
+            segment
+            for segment in self._found.segments
+            if segment.first < end and first < segment.positions.end()
+        ]

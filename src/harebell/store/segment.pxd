@@ -1,0 +1,19 @@
+from harebell.kernels.positions cimport Positions
+from harebell.kernels.records cimport RecordBuffer
+
+cdef class Segment:
+    cdef readonly str path
+    cdef readonly long long first
+    cdef readonly Positions positions
+    cdef readonly RecordBuffer buffer
+    cdef public bytes flying
+    cdef public long long written
+    cdef public long long held
+    cdef public bint made
+    cdef public long long limit
+    cdef public object targets
+    cdef public long long newest
+    cdef public object reader
+    cdef public object writer
+
+    cpdef long long end(self) except -1

@@ -1,0 +1,152 @@
+"""One segment of a log: its place, its header, and the octets that are not on disk yet.
+
+| header | records on disk | records being written | records in the buffer |
+                           ^ written                ^ buffer.start          ^ end
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from harebell.base.ports import File
+from harebell.kernels.positions import Positions
+from harebell.kernels.records import RecordBuffer, crc32c
+
+HEADER_OCTETS = 64
+SUFFIX = ".seg"
+STREAM = 1
+NO_SUFFIX = (1 << 64) - 1
+
+_MAGIC = b"HBSEG\0\0\1"
+_HEADER = Struct("<8sI")
+_CHECKED = Struct("<IQQQ16sQ")
+_COVERED = 12
+_BARE_DIGITS = 32
+
+
+def seed_of(identity: str) -> int:
+    """Where the checksums of a log's records start from."""
+    return crc32c(identity.encode("ascii"))
+
+
+def file_name(first: int) -> str:
+    """The name of the segment whose first message has this position; names sort as they do."""
+    return f"{first:020d}{SUFFIX}"
+
+
+def first_of(name: str) -> int:
+    """The position in a segment's name; -1 for another name."""
+    digits = name.removesuffix(SUFFIX)
+    return int(digits) if name.endswith(SUFFIX) and digits.isdecimal() else -1
+
+
+def _identity_octets(identity: str) -> tuple[bytes, int]:
+    digits, dash, suffix = identity.partition("-")
+    return bytes.fromhex(digits.zfill(_BARE_DIGITS)), int(suffix) if dash else NO_SUFFIX
+
+
+def encode_header(identity: str, first: int, time: int, seen: int) -> bytes:
+    """The 64 octets at the beginning of a segment.
+
+    Args:
+        identity: of the log.
+        first: the position of its first message.
+        time: milliseconds since 1970.
+        seen: every position below it may have been handed out.
+    """
+    octets, suffix = _identity_octets(identity)
+    checked = _CHECKED.pack(0, first, time, seen, octets, suffix)
+    return _HEADER.pack(_MAGIC, crc32c(checked)) + checked
+
+
+def decode_header(data: bytes) -> tuple[bytes, int, int] | None:
+    """(identity octets with suffix, first, seen) of a header; None when it is damaged."""
+    if len(data) < HEADER_OCTETS:
+        return None
+    magic, crc = _HEADER.unpack_from(data)
+    if magic != _MAGIC or crc != crc32c(data[_COVERED:HEADER_OCTETS]):
+        return None
+    _, first, _, seen, octets, suffix = _CHECKED.unpack_from(data, _COVERED)
+    return octets + suffix.to_bytes(8, "little"), first, seen
+
+
+def mark_of(identity: str) -> bytes:
+    """A log's identity as `decode_header` gives it."""
+    octets, suffix = _identity_octets(identity)
+    return octets + suffix.to_bytes(8, "little")
+
+
+class Segment:
+    """A run of a log's records in one file.
+
+    Args:
+        folder: of the log.
+        first: the position of its first message.
+        seed: where checksums start from.
+
+    Attributes:
+        path: of the file.
+        positions: where its messages stand, and which are settled.
+        buffer: records that nobody writes yet.
+        flying: octets that are being written, which follow those on disk; None without any.
+        written: octets of the file that are there to be read.
+        held: octets of it that the memory gauge counts.
+        made: whether the file exists, or is being made.
+        limit: the size from which the log goes on in another segment.
+        targets: the first positions of other segments of which something is settled or counted
+            by records here; None for none.
+        newest: when its last message came, in milliseconds since 1970.
+        reader: the file, open for reading; for the loop alone.
+        writer: the file, open for writing; for whoever performs a batch alone.
+    """
+
+    __slots__ = (
+        "buffer",
+        "first",
+        "flying",
+        "held",
+        "limit",
+        "made",
+        "newest",
+        "path",
+        "positions",
+        "reader",
+        "targets",
+        "writer",
+        "written",
+    )
+
+    reader: File | None
+    writer: File | None
+
+    def __init__(self, folder: str, first: int, seed: int) -> None:
+        self.path = f"{folder}/{file_name(first)}"
+        self.first = first
+        self.positions = Positions(first)
+        self.buffer = RecordBuffer(0, seed)
+        self.flying: bytes | None = None
+        self.written = 0
+        self.held = 0
+        self.made = False
+        self.limit = 0
+        self.targets: set[int] | None = None
+        self.newest = 0
+        self.reader = None
+        self.writer = None
+
+    def goes_on(self, written: int, seed: int) -> None:
+        """The file exists and has that many octets; more are added behind them."""
+        self.buffer = RecordBuffer(written, seed)
+        self.written = written
+        self.made = True
+
+    def end(self) -> int:
+        """The size that the file will have."""
+        return self.buffer.start + self.buffer.size
+
+    def refer(self, first: int) -> None:
+        """Records here speak of messages in the segment that begins with this position."""
+        if first != self.first:
+            if self.targets is None:
+                self.targets = set()
+            self.targets.add(first)
