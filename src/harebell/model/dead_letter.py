@@ -14,13 +14,14 @@ go round for ever.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from harebell.base.clock import Clock
 from harebell.base.message import Message
 from harebell.base.values import Long
+from harebell.model.editor import Editor
 from harebell.model.queue.kind import ACCEPTED, Queue
 from harebell.model.router import Router
 
@@ -36,27 +37,6 @@ GONE = 8
 
 HISTORY = "x-death"
 _MS = 1000
-
-
-class Editor:
-    """How messages are looked into and changed; encodings are none of the model's business.
-
-    Args:
-        headers_of: decodes a message's headers.
-        expiration_of: the property expiration, or None.
-        forwarded: a copy without expiration, under another exchange and routing key, with some
-            headers set, or removed where the value is None.
-    """
-
-    def __init__(
-        self,
-        headers_of: Callable[[Message], Mapping[str, Any]],
-        expiration_of: Callable[[Message], str | None],
-        forwarded: Callable[[Message, str, str, Mapping[str, Any]], Message],
-    ) -> None:
-        self.headers_of = headers_of
-        self.expiration_of = expiration_of
-        self.forwarded = forwarded
 
 
 def _texts(value: Any) -> list[str]:

@@ -62,7 +62,7 @@ class ClassicQueue(CompetingQueue):
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""
-        if not self.durable:
+        if not self.durable or self.deleted:
             return ACCEPTED
         self._order.log.sync_soon()
         return PENDING

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import PERSISTENT, Message
 from harebell.model.consumer import Consumer
+from harebell.model.dead_letter import REJECTED, DeadLetters
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
 
 if TYPE_CHECKING:
-    from harebell.model.dead_letter import DeadLetters
+    from harebell.model.surroundings import Surroundings
 
 NO_POSITION = -1
 _NO_POSITION = NO_POSITION
 _ACCEPTED = ACCEPTED
 _PENDING = PENDING
 _PERSISTENT = PERSISTENT
-REJECTED_REASON = "rejected"
 
 
 class CompetingQueue(Queue):
@@ -44,6 +44,10 @@ class CompetingQueue(Queue):
         self._lasting = False
         self._position = NO_POSITION
         self._again = False
+
+    def join(self, surroundings: Surroundings) -> None:
+        """Find out where refused messages go."""
+        self.dead_letters = surroundings.dead_letters_of(self)
 
     # --- what a kind fills ----------------------------------------------------------------------
 
@@ -160,7 +164,7 @@ class CompetingQueue(Queue):
         """A delivered message is refused for good: it is dead-lettered where that is wanted."""
         if not self.deleted:
             self.unacked -= 1
-            self._bury(position, REJECTED_REASON)
+            self._bury(position, REJECTED)
         return 0
 
     def _bury(self, position: int, reason: str) -> int:

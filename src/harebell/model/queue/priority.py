@@ -138,7 +138,7 @@ class PriorityQueue(CompetingQueue):
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""
-        if not self.durable:
+        if not self.durable or self.deleted:
             return ACCEPTED
         for order in self._orders:
             if order is not None:
