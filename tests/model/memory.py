@@ -20,6 +20,28 @@ def entropy(seed: int) -> Callable[[int], bytes]:
     return random.Random(seed).randbytes
 
 
+class HandStore(MemoryStore):
+    """A store in memory whose commits happen when a test says so.
+
+    It stands for a disk of any slowness: what is durable is done when `begin` was called after it
+    was changed, and `finish` after that.
+    """
+
+    def __init__(self, gauge: Gauge) -> None:
+        super().__init__(gauge)
+        self.commit.done = 0
+
+    def begin(self) -> int:
+        """Gather what has changed; returns the number of that commit."""
+        self.commit.ticket += 1
+        self.commit.urgent = False
+        return self.commit.ticket - 1
+
+    def finish(self, ticket: int) -> None:
+        """The commit of that number is on disk."""
+        self.commit.done = ticket
+
+
 class MemoryBroker:
     """One broker in memory.
 

@@ -133,6 +133,8 @@ SPARK_KEEP_SECONDS = 1.0
 # --- the store ----------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608
 """Size from which a queue's log goes on in a new segment (8 MiB)."""
+STREAM_SEGMENT_LEAST_BYTES = 16_384
+"""Smallest segment that a stream may ask for: every segment is a file."""
 STREAM_SEGMENT_BYTES = 67_108_864
 """The same for a stream (64 MiB)."""
 TRANSIENT_SEGMENT_BYTES = 1_048_576

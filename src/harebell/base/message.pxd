@@ -8,7 +8,7 @@ cdef class Properties:
     cdef readonly int priority
     cdef readonly bint has_headers
     cdef readonly bint suspect
-    cdef readonly int family
+    cdef public int family
 
 cdef class Message:
     cdef readonly str exchange

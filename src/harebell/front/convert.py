@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harebell.base.message import Message
+from harebell.model.editor import Editor
 from harebell.wire.v09.content import decode_properties, parse_properties
 from harebell.wire.v09.edit import edited
 
@@ -33,3 +34,7 @@ def forwarded(
     """
     raw = edited(message.raw, headers, keep_expiration=False)
     return Message(exchange, routing_key, parse_properties(raw), message.body)
+
+
+EDITOR = Editor(headers_of, expiration_of, forwarded)
+"""All of that for the model."""

@@ -5,3 +5,6 @@ cdef class Hub:
     cdef public list dirty
     cdef public set connections
     cdef public list blocked
+    cdef public dict waiting
+    cdef public set shortages
+    cdef public bint short

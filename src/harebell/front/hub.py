@@ -1,4 +1,4 @@
-"""What all connections of a broker share: who has output to write, who is held back.
+"""What all connections share: who has output to write, who is held back, who waits for the disk.
 
 The shell asks the hub once per turn. Holding publishers back is AMQP's business (who is told, and
 what), so it is decided here and not in the shell.
@@ -6,12 +6,25 @@ what), so it is decided here and not in the shell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from harebell.base.gauge import Gauge
 
 if TYPE_CHECKING:
     from harebell.front.session09.connection import Connection
+
+
+DISK = "disk"
+"""The data directory is full, or nearly."""
+FILES = "file handles"
+"""No more files can be opened."""
+
+
+class Waiting(Protocol):
+    """Who waits for a commit: a connection with held output, or a channel's confirms."""
+
+    def committed(self) -> None:
+        """A commit is on disk; who still waits for another puts itself into `Hub.waiting`."""
 
 
 class Hub:
@@ -23,7 +36,10 @@ class Hub:
     Attributes:
         dirty: connections with something for the shell to do, each once.
         connections: all that are connected.
-        blocked: those not read because memory is over the watermark.
+        blocked: those not read because something is short.
+        waiting: who waits for a commit, in the order of their coming.
+        shortages: what is short beside memory: DISK, FILES.
+        short: whether there are any.
     """
 
     def __init__(self, gauge: Gauge) -> None:
@@ -31,6 +47,9 @@ class Hub:
         self.dirty: list[Connection] = []
         self.connections: set[Connection] = set()
         self.blocked: list[Connection] = []
+        self.waiting: dict[Waiting, None] = {}
+        self.shortages: set[str] = set()
+        self.short = False
 
     def take_dirty(self) -> list[Connection]:
         """The connections with something to do; none are dirty afterwards."""
@@ -40,9 +59,31 @@ class Hub:
         return taken
 
     def relieve(self) -> None:
-        """Let publishers go again when memory has fallen below the low mark."""
+        """Let publishers go again when nothing is short any more."""
         self.gauge.crossed()
-        if self.blocked and not self.gauge.over:
+        if self.blocked and not self.gauge.over and not self.short:
             released, self.blocked = self.blocked, []
             for connection in released:
                 connection.unblock()
+
+    def set_short(self, what: str, short: bool) -> bool:
+        """Something besides memory became short, or is so no longer; True when that is news."""
+        if short == (what in self.shortages):
+            return False
+        if short:
+            self.shortages.add(what)
+        else:
+            self.shortages.discard(what)
+        self.short = bool(self.shortages)
+        return True
+
+    def reason(self) -> str:
+        """What is short, in the words of connection.blocked."""
+        memory = ["memory"] if self.gauge.over else []
+        return "low on " + " & ".join(memory + sorted(self.shortages))
+
+    def committed(self) -> None:
+        """A commit is on disk: let out what waited for it."""
+        waiting, self.waiting = self.waiting, {}
+        for each in waiting:
+            each.committed()

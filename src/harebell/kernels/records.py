@@ -172,8 +172,8 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     found = Properties(
         raw, mode, priority if flags & _HAS_PRIORITY else -1, bool(flags & _HAS_HEADERS)
     )
+    found.family = family
     message = new_message(name, routing_key, found, body)
-    message.family = family
     message.timestamp = time
     return message
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from harebell.base.clock import Clock
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
+from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
 from harebell.model.queue.kind import Queue
 from harebell.model.router import Router
-
-DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
-DEAD_LETTER_ROUTING_KEY = "x-dead-letter-routing-key"
 
 
 class Surroundings:
@@ -22,9 +20,7 @@ class Surroundings:
         awaiting: queues that want to know of the next commit; the broker's.
     """
 
-    def __init__(
-        self, router: Router, editor: Editor, clock: Clock, awaiting: list[Queue]
-    ) -> None:
+    def __init__(self, router: Router, editor: Editor, clock: Clock, awaiting: list[Queue]) -> None:
         self.router = router
         self.editor = editor
         self.clock = clock
@@ -35,5 +31,5 @@ class Surroundings:
         exchange = queue.arguments.get(DEAD_LETTER_EXCHANGE)
         if not isinstance(exchange, str):
             return None
-        key = queue.arguments.get(DEAD_LETTER_ROUTING_KEY)
+        key = queue.arguments.get(DEAD_LETTER_KEY)
         return DeadLetters(queue.name, exchange, key, self.router, self.editor, self.clock)

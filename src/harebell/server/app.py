@@ -19,7 +19,7 @@ from harebell import __version__
 from harebell.auth.users import Users
 from harebell.base import impl, limits
 from harebell.base.gauge import Gauge
-from harebell.front.convert import headers_of
+from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
 from harebell.front.session09.connection import Connection, Peer
 from harebell.front.settings import Settings
@@ -51,7 +51,7 @@ class App:
         self.loop = asyncio.get_running_loop()
         self.started_at = self.clock()
         gauge = Gauge(memory_octets(config.memory_high_watermark))
-        self.broker = Broker(_store(gauge), gauge, headers_of)
+        self.broker = Broker(_store(gauge), gauge, headers_of, EDITOR)
         self.hub = Hub(gauge)
         self.users = Users(os.urandom)
         self.users.add(
@@ -151,6 +151,7 @@ class App:
         now = self.clock()
         for connection in list(self.hub.connections):
             connection.tick(now)
+        self.broker.tick()
         self.hub.relieve()
         if self.hub.dirty:
             self.flush_soon()

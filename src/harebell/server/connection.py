@@ -119,7 +119,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         data = connection.take_output(now)
         if data:
             transport.write(data)
-        if connection.closing:
+        if connection.finished:
             self._end()
             return
         if not connection.congested:

@@ -6,10 +6,10 @@ from harebell.base.ports cimport Log
 from harebell.kernels.positions cimport Positions
 from harebell.kernels.records cimport RecordBuffer
 from harebell.store.commit cimport GroupCommit
+from harebell.store.notes cimport Notes
 from harebell.store.reader cimport BlockReader
 from harebell.store.segment cimport Segment
 
-cdef long long _AHEAD
 cdef int _PERSISTENT
 cdef long long _FIRST_LIMIT
 cdef long long _LAST_LIMIT
@@ -35,15 +35,9 @@ cdef class SegmentLog(Log):
     cdef long long _end
     cdef long long _live
     cdef long long _held
-    cdef long long _handed
-    cdef long long _mark
-    cdef long long _marked
     cdef long long _seen
-    cdef long long _run_first
-    cdef long long _run_end
-    cdef list _runs
+    cdef Notes _notes
     cdef list _leaving
-    cdef object _counts
     cdef object _counted
     cdef object _unreadable
     cdef bint _gone
@@ -77,5 +71,4 @@ cdef class SegmentLog(Log):
     cdef Segment _find(self, long long position)
     cdef Py_ssize_t _index(self, long long position) except -1
     cdef Segment _next_segment(self)
-    cdef int _next_run(self, long long first, long long end) except -1
     cdef int _emptied(self, Segment segment) except -1

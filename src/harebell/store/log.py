@@ -7,13 +7,11 @@ again after a restart in `recovery`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from struct import pack
 from typing import TYPE_CHECKING
 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.limits import (
-    SEEN_AHEAD,
     TRANSIENT_FIRST_BYTES,
     TRANSIENT_MEMORY_BYTES,
     TRANSIENT_RESET_BYTES,
@@ -21,8 +19,8 @@ from harebell.base.limits import (
 )
 from harebell.base.message import PERSISTENT, Message
 from harebell.base.ports import Log
-from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED
 from harebell.store.commit import GroupCommit, Part, Write
+from harebell.store.notes import Notes, write_counts, write_settled
 from harebell.store.reader import BlockReader
 from harebell.store.segment import Segment, encode_header, seed_of
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from harebell.store.disk import DiskStore
     from harebell.store.recovery import Found
 
-_AHEAD = SEEN_AHEAD
 _PERSISTENT = PERSISTENT
 _FIRST_LIMIT = TRANSIENT_FIRST_BYTES
 _LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
@@ -70,15 +67,9 @@ class SegmentLog(Log):
         self._end = 0
         self._live = 0
         self._held = 0
-        self._handed = 0
-        self._mark = 0
-        self._marked = 0
         self._seen = 0
-        self._run_first = 0
-        self._run_end = 0
-        self._runs: list[tuple[int, int]] = []
+        self._notes = Notes()
         self._leaving: list[Segment] = []
-        self._counts: dict[int, int] | None = None
         self._counted: dict[int, int] | None = None
         self._unreadable: set[int] | None = None
         self._gone = False
@@ -136,10 +127,7 @@ class SegmentLog(Log):
         if self._counted is not None:
             self._counted.pop(position, None)
         if self.durable:
-            if position == self._run_end:
-                self._run_end = position + 1
-            else:
-                self._next_run(position, position + 1)
+            self._notes.settled(position, position + 1)
             if not self.dirty:
                 self._touch()
         if segment.positions.live == 0:
@@ -148,11 +136,8 @@ class SegmentLog(Log):
 
     def see(self, position: int) -> int:
         """Everything below a position was handed out: keep the mark on disk ahead of that."""
-        self._handed = position
-        if position + _AHEAD // 2 > self._mark and self.durable:
-            self._mark = position + _AHEAD
-            if not self.dirty:
-                self._touch()
+        if self.durable and self._notes.see(position) and not self.dirty:
+            self._touch()
         return 0
 
     def first(self) -> int:
@@ -196,10 +181,7 @@ class SegmentLog(Log):
             self._live -= done
             if done and self.durable:
                 low, high = max(first, segment.first), min(end, segment.positions.end())
-                if low == self._run_end:
-                    self._run_end = high
-                else:
-                    self._next_run(low, high)
+                self._notes.settled(low, high)
                 self._touch()
             if done and segment.positions.live == 0:
                 self._emptied(segment)
@@ -229,9 +211,7 @@ class SegmentLog(Log):
             self._counted = {}
         self._counted[position] = count
         if self.durable:
-            if self._counts is None:
-                self._counts = {}
-            self._counts[position] = count
+            self._notes.counted(position, count)
             self._touch()
         return 0
 
@@ -278,9 +258,8 @@ class SegmentLog(Log):
         self._live = 0
         self._gauge.take(self._held)
         self._held = 0
-        self._runs.clear()
-        self._run_first = self._run_end = 0
-        self._counts = self._counted = None
+        self._notes.clear()
+        self._counted = None
         for segment in self.segments:
             segment.held = 0
         if any([segment.made for segment in [*self.segments, *self._leaving]]):  # noqa: C419
@@ -293,8 +272,8 @@ class SegmentLog(Log):
     def adopt(self, found: Found) -> None:
         """Take over what the log held when it was opened."""
         self.segments = list(found.segments)
-        self._seen = self._handed = found.seen
-        self._mark = self._marked = found.seen
+        self._seen = found.seen
+        self._notes.adopt(found.seen)
         self._counted = found.counts or None
         if not self.segments:
             return
@@ -309,8 +288,8 @@ class SegmentLog(Log):
     def close(self) -> int:
         """The store ends in good order: say what was handed out."""
         if self.durable and self._tail is not None and not self._gone:
-            self._write_settled(self._tail)
-            self._tail.buffer.note(CLOSED, self._end, self._clock.ms, pack("<Q", self._handed))
+            self._write_notes(self._tail)
+            self._notes.write_end(self._tail.buffer, self._end, self._clock.ms)
             self._touch()
         return 0
 
@@ -325,9 +304,7 @@ class SegmentLog(Log):
             return part
         tail = self._tail
         if self.durable and tail is not None:
-            self._write_settled(tail)
-            self._write_counts(tail)
-            self._write_mark(tail)
+            self._write_notes(tail)
             self._carry_over(tail)
         part.removals = sorted(self._leaving, key=lambda segment: segment.first)
         self._leaving = []
@@ -407,9 +384,8 @@ class SegmentLog(Log):
         now = self._clock.ms
         fresh.newest = now
         if self.durable:
-            self._mark = max(self._mark, self._handed + _AHEAD)
-            self._marked = self._mark
-            fresh.buffer.raw(encode_header(self.identity, self._end, now, self._mark))
+            mark = self._notes.header_mark()
+            fresh.buffer.raw(encode_header(self.identity, self._end, now, mark))
         self._tail = fresh
         self.segments.append(fresh)
         if tail is not None and tail.positions.live == 0:
@@ -417,14 +393,6 @@ class SegmentLog(Log):
         if not self.durable and self._held > _MEMORY:
             self._touch()
         return fresh
-
-    def _next_run(self, first: int, end: int) -> int:
-        """Settled positions that do not follow the last ones."""
-        if self._run_end > self._run_first:
-            self._runs.append((self._run_first, self._run_end))
-        self._run_first = first
-        self._run_end = end
-        return 0
 
     def _emptied(self, segment: Segment) -> int:
         """Nothing in a segment is live."""
@@ -452,43 +420,12 @@ class SegmentLog(Log):
                 "error", f"{segment.path}: the message at position {position} is kept back: {why}"
             )
 
-    def _write_settled(self, tail: Segment) -> int:
-        """Write down what was settled since the last batch."""
-        if self._run_end > self._run_first:
-            self._runs.append((self._run_first, self._run_end))
-        self._run_first = self._run_end = 0
-        if not self._runs:
-            return 0
-        payload = b"".join([pack("<QI", first, end - first) for first, end in self._runs])
-        tail.buffer.note(SETTLED, self._end, self._clock.ms, payload)
-        last = self.segments[-1]
-        for first, end in self._runs:
-            if first < last.first:
+    def _write_notes(self, tail: Segment) -> None:
+        """Write down what was settled and counted since the last batch."""
+        for first, end in self._notes.write(tail.buffer, self._end, self._clock.ms):
+            if first < tail.first:
                 for segment in self.segments[self._index(first) : self._index(end - 1) + 1]:
                     tail.refer(segment.first)
-        self._runs = []
-        return 0
-
-    def _write_counts(self, tail: Segment) -> int:
-        """Write down which deliveries failed since the last batch."""
-        if self._counts:
-            self._note_counts(tail, self._counts)
-            self._counts = None
-        return 0
-
-    def _note_counts(self, tail: Segment, counts: dict[int, int]) -> None:
-        payload = b"".join([pack("<QI", position, n) for position, n in counts.items()])
-        tail.buffer.note(COUNT, self._end, self._clock.ms, payload)
-        for position in counts:
-            segment = self._find(position)
-            if segment is not None:
-                tail.refer(segment.first)
-
-    def _write_mark(self, tail: Segment) -> int:
-        if self._mark > self._marked:
-            self._marked = self._mark
-            tail.buffer.note(SEEN, self._end, self._clock.ms, pack("<Q", self._mark))
-        return 0
 
     def _carry_over(self, tail: Segment) -> int:
         """Repeat what leaving segments say of others that stay (FORMAT.md, invariant 2)."""
@@ -502,15 +439,15 @@ class SegmentLog(Log):
                 continue
             payload = segment.positions.ranges()
             if payload:
-                tail.buffer.note(SETTLED, self._end, self._clock.ms, payload)
-                tail.refer(segment.first)
+                write_settled(tail.buffer, self._end, self._clock.ms, payload)
             counts = {
                 position: count
                 for position, count in (self._counted or {}).items()
                 if segment.first <= position < segment.positions.end()
             }
             if counts:
-                self._note_counts(tail, counts)
+                write_counts(tail.buffer, self._end, self._clock.ms, counts)
+            tail.refer(segment.first)
         return 0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.model.consumer import Consumer
+from harebell.model.editor import Editor
 from harebell.model.queue.classic import ClassicQueue
 from harebell.model.queue.priority import PriorityQueue
 from harebell.model.vhost import VHost
@@ -34,7 +35,7 @@ def headers_of(routed: Message) -> Mapping[str, Any]:
 
 
 def vhost(gauge: Gauge | None = None) -> VHost:
-    return VHost("/", MemoryStore(gauge or Gauge()), headers_of)
+    return VHost("/", MemoryStore(gauge or Gauge()), Editor(headers_of))
 
 
 def queue(name: str = "q", **options: Any) -> ClassicQueue:

@@ -11,7 +11,6 @@ from harebell.model.router cimport Router
 
 cdef int _MANDATORY
 cdef int _IMMEDIATE
-cdef int _REJECTED
 
 cdef class Channel(ChannelPort):
     cdef readonly Connection connection
@@ -32,7 +31,7 @@ cdef class Channel(ChannelPort):
     @cython.locals(connection=Connection, exchange=Exchange, message=Message, queues=tuple)
     cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,
                       bytes body) except -1
-    @cython.locals(rejected=int, queue=Queue)
+    @cython.locals(result=int, queue=Queue)
     cpdef int accept(self, Message message, tuple queues, int flags) except -1
     @cython.locals(entry=Unacked, queue=Queue)
     cpdef int ack(self, unsigned long long tag, bint multiple) except -1

@@ -17,7 +17,7 @@ from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.tx import Transaction
 from harebell.front.session09.unacked import Unacked
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import REJECTED, Queue
+from harebell.model.queue.kind import Queue
 from harebell.model.resource import rendered
 from harebell.wire.v09 import methods
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _MANDATORY = 1
 _IMMEDIATE = 2
-_REJECTED = REJECTED
 _PUBLISH = (60, 40)
 _NO_ROUTE = 312
 
@@ -98,19 +97,23 @@ class Channel(ChannelPort):
         if self.transaction is not None:
             self.transaction.publish(message, queues, flags)
             return 0
-        return self.accept(message, queues, flags)
+        self.accept(message, queues, flags)
+        return 0
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a routed message to its queues; a return goes out before its confirm."""
-        rejected = 0
+        """Hand a routed message to its queues; a return goes out before its confirm.
+
+        Returns the bits that the queues answered, all together.
+        """
+        result = 0
         if queues:
             for queue in queues:
-                rejected |= queue.publish(message) & _REJECTED
+                result |= queue.publish(message)
         elif flags & _MANDATORY:
             self._return(message)
         if self.confirms is not None:
-            self.confirms.published(rejected)
-        return 0
+            self.confirms.published(result)
+        return result
 
     def _find_exchange(self, name: str) -> Exchange:
         exchange = self.vhost.exchange(name)
@@ -233,6 +236,12 @@ class Channel(ChannelPort):
             cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
             self.connection.send(self.number, cancel)
 
+    # --- the disk -------------------------------------------------------------------------------
+
+    def hold_until_recorded(self) -> None:
+        """What follows waits until everything that is declared here is on disk."""
+        self.connection.hold_until(self.vhost.recorder.ticket)
+
     # --- end ------------------------------------------------------------------------------------
 
     def stop_consuming(self) -> None:
@@ -252,7 +261,7 @@ class Channel(ChannelPort):
         self.stop_consuming()
         if self.confirms is not None:
             # What was accepted is confirmed before the close; afterwards the number may be reused.
-            self.confirms.flush()
+            self.confirms.close()
             self.confirms = None
         if self.transaction is not None:
             self.transaction.rollback(self)

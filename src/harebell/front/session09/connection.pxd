@@ -1,5 +1,6 @@
 cimport cython
 from harebell.base.message cimport Message, Properties
+from harebell.base.ports cimport Commit
 from harebell.front.hub cimport Hub
 from harebell.front.session09.port cimport ChannelPort
 from harebell.kernels.frames cimport FrameScanner, FrameSink
@@ -7,6 +8,7 @@ from harebell.kernels.output cimport OutBuffer
 
 cdef class Connection(FrameSink):
     cdef public object broker
+    cdef public Commit commit
     cdef public object users
     cdef public Hub hub
     cdef public object settings
@@ -38,6 +40,7 @@ cdef class Connection(FrameSink):
     cdef public double deadline
     cdef bytes _first
     cdef public object shell
+    cdef public object held
 
     cpdef int touch(self) except -1
     @cython.locals(opened=ChannelPort)

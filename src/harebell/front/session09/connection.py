@@ -17,6 +17,7 @@ from harebell.front.hub import Hub
 from harebell.front.session09 import handshake, single
 from harebell.front.session09.channel import Channel
 from harebell.front.session09.failure import caught, channel_caught
+from harebell.front.session09.held import Held
 from harebell.front.session09.replies import hard
 from harebell.front.settings import Settings
 from harebell.kernels.frames import FrameScanner, FrameSink
@@ -70,7 +71,9 @@ class Connection(FrameSink):
 
     Attributes:
         state: see `harebell.wire.v09.states`.
-        closing: the shell shall write what is left, then end the connection.
+        commit: of the broker's store.
+        held: the output that waits for commits; None when there is none.
+        closing: nothing more is read. See `finished`.
         paused: the shell shall not read from it.
         congested: the shell says that the peer does not take our output.
         starved: a consumer was not served for lack of room in the output.
@@ -85,6 +88,7 @@ class Connection(FrameSink):
         self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
     ) -> None:
         self.broker = broker
+        self.commit = broker.commit
         self.users = users
         self.hub = hub
         self.settings = settings
@@ -116,6 +120,7 @@ class Connection(FrameSink):
         self.deadline = now + settings.handshake_timeout
         self._first = b""
         self.shell: Any = None
+        self.held: Held | None = None
         hub.connections.add(self)
 
     # --- the shell's side -----------------------------------------------------------------------
@@ -138,16 +143,31 @@ class Connection(FrameSink):
 
     def resume(self, now: float) -> None:
         """Go on with input that was held back while the output was too long."""
-        if self.scanner.hold and not self.congested and not self.closing:
+        if (
+            self.scanner.hold
+            and not self.congested
+            and not self.closing
+            and self.out.size <= _OUTPUT_STOP
+        ):
             self.scanner.hold = False
             self.receive(b"", now)
 
     def take_output(self, now: float) -> bytes:
         """What the shell shall write now."""
-        data = self.out.take()
+        if self.held is None:
+            data = self.out.take()
+        else:
+            data = self.held.take(self.commit.done, self.out)
+            if not self.held.ticket:
+                self.held = None
         if data:
             self._sent_at = now
         return data
+
+    @property
+    def finished(self) -> bool:
+        """Whether the shell shall end the connection when it has written what it took."""
+        return self.closing and self.held is None
 
     def relieved(self) -> None:
         """Output was written: serve the consumers that had no room for it."""
@@ -168,6 +188,7 @@ class Connection(FrameSink):
             self.release()
             self.state = ConnectionState.CLOSED
         self.closing = True
+        self._drop_held()
         self.hub.connections.discard(self)
 
     def _log_loss(self) -> None:
@@ -234,12 +255,38 @@ class Connection(FrameSink):
         if self.out.size > _OUTPUT_STOP:
             self.scanner.hold = True
 
+    def hold_until(self, ticket: int) -> None:
+        """What is written from now on leaves when that commit is on disk."""
+        if ticket <= self.commit.done:
+            return
+        if ticket == self.commit.ticket:
+            self.commit.urgent = True
+        if self.held is None:
+            self.held = Held()
+        self.held.cut(ticket, self.out)
+        self.hub.waiting[self] = None
+
+    def committed(self) -> None:
+        """A commit is on disk: some of the held output may leave."""
+        held = self.held
+        if held is not None:
+            self.touch()
+            if held.ticket > self.commit.done:
+                self.hub.waiting[self] = None
+
+    def _drop_held(self) -> None:
+        """Nobody will read what was held."""
+        if self.held is not None:
+            self.held = None
+            self.out.take()
+            self.hub.waiting.pop(self, None)
+
     def wants(self, capability: str) -> bool:
         """Whether the client announced a capability."""
         return capability in self.capabilities
 
     def unblock(self) -> None:
-        """Memory is free again."""
+        """Nothing is short any more."""
         self.blocked = False
         self.paused = False
         if self.state is ConnectionState.OPEN and self.wants("connection.blocked"):
@@ -352,7 +399,7 @@ class Connection(FrameSink):
             self.scanner.feed(rest)
 
     def _end_of_turn(self) -> None:
-        """Write the confirms that are due, and hold a publisher back when memory is short."""
+        """Write the confirms that are due, and hold a publisher back when something is short."""
         if self.confirming:
             waiting, self.confirming = self.confirming, []
             for confirms in waiting:
@@ -360,18 +407,22 @@ class Connection(FrameSink):
         if self.published:
             self.published = False
             self.hub.gauge.crossed()
-            if self.hub.gauge.over and not self.blocked and not self.closing:
+            short = self.hub.gauge.over or self.hub.short
+            if short and not self.blocked and not self.closing:
                 self._block()
+        if self.held is not None and self.out.size > _OUTPUT_STOP:
+            self.scanner.hold = True
 
     def _block(self) -> None:
         self.blocked = True
         self.paused = True
         self.hub.blocked.append(self)
         if self.wants("connection.blocked"):
-            self.send(0, methods.ConnectionBlocked(reason="low on memory"))
+            self.send(0, methods.ConnectionBlocked(reason=self.hub.reason()))
         self.touch()
 
     def cut(self) -> None:
         """End the connection without a word more."""
         self.release()
+        self._drop_held()
         self.finish()

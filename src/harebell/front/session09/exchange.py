@@ -26,6 +26,8 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
             internal=method.internal,
             arguments=method.arguments,
         )
+    if channel.vhost.exchange(name).durable:
+        channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeDeclareOk())
 
@@ -33,6 +35,7 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
 def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
     """exchange.delete: also fine for one that does not exist, as with RabbitMQ."""
     channel.vhost.delete_exchange(clean(method.exchange), if_unused=method.if_unused)
+    channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeDeleteOk())
 
@@ -43,6 +46,8 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
     channel.vhost.check_not_default(method.source)
     destination = channel.vhost.exchange(clean(method.destination))
     channel.vhost.bind(clean(method.source), destination, method.routing_key, method.arguments)
+    if destination.durable:
+        channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeBindOk())
 
@@ -52,6 +57,7 @@ def unbind(channel: Channel, method: methods.ExchangeUnbind) -> None:
     channel.vhost.check_not_default(method.destination)
     destination = channel.vhost.exchanges.get(clean(method.destination))
     channel.vhost.unbind(clean(method.source), destination, method.routing_key, method.arguments)
+    channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeUnbindOk())
 

@@ -43,6 +43,8 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
             generated=made_up,
         )
         channel.connection.warn_of_ignored(queue)
+    if queue.durable:
+        channel.hold_until_recorded()
     channel.last_queue = queue.name
     if not method.nowait:
         reply = methods.QueueDeclareOk(
@@ -67,6 +69,8 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
     channel.vhost.check_not_default(method.exchange)
     queue = channel.vhost.queue(name, channel.connection)
     channel.vhost.bind(clean(method.exchange), queue, key, method.arguments)
+    if queue.durable:
+        channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.QueueBindOk())
 
@@ -80,12 +84,16 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
     if name in channel.vhost.queues:
         queue = channel.vhost.queue(name, channel.connection)
     channel.vhost.unbind(clean(method.exchange), queue, key, method.arguments)
+    channel.hold_until_recorded()
     channel.connection.send(channel.number, methods.QueueUnbindOk())
 
 
 def purge(channel: Channel, method: methods.QueuePurge) -> None:
     """queue.purge: drop what is ready; deliveries that are out stay out."""
-    count = find(channel, method.queue).purge()
+    queue = find(channel, method.queue)
+    count = queue.purge()
+    if queue.sync_soon():
+        channel.connection.hold_until(channel.connection.commit.ticket)
     if not method.nowait:
         channel.connection.send(channel.number, methods.QueuePurgeOk(message_count=count))
 
@@ -105,6 +113,7 @@ def delete(channel: Channel, method: methods.QueueDelete) -> None:
         )
     finally:
         consumers.update(own)
+    channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.QueueDeleteOk(message_count=count))
     for consumer in own.values():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from harebell.base.message import Message
 from harebell.front.session09.replies import soft
 from harebell.front.session09.unacked import Unacked
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.kind import PENDING, Queue
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -40,13 +40,18 @@ class Transaction:
         self._settled.append((entries, how))
 
     def commit(self, channel: Channel) -> None:
-        """Do it all: publishes first, then acknowledgements."""
+        """Do it all: publishes first, then acknowledgements; what follows waits for the disk."""
         publishes, self._publishes = self._publishes, []
         settled, self._settled = self._settled, []
+        result = 0
         for message, queues, flags in publishes:
-            channel.accept(message, tuple(q for q in queues if not q.deleted), flags)
+            result |= channel.accept(message, tuple(q for q in queues if not q.deleted), flags)
         for entries, how in settled:
             how(entries)
+            for queue in {entry.queue: None for entry in entries}:
+                result |= queue.sync_soon()
+        if result & PENDING:
+            channel.connection.hold_until(channel.connection.commit.ticket)
 
     def rollback(self, channel: Channel) -> None:
         """Do none of it: the acknowledged deliveries are outstanding again."""

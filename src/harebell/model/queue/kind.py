@@ -127,11 +127,18 @@ class Queue:
         raise NotImplementedError
 
     def check_consumer(
-        self, arguments: Mapping[str, Any], *, no_ack: bool, exclusive: bool, prefetch: int
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
     ) -> bool:
         """Refuse a consumer that this queue cannot serve.
 
         Args:
+            tag: the consumer tag, "" when the broker will make it up.
             arguments: of the consumer.
             no_ack: whether it will acknowledge nothing.
             exclusive: whether it wants to be the only one.

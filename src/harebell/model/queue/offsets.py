@@ -1,10 +1,10 @@
 """Where a stream's consumer begins, and what it wants, as its arguments say.
 
-    x-stream-offset                       "first" "last" "next", an offset, a time, or how long ago:
-                                          a number and one of Y M D h m s
-    x-stream-filter                       a text or an array of texts
-    x-stream-match-unfiltered             whether messages without a filter value are wanted too
-    x-stream-automatic-offset-tracking    go on after the last offset acknowledged under this tag
+x-stream-offset                       "first" "last" "next", an offset, a time, or how long ago:
+                                      a number and one of Y M D h m s
+x-stream-filter                       a text or an array of texts
+x-stream-match-unfiltered             whether messages without a filter value are wanted too
+x-stream-automatic-offset-tracking    go on after the last offset acknowledged under this tag
 """
 
 from __future__ import annotations

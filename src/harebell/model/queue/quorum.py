@@ -138,12 +138,19 @@ class QuorumQueue(ClassicQueue):
         while self._leaving and self._leaving[0][0] <= self._commit.done:
             self._drop(self._leaving.popleft()[1])
         for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
-            self._bury(*self._stuck.popleft())
+            position, reason = self._stuck.popleft()
+            self._bury(position, reason)
 
     # --- what clients may ask -------------------------------------------------------------------
 
     def check_consumer(
-        self, arguments: Mapping[str, Any], *, no_ack: bool, exclusive: bool, prefetch: int
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
     ) -> bool:
         """The flag exclusive means nothing here, as with RabbitMQ."""
         return False

@@ -36,7 +36,7 @@ from harebell.model.queue.offsets import (
     wanted_values,
 )
 from harebell.model.queue.tracking import Tracking
-from harebell.model.resource import precondition, rendered
+from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
 from harebell.model.surroundings import Surroundings
 
 MAX_AGE = "x-max-age"
@@ -267,14 +267,18 @@ class StreamQueue(Queue):
 
     def _unsupported(self, what: str) -> Refusal:
         thing = rendered("queue", self.name, self.vhost)
-        return Refusal(
-            ErrorKind.NOT_IMPLEMENTED, f"{what} not supported by stream queues {thing}"
-        )
+        return Refusal(ErrorKind.NOT_IMPLEMENTED, f"{what} not supported by stream queues {thing}")
 
     # --- consumers ------------------------------------------------------------------------------
 
     def check_consumer(
-        self, arguments: Mapping[str, Any], *, no_ack: bool, exclusive: bool, prefetch: int
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
     ) -> bool:
         """Refuse a consumer that cannot say how much it takes, or where it begins."""
         thing = rendered("queue", self.name, self.vhost)
@@ -288,6 +292,8 @@ class StreamQueue(Queue):
         if exclusive:
             raise precondition(f"exclusive consumers are not supported by stream {thing}")
         check_offset(thing, arguments)
+        if arguments.get(TRACKING) is True:
+            self._tracking.check(tag)
         return False
 
     def check_prefetch_global(self) -> None:
@@ -300,12 +306,10 @@ class StreamQueue(Queue):
         arguments = consumer.arguments
         number = 0
         kept = -1
-        if arguments.get(TRACKING) is True:
+        if arguments.get(TRACKING) is True and not consumer.tag.startswith(RESERVED_PREFIX):
+            # Nobody comes back with a tag that the broker made up.
             number, kept = self._tracking.number_of(consumer.tag)
-        if OFFSET in arguments or not number:
-            value = arguments.get(OFFSET, "next")
-        else:
-            value = kept + 1
+        value = arguments.get(OFFSET, kept + 1 if number else "next")
         self.consumers.append(consumer)
         self.had_consumers = True
         cursor = Cursor(

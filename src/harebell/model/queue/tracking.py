@@ -1,8 +1,8 @@
 """Offsets that a stream keeps for its consumers, by consumer tag, over restarts too.
 
-They are rows in the definitions (kind "offset"; key vhost, queue, tag; field offset), written when
-some time has passed and never for each acknowledgement: after a crash a consumer may get again what
-it acknowledged last.
+They are rows in the definitions (kind "offset"; key vhost, queue, tag; field position). They are
+written when some time has passed and never for each acknowledgement: after a crash a consumer may
+get again what it acknowledged last.
 """
 
 from __future__ import annotations
@@ -43,20 +43,19 @@ class Tracking:
         self._numbers = {tag: number for number, tag in enumerate(self._tags) if number}
         self._changed: set[int] = set()
 
-    def number_of(self, tag: str) -> tuple[int, int]:
-        """The number of a tag, from 1, and the last offset acknowledged under it, or -1.
+    def check(self, tag: str) -> None:
+        """Refuse a new tag when offsets are kept for too many already."""
+        if tag not in self._numbers and len(self._tags) > STREAM_TRACKED_TAGS:
+            raise precondition(
+                f"offsets are kept for {STREAM_TRACKED_TAGS} consumer tags, no more are possible, "
+                f"in {rendered('queue', self._queue, self._vhost)}"
+            )
 
-        Raises:
-            Refusal: offsets are kept for too many tags already.
-        """
+    def number_of(self, tag: str) -> tuple[int, int]:
+        """The number of a tag, from 1, and the last offset acknowledged under it, or -1."""
         number = self._numbers.get(tag)
         if number is None:
             number = len(self._tags)
-            if number > STREAM_TRACKED_TAGS:
-                raise precondition(
-                    f"offsets are kept for {STREAM_TRACKED_TAGS} consumer tags, no more are "
-                    f"possible, in {rendered('queue', self._queue, self._vhost)}"
-                )
             self._numbers[tag] = number
             self._tags.append(tag)
             self._offsets.append(NOTHING)
@@ -72,7 +71,7 @@ class Tracking:
         """Write down what has changed."""
         for number in self._changed:
             key = (self._vhost, self._queue, self._tags[number])
-            self._definitions.put(OFFSET_ROWS, key, {"offset": self._offsets[number]})
+            self._definitions.put(OFFSET_ROWS, key, {"position": self._offsets[number]})
         if self._changed:
             self._changed.clear()
             self._commit.urgent = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.session09.world import OctetPeer, World, publish
 
 
@@ -101,3 +102,60 @@ def test_a_confirming_channel_cannot_be_transactional() -> None:
     answer = peer.ask(m.TxSelect())
     assert isinstance(answer, m.ChannelClose)
     assert answer.reply_text == "PRECONDITION_FAILED - cannot switch from confirm to tx mode"
+
+
+KEPT = BasicProperties(delivery_mode=2)
+
+
+def slowly(world: World) -> OctetPeer:
+    """A transactional peer with a durable queue "d" that has one message."""
+    peer = world.peer()
+    peer.send(m.QueueDeclare("d", durable=True), m.QueueDeclare("q"))
+    peer.give(publish(b"old", "d", properties=KEPT))
+    peer.send(m.TxSelect())
+    world.commit()
+    peer.methods()
+    return peer
+
+
+def test_a_commit_with_something_durable_is_answered_when_it_is_on_disk() -> None:
+    world = World(slow=True)
+    peer = slowly(world)
+    peer.give(publish(b"1", "d", properties=KEPT))
+    assert not world.store.commit.urgent
+    peer.send(m.TxCommit())
+    assert peer.methods() == []
+    assert world.store.commit.urgent
+    world.commit()
+    assert peer.methods() == [m.TxCommitOk()]
+
+
+@pytest.mark.parametrize("refusal", [m.BasicAck(1), m.BasicReject(1, False)])
+def test_a_commit_of_an_acknowledgement_waits_for_the_disk_too(refusal: m.Method) -> None:
+    world = World(slow=True)
+    peer = slowly(world)
+    peer.send(m.BasicGet("d"))
+    peer.frames()
+    peer.send(refusal)
+    peer.send(m.TxCommit())
+    assert peer.methods() == []
+    world.commit()
+    assert peer.methods() == [m.TxCommitOk()]
+
+
+def test_a_commit_of_transient_things_waits_for_nothing() -> None:
+    world = World(slow=True)
+    peer = slowly(world)
+    peer.give(publish(b"1", "q", properties=KEPT) + publish(b"2", "d"))
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+
+
+def test_a_commit_for_a_queue_that_is_gone_waits_for_nothing() -> None:
+    world = World(slow=True)
+    peer = slowly(world)
+    peer.send(m.BasicGet("d"))
+    peer.frames()
+    peer.send(m.BasicAck(1))
+    world.peer().send(m.QueueDelete("d"))
+    world.commit()
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()

@@ -22,6 +22,7 @@ from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.frames import BODY, HEADER, METHOD
+from tests.model.memory import HandStore
 
 HEADER_0_9_1 = b"AMQP\x00\x00\x09\x01"
 EVERY_CAPABILITY = {
@@ -62,13 +63,15 @@ class World:
 
     Args:
         watermark: octets above which publishers are blocked.
+        slow: commits happen only when `commit` is called.
         **settings: settings of the front.
     """
 
-    def __init__(self, watermark: int = 0, **settings: Any) -> None:
+    def __init__(self, watermark: int = 0, slow: bool = False, **settings: Any) -> None:
         self.gauge = Gauge(watermark)
         self.hub = Hub(self.gauge)
-        self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of)
+        self.store = HandStore(self.gauge) if slow else MemoryStore(self.gauge)
+        self.broker = Broker(self.store, self.gauge, headers_of)
         self.users = Users(lambda size: bytes(size))
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.log: list[tuple[str, str]] = []
@@ -93,6 +96,17 @@ class World:
         peer.send(m.ChannelOpen())
         assert peer.methods() == [m.ChannelOpenOk()]
         return peer
+
+    def commit(self) -> None:
+        """Everything that changed so far reaches the disk."""
+        assert isinstance(self.store, HandStore)
+        self.finish(self.store.begin())
+
+    def finish(self, ticket: int) -> None:
+        """The commit of that number reaches the disk."""
+        assert isinstance(self.store, HandStore)
+        self.store.finish(ticket)
+        self.hub.committed()
 
     def turn(self) -> None:
         """What the shell does at the end of a turn, without writing."""

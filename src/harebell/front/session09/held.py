@@ -1,0 +1,47 @@
+"""Output that must not leave before something is on disk.
+
+    out of the front      | declare-ok ......... | more ............... |
+    waits for the commit  | 7                    | 8                    |
+                            parts                  the connection's OutBuffer
+
+A reply that promises durability is written behind a barrier: the number of the commit that has to
+be done first. Everything after it waits too, so the order of the output never changes. What was
+written before the first barrier goes out at once.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from harebell.kernels.output import OutBuffer
+
+
+class Held:
+    """The barriers of one connection that has some.
+
+    Attributes:
+        ticket: the commit that the newest output waits for; 0 when it waits for none.
+    """
+
+    __slots__ = ("_parts", "ticket")
+
+    def __init__(self) -> None:
+        self.ticket = 0
+        self._parts: deque[tuple[int, bytes]] = deque()
+
+    def cut(self, ticket: int, out: OutBuffer) -> None:
+        """What comes into the buffer from now on waits for the commit `ticket`."""
+        if ticket > self.ticket:
+            if out.size:
+                self._parts.append((self.ticket, out.take()))
+            self.ticket = ticket
+
+    def take(self, done: int, out: OutBuffer) -> bytes:
+        """What may leave when `done` is the last commit on disk."""
+        free = []
+        while self._parts and self._parts[0][0] <= done:
+            free.append(self._parts.popleft()[1])
+        if self.ticket <= done:
+            self.ticket = 0
+            free.append(out.take())
+        return b"".join(free)

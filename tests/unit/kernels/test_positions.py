@@ -1,0 +1,107 @@
+"""Positions of a segment: both kernels answer alike, and as a plain set would."""
+
+from __future__ import annotations
+
+from struct import iter_unpack
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.kernels.twins import twin, used
+
+KERNELS = [used("positions"), twin("positions")]
+FIRST = 1000
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), st.integers(0, 2**32 - 2)),
+        st.tuples(st.just("settle"), st.integers(FIRST - 3, FIRST + 60)),
+        st.tuples(
+            st.just("settle_range"),
+            st.integers(FIRST - 3, FIRST + 60),
+            st.integers(FIRST - 3, FIRST + 70),
+        ),
+        st.tuples(st.just("miss"), st.integers(FIRST, FIRST + 30)),
+    ),
+    max_size=80,
+)
+
+
+class Plain:
+    """What positions are, said with a list and a set."""
+
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+        self.live: set[int] = set()
+
+    def end(self) -> int:
+        return FIRST + len(self.offsets)
+
+    def add(self, offset: int) -> int:
+        self.live.add(self.end())
+        self.offsets.append(offset)
+        return self.end() - 1
+
+    def settle(self, position: int) -> bool:
+        there = position in self.live
+        self.live.discard(position)
+        return there
+
+    def settle_range(self, first: int, end: int) -> int:
+        return sum(self.settle(position) for position in range(first, end))
+
+    def miss(self, position: int) -> int:
+        while self.end() < position:
+            self.live.discard(self.add(-1))
+        return 0
+
+
+def look(positions: Any) -> tuple[object, ...]:
+    """Everything that can be asked."""
+    around = range(FIRST - 2, positions.end() + 3)
+    settled = [
+        position
+        for first, count in iter_unpack("<QI", positions.ranges())
+        for position in range(first, first + count)
+    ]
+    return (
+        positions.end(),
+        positions.count,
+        positions.live,
+        [positions.settled(position) for position in around],
+        [positions.offset(position) for position in around],
+        [positions.next(position) for position in around],
+        settled,
+    )
+
+
+@given(steps)
+def test_positions_are_a_list_and_a_set(wanted: list[tuple[Any, ...]]) -> None:
+    plain = Plain()
+    both = [kernel.Positions(FIRST) for kernel in KERNELS]
+    for name, *arguments in wanted:
+        answers = [getattr(each, name)(*arguments) for each in (plain, *both)]
+        assert answers[0] == answers[1] == answers[2], name
+    assert look(both[0]) == look(both[1])
+    end = plain.end()
+    positions = both[0]
+    assert positions.live == len(plain.live)
+    for position in range(FIRST - 2, end + 3):
+        inside = FIRST <= position < end
+        assert positions.settled(position) == (position not in plain.live)
+        assert positions.offset(position) == (plain.offsets[position - FIRST] if inside else -1)
+        later = [each for each in plain.live if each >= position]
+        assert positions.next(position) == min([*later, end])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_settled_positions_in_order_take_no_memory_of_their_own(kernel: Any) -> None:
+    positions = kernel.Positions(0)
+    for number in range(1000):
+        positions.add(number)
+    for number in range(1000):
+        assert positions.settle(number)
+    assert positions.live == 0
+    assert len(positions.ranges()) == 12

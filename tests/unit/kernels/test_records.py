@@ -1,0 +1,190 @@
+"""The log's records: both kernels write the same octets, and nothing damaged is read."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harebell.base.message import Message, Properties
+from harebell.kernels.positions import Positions
+from tests.unit.kernels.twins import twin, used
+
+RECORDS = used("records")
+KERNELS = [RECORDS, twin("records")]
+SEED = 0xC0FFEE
+TIME = 1_700_000_000_123
+
+names = st.text(max_size=60)
+messages = st.builds(
+    lambda exchange, key, raw, mode, priority, headers, body: Message(
+        exchange, key, Properties(raw, mode, priority, headers), body
+    ),
+    names,
+    names,
+    st.binary(max_size=80),
+    st.integers(0, 255),
+    st.integers(-1, 255),
+    st.booleans(),
+    st.binary(max_size=600),
+)
+
+
+def fields(message: Message | None) -> tuple[object, ...]:
+    """Everything a message has."""
+    assert message is not None
+    return (
+        message.exchange,
+        message.routing_key,
+        message.raw,
+        message.delivery_mode,
+        message.priority,
+        message.has_headers,
+        message.family,
+        message.body,
+    )
+
+
+def written(kernel: ModuleType, *contents: Message, start: int = 64) -> bytes:
+    """The octets of messages with positions from 10 on."""
+    buffer = kernel.RecordBuffer(start, SEED)
+    for number, message in enumerate(contents):
+        buffer.message(10 + number, TIME + number, message, True)
+    return bytes(buffer.take())
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_checksum_is_crc32c(kernel: ModuleType) -> None:
+    # The check value of the algorithm's catalogue entry, and RFC 3720 B.4.
+    assert kernel.crc32c(b"123456789") == 0xE3069283
+    assert kernel.crc32c(bytes(32)) == 0x8A9136AA
+    assert kernel.crc32c(b"6789", kernel.crc32c(b"12345")) == 0xE3069283
+
+
+@given(st.binary(max_size=100), st.integers(0, 2**32 - 1))
+def test_the_checksum_is_the_same_on_every_machine(data: bytes, crc: int) -> None:
+    expected = KERNELS[1].crc32c(data, crc)
+    assert RECORDS.crc32c(data, crc) == expected
+    portable = getattr(RECORDS, "crc32c_portable", KERNELS[1].crc32c)
+    assert portable(data, crc) == expected
+
+
+@given(st.lists(messages, max_size=5), st.booleans())
+def test_both_kernels_write_the_same_octets(contents: list[Message], keep: bool) -> None:
+    results = []
+    for kernel in KERNELS:
+        buffer = kernel.RecordBuffer(64, SEED)
+        buffer.raw(bytes(16))
+        offsets = [
+            buffer.message(position, TIME, message, keep)
+            for position, message in enumerate(contents)
+        ]
+        offsets.append(buffer.note(kernel.SETTLED, len(contents), TIME, b"abc"))
+        size = buffer.size
+        results.append((offsets, size, bytes(buffer.take()), buffer.start, buffer.size))
+    assert results[0] == results[1]
+    offsets, size, data, start, left = results[0]
+    assert (start, left) == (64 + size, 0)
+    assert all(offset % 8 == 0 for offset in offsets)
+    assert len(data) == size
+
+
+@given(messages)
+def test_what_was_written_is_read(message: Message) -> None:
+    for kernel in KERNELS:
+        buffer = kernel.RecordBuffer(64, SEED)
+        offset = buffer.message(7, TIME, message, True)
+        assert fields(buffer.read(offset)) == fields(message)
+        data = bytes(buffer.take())
+        found = kernel.parse(data, offset - 64, SEED)
+        assert fields(found) == fields(message)
+        assert (found.timestamp, found.offset, found.deliveries) == (TIME, -1, 0)
+        assert kernel.head(data, 0) == (7, TIME, kernel.MESSAGE, kernel.record_octets(data, 0))
+
+
+@settings(max_examples=60)
+@given(messages, st.data())
+def test_no_flipped_bit_goes_unnoticed(message: Message, data: st.DataObject) -> None:
+    octets = written(RECORDS, message)
+    size = RECORDS.record_octets(octets, 0)
+    bit = data.draw(st.integers(0, size * 8 - 1))
+    damaged = bytearray(octets)
+    damaged[bit >> 3] ^= 1 << (bit & 7)
+    for kernel in KERNELS:
+        assert kernel.parse(bytes(damaged), 0, SEED) is None
+        assert not kernel.good(bytes(damaged), 0, SEED)
+
+
+@given(messages, st.integers(0, 40))
+def test_a_record_that_does_not_fit_is_none(message: Message, missing: int) -> None:
+    octets = written(RECORDS, message)
+    size = RECORDS.record_octets(octets, 0)
+    for kernel in KERNELS:
+        assert kernel.parse(octets[: size - 1 - missing], 0) is None
+        assert kernel.parse(octets, size + 4096) is None
+        assert kernel.parse(octets, -8) is None
+
+
+def test_a_record_of_another_log_is_not_good() -> None:
+    octets = written(RECORDS, Message("e", "k", Properties(b"\0\0"), b"body"))
+    for kernel in KERNELS:
+        assert kernel.good(octets, 0, SEED)
+        assert not kernel.good(octets, 0, SEED + 1)
+
+
+@given(st.binary(max_size=300))
+def test_any_octets_are_read_without_an_error(data: bytes) -> None:
+    for at in range(0, len(data), 8):
+        found = [kernel.parse(data, at) for kernel in KERNELS]
+        assert (found[0] is None) == (found[1] is None)
+        if found[0] is not None:
+            assert fields(found[0]) == fields(found[1])
+    assert len({kernel.find_good(data, 0, SEED, 0, 2**60) for kernel in KERNELS}) == 1
+
+
+@given(st.lists(messages, min_size=1, max_size=6), st.data())
+def test_scanning_takes_in_what_is_good_up_to_the_first_damage(
+    contents: list[Message], data: st.DataObject
+) -> None:
+    octets = bytearray(written(RECORDS, *contents))
+    starts = [0]
+    while starts[-1] < len(octets):
+        size = RECORDS.record_octets(bytes(octets), starts[-1])
+        starts.append(starts[-1] + size + -size % 8)
+    broken = data.draw(st.integers(0, len(contents)))
+    if broken < len(contents):
+        octets[starts[broken] + 20] ^= 1
+    for kernel in KERNELS:
+        positions = Positions(10)
+        at, newest = kernel.scan(bytes(octets), 0, 64, SEED, positions)
+        assert at == starts[broken]
+        assert positions.count == positions.live == broken
+        assert newest == (TIME + broken - 1 if broken else 0)
+        assert [positions.offset(10 + n) - 64 for n in range(broken)] == starts[:broken]
+        if broken < len(contents) - 1:
+            found = kernel.find_good(bytes(octets), at + 8, SEED, 10, 99)
+            assert found == starts[broken + 1]
+            assert kernel.find_good(bytes(octets), at + 8, SEED, 90, 99) == -1
+
+
+def test_scanning_settles_what_is_not_to_be_kept() -> None:
+    for kernel in KERNELS:
+        buffer = kernel.RecordBuffer(0, SEED)
+        for position in range(4):
+            message = Message("", "q", Properties(b"\0\0"), b"")
+            buffer.message(position, TIME, message, position % 2 == 0)
+        positions = Positions(0)
+        kernel.scan(bytes(buffer.take()), 0, 0, SEED, positions)
+        assert [positions.settled(n) for n in range(4)] == [False, True, False, True]
+
+
+def test_the_payload_of_a_note_is_what_follows_its_head() -> None:
+    for kernel in KERNELS:
+        buffer = kernel.RecordBuffer(0, SEED)
+        buffer.note(kernel.COUNT, 3, TIME, b"twelve octet")
+        data = bytes(buffer.take())
+        assert kernel.payload(data, 0) == b"twelve octet"
+        assert kernel.head(data, 0)[:3] == (3, TIME, kernel.COUNT)
+        assert kernel.parse(data, 0, SEED) is None
