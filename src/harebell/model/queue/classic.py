@@ -26,7 +26,7 @@ class ClassicQueue(CompetingQueue):
     def __init__(self, name: str, vhost: str, log: Log, **options: Any) -> None:
         super().__init__(name, vhost, **options)
         self._order = ReadyOrder(log, self.durable)
-        self._ready = self._order.count
+        self._found(self._order.count)
 
     def _keep(self, message: Message) -> int:
         return self._order.keep(message)

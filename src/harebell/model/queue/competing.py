@@ -35,15 +35,22 @@ class CompetingQueue(Queue):
         dead_letters: where refused messages go; None when nobody wants them.
     """
 
+    LASTING = False
+    """Whether all messages of a durable queue have to reach the disk, or persistent ones only."""
+
     def __init__(self, name: str, vhost: str, **options: Any) -> None:
         super().__init__(name, vhost, **options)
         self.dead_letters: DeadLetters | None = None
         self._ready = 0
         self._turn = 0
         self._ranked = False
-        self._lasting = False
+        self._lasting = self.LASTING
         self._position = NO_POSITION
         self._again = False
+
+    def _found(self, count: int) -> None:
+        """Ready messages were there from the start."""
+        self._ready += count
 
     def join(self, surroundings: Surroundings) -> None:
         """Find out where refused messages go."""

@@ -56,7 +56,7 @@ class PriorityQueue(CompetingQueue):
             for level in range(most + 1):
                 order = self._make(level)
                 if order.count:
-                    self._ready += order.count
+                    self._found(order.count)
                     self._top = level
 
     def _make(self, level: int) -> ReadyOrder:

@@ -38,11 +38,11 @@ class QuorumQueue(ClassicQueue):
     """
 
     KIND = "quorum"
+    LASTING = True
     TICKS = True
 
     def __init__(self, name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> None:
         super().__init__(name, vhost, log, **options)
-        self._lasting = True
         limit = self.arguments.get("x-delivery-limit", DELIVERY_LIMIT)
         self._limit = max(limit, NO_LIMIT) if isinstance(limit, int) else DELIVERY_LIMIT
         # RabbitMQ gives the stronger promise only to a queue that does not drop its head either.
