@@ -17,6 +17,7 @@ import msgspec
 
 from harebell.base.limits import CONTROL_LINE_BYTES, CONTROL_TIMEOUT_SECONDS
 from harebell.server.control import OVERVIEW, ControlError, socket_path
+from harebell.server.lock import cannot_use, in_use
 
 _OWNER_ONLY = 0o177
 _FOLDER_MODE = 0o700
@@ -99,10 +100,7 @@ async def start(app: Overviewed, data_dir: Path) -> Control:
         _make_room(path)
         await control.open()
     except OSError as error:
-        raise ControlError(
-            f"cannot use the data directory {data_dir}: {error.strerror or error}; choose another "
-            "with --data-dir"
-        ) from None
+        raise ControlError(cannot_use(data_dir, error)) from None
     return control
 
 
@@ -128,10 +126,7 @@ def _make_room(path: Path) -> None:
         except ConnectionRefusedError:
             path.unlink()
             return
-    raise ControlError(
-        f"another broker runs on the data directory {path.parent}: stop it, or choose another "
-        "directory with --data-dir"
-    )
+    raise ControlError(in_use(path.parent))
 
 
 def _bind(path: Path) -> socket.socket:

@@ -30,6 +30,10 @@ class DiskStore(Store):
         rng: random octets, for identities.
         report: told of damage, with a level ("warning", "error").
         segment_octets: the size of a segment, unless a log has its own.
+        clean: whether the last process says that it closed every log in good order.
+
+    Raises:
+        StoreError: the folder cannot be used.
     """
 
     def __init__(
@@ -41,6 +45,7 @@ class DiskStore(Store):
         rng: Callable[[int], bytes],
         report: Callable[[str, str], None],
         segment_octets: int = SEGMENT_BYTES,
+        clean: bool = False,
     ) -> None:
         self.files = files
         self.definitions = definitions
@@ -52,6 +57,12 @@ class DiskStore(Store):
         self.logs: dict[str, SegmentLog] = {}
         self._rng = rng
         self._segment_octets = segment_octets
+        self._clean = clean
+        try:
+            files.make_folder(QUEUES)
+            files.sync_folder("")
+        except OSError as error:
+            raise StoreError(f"cannot use the data directory: {error}") from None
 
     def new_identity(self) -> str:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""
@@ -71,6 +82,12 @@ class DiskStore(Store):
                 found = Recovery(self.files, identity, log.folder, self.report).run()
             except OSError as error:
                 raise StoreError(f"cannot read the log {log.folder}: {error}") from None
+            if self._clean and found.segments and not found.closed and not found.damaged:
+                found.seen = found.segments[-1].positions.end()
+                self.report(
+                    "error",
+                    f"{log.folder}: octets are missing at its end, for it was closed in good order",
+                )
             log.adopt(found)
             self.logs[identity] = log
         return log
@@ -91,6 +108,8 @@ class DiskStore(Store):
                 self._empty(f"{QUEUES}/{folder}")
             elif identity not in known:
                 self.report("warning", f"{QUEUES}/{folder} belongs to no queue and is left alone")
+        if dropped and self.files.names(QUEUES):
+            self.files.sync_folder(QUEUES)
         for identity in dropped:
             self.definitions.drop("dropped", (identity,))
 

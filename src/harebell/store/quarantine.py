@@ -29,7 +29,7 @@ class Quarantine:
         name = f"{FOLDER}/{self._identity}-{_base(path)}-{begin}.bin"
         if name.rpartition("/")[2] in self._files.names(FOLDER):
             return name
-        self._files.make_folder(FOLDER)
+        self._prepare()
         draft = name + ".part"
         copy = self._files.open(draft, create=True)
         try:
@@ -53,7 +53,7 @@ class Quarantine:
         Returns:
             The name it has here.
         """
-        self._files.make_folder(FOLDER)
+        self._prepare()
         taken = set(self._files.names(FOLDER))
         name = f"{self._identity}-{_base(path)}-all"
         number = 0
@@ -64,6 +64,10 @@ class Quarantine:
         self._files.sync_folder(FOLDER)
         self._files.sync_folder(path.rpartition("/")[0])
         return target
+
+    def _prepare(self) -> None:
+        self._files.make_folder(FOLDER)
+        self._files.sync_folder("")
 
 
 def _base(path: str) -> str:

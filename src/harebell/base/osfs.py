@@ -1,0 +1,184 @@
+"""The real file system behind the `Files` port.
+
+This is the one module below the waterline that knows the operating system: everything above it is
+given files, so that a simulated disk can stand in this one's place.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from harebell.base.ports import File, Files
+
+_FILE_MODE = 0o600
+_FOLDER_MODE = 0o700
+
+
+class OsFile(File):
+    """A file by its descriptor.
+
+    Args:
+        files: the folder it is in.
+        handle: the descriptor, which belongs to this object.
+        path: for errors.
+    """
+
+    __slots__ = ("_files", "_handle", "_path")
+
+    def __init__(self, files: OsFiles, handle: int, path: str) -> None:
+        self._files = files
+        self._handle = handle
+        self._path = path
+
+    def write_at(self, data: bytes | memoryview, offset: int) -> int:
+        """Write octets at an offset; returns how many, which may be fewer than given."""
+        try:
+            return os.pwrite(self._handle, data, offset)
+        except OSError as error:
+            raise _named(error, self._path) from None
+
+    def read_at(self, size: int, offset: int) -> bytes:
+        """Read at most `size` octets from an offset; fewer only at the end of the file."""
+        try:
+            data = os.pread(self._handle, size, offset)
+            while data and len(data) < size:
+                more = os.pread(self._handle, size - len(data), offset + len(data))
+                if not more:
+                    break
+                data += more
+        except OSError as error:
+            raise _named(error, self._path) from None
+        return data
+
+    def size(self) -> int:
+        """Its size in octets."""
+        return os.fstat(self._handle).st_size
+
+    def truncate(self, size: int) -> None:
+        """Cut it to a size."""
+        try:
+            os.ftruncate(self._handle, size)
+        except OSError as error:
+            raise _named(error, self._path) from None
+
+    def sync(self) -> None:
+        """Return when everything written is on disk, or that was put off."""
+        if self._files.put_off(self._path):
+            return
+        try:
+            os.fdatasync(self._handle)
+        except OSError as error:
+            raise _named(error, self._path) from None
+
+    def close(self) -> None:
+        """Let it go; nothing is synced by that."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+
+class OsFiles(Files):
+    """A folder of the real file system.
+
+    Args:
+        root: its absolute path; it exists.
+        syncs: "now"; "later", when `sync_owed` is called; or "never", left to the system.
+    """
+
+    __slots__ = ("_owed", "_root", "_syncs")
+
+    def __init__(self, root: str, *, syncs: str = "now") -> None:
+        self._root = root
+        self._syncs = syncs
+        self._owed: dict[str, None] = {}
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open a file for reading and writing; a missing one is made only with `create`."""
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        full = self._full(path)
+        return OsFile(self, os.open(full, flags, _FILE_MODE), full)
+
+    def names(self, folder: str) -> list[str]:
+        """What is in a folder, sorted; nothing when there is no such folder."""
+        try:
+            return sorted(os.listdir(self._full(folder)))
+        except FileNotFoundError:
+            return []
+
+    def make_folder(self, folder: str) -> None:
+        """Make a folder and those above it; an existing one is fine."""
+        at = ""
+        for name in folder.split("/"):
+            at = f"{at}/{name}" if at else name
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self._full(at), _FOLDER_MODE)
+
+    def rename(self, old: str, new: str) -> None:
+        """Give a file another name, replacing what has that name."""
+        os.replace(self._full(old), self._full(new))
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        os.unlink(self._full(path))
+
+    def remove_folder(self, folder: str) -> None:
+        """Remove an empty folder."""
+        os.rmdir(self._full(folder))
+
+    def sync_folder(self, folder: str) -> None:
+        """Return when the names in a folder are on disk, or that was put off."""
+        full = self._full(folder)
+        if not self.put_off(full):
+            _sync(full)
+
+    def free(self) -> int:
+        """Octets that can still be written."""
+        found = os.statvfs(self._root)
+        return found.f_bavail * found.f_frsize
+
+    def total(self) -> int:
+        """Octets that the whole file system has."""
+        found = os.statvfs(self._root)
+        return found.f_blocks * found.f_frsize
+
+    # --- syncs that do not come at once ---------------------------------------------------------
+
+    @property
+    def owes(self) -> bool:
+        """Whether there is anything to sync later."""
+        return bool(self._owed)
+
+    def put_off(self, path: str) -> bool:
+        """Whether a file or folder is not synced now; if it has to be later, that is noted down."""
+        if self._syncs == "later":
+            self._owed[path] = None
+        return self._syncs != "now"
+
+    def sync_owed(self) -> None:
+        """Do the syncs that were put off; what has been removed since needs none."""
+        owed, self._owed = self._owed, {}
+        for path in owed:
+            try:
+                _sync(path)
+            except FileNotFoundError:
+                continue
+
+    def _full(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+
+def _sync(path: str) -> None:
+    """Sync a file or a folder by its name."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        raise _named(error, path) from None
+    finally:
+        os.close(handle)
+
+
+def _named(error: OSError, path: str) -> OSError:
+    """The same error with the file in it: calls by descriptor do not know the name."""
+    return type(error)(error.errno, error.strerror, path)

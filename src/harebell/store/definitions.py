@@ -1,0 +1,381 @@
+"""Definitions in SQLite: what is declared, in tables that people can read.
+
+    definitions.sqlite   application id "HBDF", write-ahead log
+        meta         version of this format, and whether the last process closed in good order
+        vhosts, users, permissions, exchanges, queues, bindings, policies, parameters, offsets
+        dropped      identities of deleted logs whose files may still be there
+
+Every table has a `number` that grows, which is the order of making. Tables of arguments are stored
+as their encoding, which is the caller's business. Changes gather in memory, and one transaction per
+commit makes them durable. A database that is not ours, is newer, or is damaged is never written to.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from harebell.base.errors import HarebellError, StoreError
+from harebell.base.ports import Definitions, Files
+
+NAME = "definitions.sqlite"
+VERSION = 1
+_APPLICATION = int.from_bytes(b"HBDF")
+_DRAFT = "definitions.new"
+_CHECKPOINT_CHANGES = 1_000
+_TEXT, _NUMBER, _FLAG, _TABLE = "TEXT", "INTEGER", "BOOLEAN", "BLOB"
+_TYPES: dict[str, Any] = {_TEXT: str, _NUMBER: int, _FLAG: int, _TABLE: bytes}
+
+Change = tuple[str, tuple[Any, ...]]
+
+
+class Table(NamedTuple):
+    """Where definitions of one kind are kept.
+
+    Args:
+        name: of the table.
+        key: the columns of the key, all texts.
+        fields: the other columns and their types.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    fields: tuple[tuple[str, str], ...]
+
+    def make(self) -> str:
+        """The statement that makes it."""
+        columns = ["number INTEGER PRIMARY KEY"]
+        columns += [f"{name} {_TEXT} NOT NULL" for name in self.key]
+        columns += [f"{name} {kind} NOT NULL" for name, kind in self.fields]
+        return f"CREATE TABLE {self.name} ({', '.join(columns)}, UNIQUE ({', '.join(self.key)}))"
+
+    def put(self) -> str:
+        """The statement that adds or replaces a row; a replaced one keeps its number."""
+        names = [*self.key, *(name for name, _ in self.fields)]
+        news = ", ".join(f"{name} = excluded.{name}" for name, _ in self.fields)
+        return " ".join(
+            (
+                f"INSERT INTO {self.name} ({', '.join(names)})",
+                f"VALUES ({', '.join('?' * len(names))}) ON CONFLICT ({', '.join(self.key)}) DO",
+                f"UPDATE SET {news}" if news else "NOTHING",
+            )
+        )
+
+    def drop(self) -> str:
+        """The statement that removes a row."""
+        wanted = " AND ".join(f"{name} = ?" for name in self.key)
+        return f"DELETE FROM {self.name} WHERE {wanted}"  # noqa: S608  # names from below only
+
+    def load(self) -> str:
+        """The statement that reads all rows."""
+        names = ", ".join([*self.key, *(name for name, _ in self.fields)])
+        return f"SELECT {names} FROM {self.name} ORDER BY number"  # noqa: S608  # as above
+
+
+_BINDING_ENDS = ("vhost", "source", "destination_type", "destination", "routing_key")
+TABLES = {
+    "vhost": Table("vhosts", ("name",), ()),
+    "user": Table(
+        "users",
+        ("name",),
+        (("password_hash", _TEXT), ("tags", _TEXT), ("loopback_only", _FLAG)),
+    ),
+    "permission": Table(
+        "permissions",
+        ("vhost", "user"),
+        (("configure", _TEXT), ("write", _TEXT), ("read", _TEXT)),
+    ),
+    "exchange": Table(
+        "exchanges",
+        ("vhost", "name"),
+        (("type", _TEXT), ("auto_delete", _FLAG), ("internal", _FLAG), ("arguments", _TABLE)),
+    ),
+    "queue": Table(
+        "queues",
+        ("vhost", "name"),
+        (("kind", _TEXT), ("identity", _TEXT), ("auto_delete", _FLAG), ("arguments", _TABLE)),
+    ),
+    "binding": Table("bindings", (*_BINDING_ENDS, "arguments_key"), (("arguments", _TABLE),)),
+    "policy": Table(
+        "policies",
+        ("vhost", "name"),
+        (("pattern", _TEXT), ("apply_to", _TEXT), ("priority", _NUMBER), ("definition", _TABLE)),
+    ),
+    "parameter": Table("parameters", ("vhost", "component", "name"), (("value", _TABLE),)),
+    "offset": Table("offsets", ("vhost", "queue", "consumer"), (("position", _NUMBER),)),
+    "dropped": Table("dropped", ("identity",), ()),
+}
+"""Every kind of definition."""
+_PUT = {kind: table.put() for kind, table in TABLES.items()}
+_DROP = {kind: table.drop() for kind, table in TABLES.items()}
+
+
+class SqliteDefinitions(Definitions):
+    """Definitions in an open database; `open_definitions` makes it.
+
+    Args:
+        link: the connection; used by one thread at a time.
+        path: of the database, for errors.
+        encode: makes octets of a table of arguments.
+        decode: the way back.
+
+    Attributes:
+        was_clean: whether the last process closed in good order.
+        gathered: whether there are changes for the next commit.
+    """
+
+    def __init__(
+        self,
+        link: sqlite3.Connection,
+        path: str,
+        encode: Callable[[Mapping[str, Any]], bytes],
+        decode: Callable[[bytes], Mapping[str, Any]],
+    ) -> None:
+        self._link = link
+        self._path = path
+        self._encode = encode
+        self._decode = decode
+        self._changes: list[Change] = []
+        self._since_checkpoint = 0
+        self.was_clean = bool(self._read("SELECT clean FROM meta")[0][0])
+
+    @property
+    def gathered(self) -> bool:
+        """Whether there are changes for the next commit."""
+        return bool(self._changes)
+
+    def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
+        """Add a definition, or replace it."""
+        row = [
+            self._encode(fields[name]) if type_ == _TABLE else fields[name]
+            for name, type_ in TABLES[kind].fields
+        ]
+        self._changes.append((_PUT[kind], (*key, *row)))
+
+    def drop(self, kind: str, key: tuple[str, ...]) -> None:
+        """Remove a definition; a missing one is fine."""
+        self._changes.append((_DROP[kind], key))
+
+    def load(self, kind: str) -> Iterable[tuple[tuple[str, ...], Mapping[str, Any]]]:
+        """Every definition of a kind as it was last committed, in the order of their making.
+
+        Raises:
+            StoreError: the database is damaged.
+        """
+        table = TABLES[kind]
+        count = len(table.key)
+        rows = []
+        for row in self._read(table.load()):
+            if not all(isinstance(part, str) for part in row[:count]):
+                raise _damaged(self._path, f"a name in {table.name} is no text")
+            fields = {
+                name: self._value(table, name, type_, value)
+                for (name, type_), value in zip(table.fields, row[count:], strict=True)
+            }
+            rows.append((tuple(row[:count]), fields))
+        return rows
+
+    def take(self) -> list[Any]:
+        """The changes since the last time, for a batch."""
+        taken, self._changes = self._changes, []
+        return taken
+
+    def write(self, changes: list[Any]) -> None:
+        """Make changes durable, all or none.
+
+        Raises:
+            OSError: with ENOSPC when the disk is full, so that it may be tried again.
+        """
+        try:
+            self._link.execute("BEGIN IMMEDIATE")
+            for statement, values in changes:
+                self._link.execute(statement, values)
+            self._link.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise _os_error(error, self._path) from None
+        self._since_checkpoint += len(changes)
+        if self._since_checkpoint >= _CHECKPOINT_CHANGES:
+            self._since_checkpoint = 0
+            self._checkpoint("PASSIVE")
+
+    def mark(self, clean: bool) -> None:
+        """Write down whether the directory is closed in good order.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.write([("UPDATE meta SET clean = ?", (int(clean),))])
+
+    def close(self) -> None:
+        """Let the database go; its write-ahead log is emptied first.
+
+        Raises:
+            OSError: the disk refused.
+        """
+        try:
+            self._checkpoint("TRUNCATE")
+        finally:
+            self._link.close()
+
+    def _checkpoint(self, mode: str) -> None:
+        """Bring the write-ahead log into the database.
+
+        SQLite would do that by itself and say nothing of a sync that failed.
+        """
+        try:
+            self._link.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
+        except sqlite3.Error as error:
+            failure = _os_error(error, self._path)
+            if failure.errno != errno.ENOSPC:
+                raise failure from None
+
+    def _roll_back(self) -> None:
+        if self._link.in_transaction:
+            self._link.execute("ROLLBACK")
+
+    def _read(self, statement: str) -> list[Any]:
+        try:
+            return self._link.execute(statement).fetchall()
+        except sqlite3.Error as error:
+            raise _refused(self._path, error) from None
+
+    def _value(self, table: Table, name: str, type_: str, value: Any) -> Any:
+        if not isinstance(value, _TYPES[type_]):
+            raise _damaged(self._path, f"{table.name}.{name} has {value!r}")
+        if type_ == _FLAG:
+            return bool(value)
+        if type_ == _TABLE:
+            try:
+                return self._decode(value)
+            except HarebellError as error:
+                raise _damaged(self._path, f"{table.name}.{name}: {error}") from None
+        return value
+
+
+def open_definitions(
+    root: str,
+    files: Files,
+    encode: Callable[[Mapping[str, Any]], bytes],
+    decode: Callable[[bytes], Mapping[str, Any]],
+    *,
+    synced: bool = True,
+) -> SqliteDefinitions:
+    """Open the definitions of a data directory; make them when there are none.
+
+    Args:
+        root: the data directory, an absolute path.
+        files: the same directory.
+        encode: makes octets of a table of arguments.
+        decode: the way back; raises a HarebellError for octets that are no table.
+        synced: whether a commit waits until the disk has it.
+
+    Raises:
+        StoreError: the database cannot be used, in a sentence for the user.
+    """
+    path = str(PurePosixPath(root) / NAME)
+    try:
+        names = files.names("")
+        if NAME not in names:
+            _make(root, files, [name for name in names if name.startswith(_DRAFT)])
+        _inspect(path)
+        link = _connect(path)
+        link.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+        link.execute("PRAGMA wal_autocheckpoint = 0")
+    except sqlite3.Error as error:
+        raise _refused(path, error) from None
+    except OSError as error:
+        raise StoreError(f"cannot use {path}: {error.strerror or error}") from None
+    return SqliteDefinitions(link, path, encode, decode)
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    """A connection that begins and ends transactions only where it is told to."""
+    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+def _make(root: str, files: Files, drafts: list[str]) -> None:
+    """Make an empty database beside its place, so that in its place it is always complete."""
+    for name in drafts:
+        files.remove(name)
+    # SQLite gives a database, and the files beside it, the rights that it finds: its owner's alone.
+    files.open(_DRAFT, create=True).close()
+    link = _connect(str(PurePosixPath(root) / _DRAFT))
+    try:
+        link.execute("PRAGMA journal_mode = WAL")
+        link.execute("PRAGMA synchronous = FULL")
+        link.execute("BEGIN IMMEDIATE")
+        link.execute(f"PRAGMA application_id = {_APPLICATION}")
+        link.execute("CREATE TABLE meta (version INTEGER NOT NULL, clean BOOLEAN NOT NULL)")
+        link.execute("INSERT INTO meta VALUES (?, 1)", (VERSION,))
+        for table in TABLES.values():
+            link.execute(table.make())
+        link.execute("COMMIT")
+        link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    except sqlite3.Error as error:
+        raise _os_error(error, NAME) from None
+    finally:
+        link.close()
+    files.rename(_DRAFT, NAME)
+    files.sync_folder("")
+
+
+def _inspect(path: str) -> None:
+    """Look at a database without writing to it.
+
+    Raises:
+        StoreError: it is not ours, newer, or damaged.
+    """
+    link = sqlite3.connect(f"{PurePosixPath(path).as_uri()}?mode=ro", uri=True)
+    try:
+        if link.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
+            raise StoreError(
+                f"{path} is no database of Harebell: move it away, or choose another directory "
+                "with --data-dir"
+            )
+        version = link.execute("SELECT version FROM meta").fetchone()[0]
+        if version != VERSION:
+            raise StoreError(
+                f"{path} has format {version}, and this version of Harebell reads {VERSION}: use "
+                "the version that wrote it"
+            )
+        complaint = link.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if complaint != "ok":
+            raise _damaged(path, complaint.replace("\n", " "))
+    finally:
+        link.close()
+
+
+def _damaged(path: str, why: str) -> StoreError:
+    return StoreError(
+        f"{path} is damaged ({why}): put a copy in its place, or move it away to start without "
+        "what was declared; the messages stay in queues/"
+    )
+
+
+def _refused(path: str, error: sqlite3.Error) -> StoreError:
+    """The sentence about a database that SQLite does not read."""
+    if getattr(error, "sqlite_errorcode", 0) & _PRIMARY in _DAMAGE:
+        return _damaged(path, str(error))
+    return StoreError(f"cannot use {path}: {error}")
+
+
+_DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""Codes for what is wrong with the file itself; the first one is a missing table."""
+_ERRNOS = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_BUSY: errno.EBUSY,
+}
+_PRIMARY = 0xFF
+"""The low octet of an SQLite error code is the error, the rest says where it happened."""
+
+
+def _os_error(error: sqlite3.Error, path: str) -> OSError:
+    """An error of SQLite as one of the system, naming the file."""
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    return OSError(_ERRNOS.get(code, errno.EIO), str(error), path)

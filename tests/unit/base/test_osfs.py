@@ -1,0 +1,116 @@
+"""The real file system: what the `Files` port promises, and which calls reach the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from harebell.base import osfs
+from harebell.base.osfs import OsFiles
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> OsFiles:
+    return OsFiles(str(tmp_path))
+
+
+def test_octets_are_written_and_read_at_their_place(files: OsFiles) -> None:
+    file = files.open("a", create=True)
+    assert file.write_at(b"world", 6) == 5
+    assert file.write_at(memoryview(b"hello "), 0) == 6
+    assert file.read_at(100, 0) == b"hello world"
+    assert file.read_at(3, 6) == b"wor"
+    assert file.read_at(3, 100) == b""
+    assert file.size() == 11
+    file.truncate(5)
+    assert file.read_at(100, 0) == b"hello"
+    file.sync()
+    file.close()
+    file.close()
+    assert files.open("a").read_at(9, 0) == b"hello"
+
+
+def test_files_and_folders_belong_to_their_owner_alone(files: OsFiles, tmp_path: Path) -> None:
+    files.make_folder("queues/abc")
+    files.make_folder("queues/abc")
+    files.open("queues/abc/1", create=True).close()
+    assert (tmp_path / "queues/abc").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "queues").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "queues/abc/1").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_open_file_is_not_inherited_by_other_programs(files: OsFiles) -> None:
+    file = files.open("a", create=True)
+    assert not os.get_inheritable(file._handle)
+
+
+def test_names_are_sorted_and_a_missing_folder_has_none(files: OsFiles) -> None:
+    for name in "cab":
+        files.open(name, create=True).close()
+    assert files.names("") == ["a", "b", "c"]
+    assert files.names("missing") == []
+
+
+def test_files_are_renamed_and_removed(files: OsFiles) -> None:
+    files.make_folder("f")
+    files.open("f/a", create=True).write_at(b"new", 0)
+    files.open("f/b", create=True).write_at(b"old", 0)
+    files.rename("f/a", "f/b")
+    files.sync_folder("f")
+    assert files.names("f") == ["b"]
+    assert files.open("f/b").read_at(9, 0) == b"new"
+    files.remove("f/b")
+    files.remove_folder("f")
+    files.sync_folder("")
+    assert files.names("") == []
+
+
+def test_errors_name_the_file(files: OsFiles, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        files.open("missing")
+    file = files.open("a", create=True)
+    os.close(file._handle)
+    for call in (
+        lambda: file.write_at(b"x", 0),
+        lambda: file.read_at(1, 0),
+        lambda: file.truncate(1),
+        file.sync,
+    ):
+        with pytest.raises(OSError) as caught:
+            call()
+        assert caught.value.errno == errno.EBADF
+        assert caught.value.filename == str(tmp_path / "a")
+
+
+def test_space_is_counted_in_octets(files: OsFiles) -> None:
+    assert 0 < files.free() <= files.total()
+
+
+def test_syncs_that_were_put_off_are_done_when_it_is_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = osfs._sync
+    monkeypatch.setattr(osfs, "_sync", lambda path: (synced.append(path), real(path)))
+    files = OsFiles(str(tmp_path), syncs="later")
+    for name in ("a", "b", "a"):
+        files.open(name, create=True).sync()
+    files.sync_folder("")
+    assert synced == []
+    assert files.owes
+    files.remove("b")
+    files.sync_owed()
+    assert synced == [str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path)]
+    files.sync_owed()
+    assert len(synced) == 3
+    assert not files.owes
+
+
+def test_a_folder_that_is_left_to_the_system_owes_nothing(tmp_path: Path) -> None:
+    files = OsFiles(str(tmp_path), syncs="never")
+    files.open("a", create=True).sync()
+    files.sync_folder("")
+    assert not files.owes

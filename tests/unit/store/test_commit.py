@@ -1,0 +1,136 @@
+"""Group commit: what a batch does, in which order, and what becomes of one that cannot."""
+
+from __future__ import annotations
+
+import errno
+
+from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
+
+
+def kinds(bench: Bench) -> list[str]:
+    """Gathers what the disk is asked to do from now on."""
+    asked: list[str] = []
+    bench.disk.hook = lambda _number, kind, _path: asked.append(kind)
+    return asked
+
+
+def test_a_ticket_is_done_when_its_batch_is_finished() -> None:
+    bench = Bench()
+    commit = bench.store.commit
+    log = bench.log()
+    ticket = commit.ticket
+    log.append(message())
+    assert commit.urgent
+    batch = commit.gather()
+    assert batch is not None
+    assert (commit.ticket, commit.urgent, commit.done) == (ticket + 1, False, 0)
+    log.append(message())
+    assert commit.gather() is None, "one batch at a time"
+    batch.perform()
+    commit.finish(batch)
+    assert commit.done == ticket
+    assert commit.urgent, "the second message waits for the next"
+
+
+def test_nobody_waits_for_what_is_settled_or_transient() -> None:
+    bench = Bench()
+    log = bench.log()
+    log.append(message(mode=1))
+    assert (bench.store.commit.urgent, bench.store.commit.waiting) == (False, True)
+    bench.commit()
+    log.settle(0)
+    assert (bench.store.commit.urgent, bench.store.commit.waiting) == (False, True)
+    log.sync_soon()
+    assert bench.store.commit.urgent
+
+
+def test_a_batch_writes_definitions_then_records_then_syncs_then_removes() -> None:
+    bench = Bench(segment_octets=300)
+    log = bench.log()
+    for _ in range(8):
+        log.append(message(bytes(100)))
+    bench.commit()
+    for position in range(3):
+        log.settle(position)
+    bench.definitions.put("queue", ("/", "q"), {})
+    asked = kinds(bench)
+    bench.commit()
+    order = [kind for kind in asked if kind in ("transaction", "write", "sync", "remove")]
+    assert order.index("write") < order.index("sync") < order.index("remove")
+    assert asked[0] not in ("write", "sync", "remove")
+
+
+def test_without_syncing_nothing_is_synced() -> None:
+    bench = Bench()
+    log = bench.log()
+    log.append(message())
+    bench.store.commit.syncing = False
+    asked = kinds(bench)
+    bench.commit()
+    assert "write" in asked
+    assert "sync" not in asked
+
+
+def test_a_full_disk_stalls_a_batch_which_goes_on_later() -> None:
+    bench = Bench()
+    log = bench.log()
+    log.append(message(b"one"))
+    full = [True]
+
+    def hook(_number: int, kind: str, path: str) -> None:
+        if full[0] and kind == "write":
+            raise OSError(errno.ENOSPC, "no space", path)
+
+    bench.disk.hook = hook
+    batch = bench.store.commit.gather()
+    assert batch is not None
+    batch.perform()
+    assert batch.stalled is not None
+    assert batch.failed is None
+    full[0] = False
+    batch.perform()
+    assert batch.stalled is None
+    bench.store.commit.finish(batch)
+    assert bench.again().log().read(0).body == b"one"
+
+
+def test_a_failed_sync_fails_the_batch_for_good() -> None:
+    for number in (errno.EIO, errno.ENOSPC):
+        bench = Bench()
+        bench.log().append(message())
+
+        def hook(_number: int, kind: str, path: str, number: int = number) -> None:
+            if kind == "sync":
+                raise OSError(number, "broken", path)
+
+        bench.disk.hook = hook
+        batch = bench.store.commit.gather()
+        assert batch is not None
+        batch.perform()
+        assert isinstance(batch.failed, OSError)
+        assert batch.failed.errno == number
+
+
+def test_short_writes_are_continued() -> None:
+    bench = Bench()
+    log = bench.log()
+    log.append(message(bytes(300)))
+    bench.disk.hook = lambda _number, kind, _path: 7 if kind == "write" else None
+    bench.commit()
+    bench.disk.hook = None
+    assert bench.again().log().read(0).body == bytes(300)
+
+
+def test_a_deleted_log_leaves_no_file() -> None:
+    bench = Bench()
+    log = bench.log()
+    log.append(message())
+    bench.commit()
+    assert bench.files()
+    log.delete()
+    bench.commit()
+    assert bench.disk.names(FOLDER) == []
+    assert IDENTITY not in bench.disk.names("queues")
+    assert not bench.disk.handles
+    assert list(bench.definitions.load("dropped")) == []
+    assert bench.gauge.used == 0

@@ -1,0 +1,247 @@
+"""The log: records in order, settled in any order, and segments that go when nothing is live."""
+
+from __future__ import annotations
+
+from harebell.base.limits import TRANSIENT_MEMORY_BYTES, TRANSIENT_SEGMENT_BYTES
+from tests.unit.store.stores import IDENTITY, NOW, Bench, message
+
+
+def live(log) -> list[bytes]:  # type: ignore[no-untyped-def]
+    """The bodies of what is not settled."""
+    found, position = [], log.first()
+    while position < log.end():
+        found.append(log.read(position).body)
+        position = log.next(position + 1)
+    return found
+
+
+def filled(bench: Bench, count: int, size: int = 100):  # type: ignore[no-untyped-def]
+    """The log with numbered messages on disk."""
+    log = bench.log()
+    for number in range(count):
+        log.append(message(b"%04d" % number + bytes(size)))
+    bench.commit()
+    return log
+
+
+def test_positions_grow_by_one() -> None:
+    log = Bench().log()
+    assert [log.append(message()) for _ in range(3)] == [0, 1, 2]
+    assert (log.first(), log.end(), log.live()) == (0, 3, 3)
+
+
+def test_what_is_settled_is_gone_and_settling_twice_is_harmless() -> None:
+    bench = Bench()
+    log = filled(bench, 5)
+    log.settle(1)
+    log.settle(1)
+    log.settle(99)
+    assert log.read(1) is None
+    assert log.live() == 4
+    assert (log.next(0), log.next(1), log.next(5)) == (0, 2, 5)
+    log.settle(0)
+    assert log.first() == 2
+
+
+def test_everything_durable_is_back_after_a_kill() -> None:
+    bench = Bench(segment_octets=1000)
+    log = filled(bench, 40)
+    for position in (*range(10), 15, 39):
+        log.settle(position)
+    bench.commit()
+    expected = live(log)
+    again = bench.again().log()
+    assert live(again) == expected
+    assert (again.end(), again.live()) == (40, 28)
+    assert again.append(message()) == 40
+
+
+def test_what_was_not_committed_is_not_back() -> None:
+    bench = Bench()
+    log = filled(bench, 3)
+    log.append(message(b"late"))
+    log.settle(0)
+    again = bench.again().log()
+    assert len(live(again)) == 3
+
+
+def test_transient_messages_of_a_durable_log_are_gone_after_a_restart() -> None:
+    bench = Bench()
+    log = bench.log()
+    for number, mode in enumerate((2, 1, 0, 2)):
+        log.append(message(b"%d" % number, mode))
+    bench.commit()
+    assert live(bench.again().log()) == [b"0", b"3"]
+    kept = Bench()
+    for number, mode in enumerate((2, 1, 0, 2)):
+        kept.log(keep_all=True) if number == 0 else None
+        kept.store.logs[IDENTITY].append(message(b"%d" % number, mode))
+    kept.commit()
+    assert live(kept.again().log(keep_all=True)) == [b"0", b"1", b"2", b"3"]
+
+
+def test_a_segment_goes_when_nothing_in_it_is_live() -> None:
+    bench = Bench(segment_octets=1000)
+    log = filled(bench, 30)
+    before = bench.files()
+    assert len(before) > 3
+    assert bench.files()[1] == f"{log.segments[1].first:020d}.seg"
+    second = range(log.segments[1].first, log.segments[2].first)
+    for position in second:
+        log.settle(position)
+    bench.commit()
+    assert bench.files() == [before[0], *before[2:]]
+    assert log.live() == 30 - len(second)
+    assert log.next(second[0]) == second[-1] + 1
+
+
+def test_a_leaving_segment_repeats_what_it_says_of_others() -> None:
+    bench = Bench(segment_octets=1000)
+    log = filled(bench, 12)
+    log.settle(0)
+    log.set_count(1, 5)
+    bench.commit()
+    holder = log.segments[-1].first
+    for _ in range(30):
+        log.append(message(bytes(100)))
+    bench.commit()
+    # Everything goes but what the first segment has.
+    keep = log.segments[0].positions.end()
+    log.settle_range(keep, log.end() - 1)
+    bench.commit()
+    assert f"{holder:020d}.seg" not in bench.files()
+    again = bench.again().log()
+    assert again.first() == 1
+    assert again.count(1) == 5
+    assert again.live() == keep
+
+
+def test_messages_settled_before_they_are_written_cost_no_file() -> None:
+    bench = Bench(segment_octets=1000)
+    log = bench.log()
+    for _ in range(100):
+        log.settle(log.append(message(bytes(100))))
+    bench.commit()
+    assert len(bench.files()) == 1
+    assert bench.gauge.used == 0
+
+
+def test_what_was_handed_out_is_known_exactly_after_a_good_end() -> None:
+    bench = Bench()
+    log = filled(bench, 10)
+    log.see(4)
+    bench.store.close()
+    bench.commit()
+    again = bench.again()
+    assert again.log().seen() == 4
+    assert again.reports == []
+
+
+def test_after_a_kill_everything_may_have_been_handed_out() -> None:
+    bench = Bench()
+    log = filled(bench, 10)
+    log.see(4)
+    bench.commit()
+    assert bench.again().log().seen() == 10
+
+
+def test_counts_are_kept_until_the_message_is_settled() -> None:
+    bench = Bench()
+    log = filled(bench, 3)
+    log.set_count(1, 2)
+    log.set_count(1, 3)
+    assert (log.count(1), log.read(1).deliveries, log.read(0).deliveries) == (3, 3, 0)
+    bench.commit()
+    again = bench.again().log()
+    assert again.count(1) == 3
+    again.settle(1)
+    assert again.count(1) == 0
+
+
+def test_times_find_positions() -> None:
+    bench = Bench(segment_octets=600)
+    log = bench.log()
+    for number in range(20):
+        bench.clock.ms = NOW + number * 10
+        log.append(message(bytes(50)))
+    bench.commit()
+    assert log.time_of(7) == NOW + 70
+    for moment, expected in ((0, 0), (70, 7), (71, 8), (190, 19), (191, 20)):
+        assert log.at_time(NOW + moment) == expected
+
+
+def test_retention_lets_whole_old_segments_go_and_keeps_the_newest() -> None:
+    bench = Bench(segment_octets=1000)
+    log = bench.log()
+    for number in range(30):
+        bench.clock.ms = NOW + number
+        log.append(message(bytes(100)))
+    bench.commit()
+    firsts = [segment.first for segment in log.segments]
+    limit = log.octets() - 1
+    assert log.retain(limit, 0) == firsts[1]
+    assert log.retain(0, NOW + firsts[3]) == firsts[3]
+    assert log.retain(1, 0) == firsts[-1]
+    bench.commit()
+    assert len(bench.files()) == 1
+    again = bench.again().log()
+    assert (again.first(), again.end()) == (firsts[-1], 30)
+
+
+def test_a_purge_settles_a_range_at_once() -> None:
+    bench = Bench(segment_octets=1000)
+    log = filled(bench, 50)
+    log.settle_range(3, 48)
+    assert (log.live(), log.next(3)) == (5, 48)
+    bench.commit()
+    again = bench.again().log()
+    assert [again.first(), again.live(), again.next(3)] == [0, 5, 48]
+
+
+def test_a_transient_log_stays_in_memory_until_it_is_large() -> None:
+    bench = Bench()
+    log = bench.store.open_log(IDENTITY, durable=False)
+    body = bytes(10_000)
+    while log.octets() < TRANSIENT_MEMORY_BYTES:
+        log.append(message(body))
+    assert bench.store.commit.gather() is None
+    for _ in range(2 * TRANSIENT_SEGMENT_BYTES // len(body)):
+        log.append(message(body))
+    bench.commit()
+    names = bench.disk.names(f"transient/{IDENTITY}")
+    assert names
+    assert bench.gauge.used < 2 * TRANSIENT_SEGMENT_BYTES
+    assert log.read(0).body == body
+    assert log.read(log.end() - 1).body == body
+    log.settle_range(0, log.end())
+    bench.commit()
+    assert bench.disk.names(f"transient/{IDENTITY}") == []
+    assert log.live() == 0
+
+
+def test_a_transient_queue_that_is_empty_takes_little_memory() -> None:
+    bench = Bench()
+    log = bench.store.open_log(IDENTITY, durable=False)
+    for _ in range(1000):
+        log.settle(log.append(message(bytes(100))))
+    assert bench.gauge.used < 20_000
+    for _ in range(1000):
+        position = log.append(message(bytes(100)))
+        log.settle(position - 3)
+    assert bench.gauge.used < 2 * TRANSIENT_SEGMENT_BYTES
+
+
+def test_a_message_that_cannot_be_read_is_kept_back_and_reported_once() -> None:
+    bench = Bench()
+    log = filled(bench, 3)
+    path = log.segments[0].path
+    file = bench.disk.open(path)
+    offset = log.segments[0].positions.offset(1)
+    file.write_at(b"\xff", offset + 40)
+    assert [log.read(0) is None, log.read(1), log.read(2) is None] == [False, None, False]
+    assert log.read(1) is None
+    ((level, text),) = bench.reports
+    assert level == "error"
+    assert path in text
+    assert "position 1 " in text
+    assert log.live() == 3

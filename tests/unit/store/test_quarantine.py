@@ -1,0 +1,56 @@
+"""Quarantine: copies of damaged octets, each once."""
+
+from __future__ import annotations
+
+from harebell.store.quarantine import FOLDER, Quarantine
+from tests.sim.disk import Random, SimDisk
+
+
+def disk_with(path: str, data: bytes) -> SimDisk:
+    """A disk with one synced file."""
+    disk = SimDisk()
+    disk.make_folder(path.rpartition("/")[0])
+    file = disk.open(path, create=True)
+    file.write_at(data, 0)
+    file.sync()
+    file.close()
+    disk.sync_folder(path.rpartition("/")[0])
+    return disk
+
+
+def content(disk: SimDisk, path: str) -> bytes:
+    """What is in a file."""
+    file = disk.open(path)
+    return file.read_at(file.size(), 0)
+
+
+def test_a_copy_has_the_octets_and_survives_a_power_loss() -> None:
+    disk = disk_with("queues/ab/1.seg", b"0123456789")
+    disk.sync_folder("queues")
+    disk.sync_folder("")
+    file = disk.open("queues/ab/1.seg")
+    name = Quarantine(disk, "ab").copy(file, "queues/ab/1.seg", 3, 7)
+    assert name == f"{FOLDER}/ab-1-3.bin"
+    for seed in range(20):
+        assert content(disk.crash(Random(seed)), name) == b"3456"
+
+
+def test_the_same_octets_are_copied_once() -> None:
+    disk = disk_with("queues/ab/1.seg", b"0123456789")
+    file = disk.open("queues/ab/1.seg")
+    quarantine = Quarantine(disk, "ab")
+    first = quarantine.copy(file, "queues/ab/1.seg", 3, 7)
+    before = disk.operations
+    assert quarantine.copy(file, "queues/ab/1.seg", 3, 7) == first
+    assert disk.names(FOLDER) == ["ab-1-3.bin"]
+    assert disk.operations - before <= 2
+
+
+def test_moved_segments_never_replace_each_other() -> None:
+    disk = disk_with("queues/ab/1.seg", b"one")
+    quarantine = Quarantine(disk, "ab")
+    quarantine.move("queues/ab/1.seg")
+    disk.open("queues/ab/1.seg", create=True).write_at(b"two", 0)
+    quarantine.move("queues/ab/1.seg")
+    assert [content(disk, f"{FOLDER}/{name}") for name in disk.names(FOLDER)] == [b"one", b"two"]
+    assert disk.names("queues/ab") == []

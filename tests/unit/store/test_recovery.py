@@ -1,0 +1,215 @@
+"""Opening a damaged log: every row of the table in FORMAT.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from harebell.kernels.records import record_octets
+from harebell.store.segment import HEADER_OCTETS
+from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
+
+COUNT = 20
+
+
+def written(segment_octets: int = 800) -> Bench:
+    """A log of several segments on disk, killed."""
+    bench = Bench(segment_octets=segment_octets)
+    log = bench.log()
+    for number in range(COUNT):
+        log.append(message(b"%02d" % number + bytes(80)))
+    bench.commit()
+    bench.store.shut()
+    return bench
+
+
+def change(bench: Bench, name: str, edit: Callable[[bytearray], None]) -> None:
+    """Edit the octets of a segment on disk."""
+    file = bench.disk.open(f"{FOLDER}/{name}")
+    data = bytearray(file.read_at(file.size(), 0))
+    edit(data)
+    file.truncate(0)
+    file.write_at(bytes(data), 0)
+    file.sync()
+    file.close()
+
+
+def found(bench: Bench) -> list[int]:
+    """The numbers of the messages that a new process finds."""
+    log = bench.log()
+    numbers, position = [], log.first()
+    while position < log.end():
+        read = log.read(position)
+        if read is not None:
+            numbers.append(int(read.body[:2]))
+        position = log.next(position + 1)
+    return numbers
+
+
+def flip(at: int) -> Callable[[bytearray], None]:
+    """Flip one bit."""
+
+    def edit(data: bytearray) -> None:
+        data[at] ^= 4
+
+    return edit
+
+
+def second_record(data: bytearray) -> int:
+    """Where the second record of a segment begins."""
+    size = record_octets(bytes(data), HEADER_OCTETS)
+    return HEADER_OCTETS + size + -size % 8
+
+
+def damage_second(data: bytearray) -> None:
+    """Damage the body of the second record."""
+    data[second_record(data) + 60] ^= 1
+
+
+def damage_length(data: bytearray) -> None:
+    """Make the second record claim more than there is."""
+    data[second_record(data) + 2] = 0xFF
+
+
+def test_a_log_in_good_order_is_accepted_without_a_word() -> None:
+    again = written().again()
+    assert found(again) == list(range(COUNT))
+    assert again.reports == []
+
+
+@pytest.mark.parametrize("edit", [damage_second, damage_length])
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_damaged_record_is_copied_skipped_and_reported(
+    edit: Callable[[bytearray], None], which: int
+) -> None:
+    bench = written(2000)
+    name = bench.files()[which]
+    change(bench, name, edit)
+    lost = int(name.removesuffix(".seg")) + 1
+    for _ in range(2):
+        again = bench.again()
+        assert found(again) == [number for number in range(COUNT) if number != lost]
+        assert [level for level, _ in again.reports] == ["error"]
+        assert name in again.reports[0][1]
+        assert len(bench.disk.names("quarantine")) == 1
+
+
+def test_a_torn_tail_is_copied_and_cut_off_once() -> None:
+    bench = written()
+    name = bench.files()[-1]
+    change(bench, name, lambda data: data.__delitem__(slice(len(data) - 24, None)))
+    again = bench.again()
+    assert found(again) == list(range(COUNT - 1))
+    assert [level for level, _ in again.reports] == ["warning"]
+    assert len(bench.disk.names("quarantine")) == 1
+    log = again.store.logs[IDENTITY]
+    assert log.append(message(b"99")) == COUNT - 1
+    again.commit()
+    last = bench.again()
+    assert found(last) == [*range(COUNT - 1), 99]
+    assert last.reports == []
+
+
+def test_the_rest_of_an_older_segment_is_skipped_not_cut() -> None:
+    bench = written()
+    first, second = bench.files()[:2]
+    size = bench.disk.open(f"{FOLDER}/{first}").size()
+    change(bench, first, lambda data: data.__setitem__(slice(500, None), bytes(len(data) - 500)))
+    again = bench.again()
+    numbers = found(again)
+    assert numbers[-1] == COUNT - 1
+    assert set(range(int(second.removesuffix(".seg")), COUNT)) <= set(numbers)
+    assert len(numbers) < COUNT
+    assert bench.disk.open(f"{FOLDER}/{first}").size() == size
+    assert [level for level, _ in again.reports] == ["error"]
+
+
+def test_records_behind_a_damaged_header_prove_themselves() -> None:
+    for which in (0, 1, -1):
+        bench = written()
+        change(bench, bench.files()[which], flip(20))
+        again = bench.again()
+        assert found(again) == list(range(COUNT))
+        assert [level for level, _ in again.reports] == ["error"]
+
+
+def test_a_segment_without_anything_good_is_moved_away() -> None:
+    for which, level in ((1, "error"), (-1, "warning")):
+        bench = written()
+        name = bench.files()[which]
+        change(bench, name, lambda data: data.__setitem__(slice(None), bytes(len(data))))
+        again = bench.again()
+        numbers = found(again)
+        assert [each for each, _ in again.reports] == [level]
+        assert name not in bench.files()
+        assert len(bench.disk.names("quarantine")) == 1
+        assert len(numbers) < COUNT
+
+
+def test_another_logs_segment_is_moved_away() -> None:
+    bench = written()
+    other = "f" * 32
+    log = bench.store.open_log(other, durable=True)
+    log.append(message(b"77"))
+    bench.commit()
+    bench.disk.rename(f"queues/{other}/{0:020d}.seg", f"{FOLDER}/{bench.files()[0]}")
+    again = bench.again()
+    numbers = found(again)
+    assert 77 not in numbers
+    assert numbers[-1] == COUNT - 1
+    assert [level for level, _ in again.reports] == ["error"]
+
+
+def test_swapped_segments_of_one_log_are_moved_away() -> None:
+    bench = written()
+    one, two = bench.files()[:2]
+    bench.disk.rename(f"{FOLDER}/{one}", f"{FOLDER}/swap")
+    bench.disk.rename(f"{FOLDER}/{two}", f"{FOLDER}/{one}")
+    bench.disk.rename(f"{FOLDER}/swap", f"{FOLDER}/{two}")
+    again = bench.again()
+    numbers = found(again)
+    assert len(again.reports) == 2
+    assert numbers == sorted(set(numbers))
+    assert numbers[-1] == COUNT - 1
+
+
+def test_a_damaged_note_makes_duplicates_and_is_reported() -> None:
+    bench = Bench()
+    log = bench.log()
+    for number in range(4):
+        log.append(message(b"%02d" % number))
+    bench.commit()
+    log.settle(0)
+    bench.commit()
+    log.append(message(b"04"))
+    bench.commit()
+    bench.store.shut()
+
+    def damage_note(data: bytearray) -> None:
+        at = HEADER_OCTETS
+        while data[at + 24] == 1:
+            size = record_octets(bytes(data), at)
+            at += size + -size % 8
+        data[at + 36] ^= 1
+
+    change(bench, bench.files()[0], damage_note)
+    again = bench.again()
+    assert found(again) == [0, 1, 2, 3, 4]
+    assert again.reports
+    assert again.store.logs[IDENTITY].seen() == 5, "all of it may have been handed out"
+
+
+def test_octets_missing_at_the_end_of_a_log_closed_in_good_order_are_reported() -> None:
+    bench = written()
+    again = Bench(bench.disk, clean=True)
+    assert found(again) == list(range(COUNT))
+    ((level, text),) = again.reports
+    assert level == "error"
+    assert "missing" in text
+    assert again.store.logs[IDENTITY].seen() == COUNT
+    again.store.close()
+    again.commit()
+    last = Bench(bench.disk, clean=True)
+    assert found(last) == list(range(COUNT))
+    assert last.reports == []
