@@ -51,6 +51,9 @@ class Notes:
 
     def see(self, position: int) -> bool:
         """Everything below a position was handed out; whether that needs a new mark on disk."""
+        if position <= self.handed:
+            # It was handed out before the log was opened, and is again.
+            return False
         self.handed = position
         if position + _AHEAD // 2 <= self.mark:
             return False

@@ -98,52 +98,81 @@ class Recovery:
         Raises:
             OSError: the disk refuses.
         """
-        found = self._found
-        names = [name for name in self._files.names(self._folder) if first_of(name) >= 0]
-        for name in names:
-            self._segment(name, newest=name == names[-1])
+        while not self._read_all():
+            # The newest segment had to go: what is newest now ends in another way.
+            self._notes = []
+            self._marks = [0]
+            self._last_kind = 0
+            self._found = Found(damaged=True)
         self._apply()
-        return found
+        return self._found
+
+    def _read_all(self) -> bool:
+        """Read every segment; False when the newest turned out not to belong here."""
+        names = [name for name in self._files.names(self._folder) if first_of(name) >= 0]
+        while names and not self._belongs(names[-1], newest=True):
+            names.pop()
+        for name in names:
+            newest = name == names[-1]
+            if not (newest or self._belongs(name, newest=False)):
+                continue
+            if not self._segment(name, newest) and newest:
+                return False
+        return True
 
     # --- one segment ----------------------------------------------------------------------------
 
-    def _segment(self, name: str, newest: bool) -> None:
+    def _belongs(self, name: str, newest: bool) -> bool:
+        """Whether a file is a segment of this log and holds anything; else it is moved away."""
         path = f"{self._folder}/{name}"
+        first = first_of(name)
         file = self._files.open(path)
         try:
-            segment = self._read(file, name, path, newest)
+            header = decode_header(file.read_at(HEADER_OCTETS, 0))
+            empty = Segment(self._folder, first, self._seed)
+            if header is not None:
+                good_one = header[0] == mark_of(self._identity) and header[1] == first
+                why = "is not this log's, or not in its place"
+                newest = False
+            else:
+                good_one = self._resume(file, empty, 0, file.size()) >= 0
+                why = "its header and all it held are damaged"
         finally:
             file.close()
-        if segment is None:
+        if not good_one:
+            self._damage("warning" if newest else "error", f"{path}: {why}")
             self._quarantine.move(path)
-        else:
-            self._found.segments.append(segment)
+        return good_one
 
-    def _read(self, file: File, name: str, path: str, newest: bool) -> Segment | None:
-        """Read a segment; None when it has to go."""
-        first, size = first_of(name), file.size()
+    def _segment(self, name: str, newest: bool) -> bool:
+        """Read a segment; False when it had to go."""
+        path = f"{self._folder}/{name}"
+        first = first_of(name)
         segments = self._found.segments
-        header = decode_header(file.read_at(HEADER_OCTETS, 0))
-        if header is not None and (header[0] != mark_of(self._identity) or header[1] != first):
-            self._damage("error", f"{path}: is not this log's, or not in its place")
-            return None
         if segments and first < segments[-1].positions.end():
             self._damage("error", f"{path}: has positions that another segment has")
-            return None
+            self._quarantine.move(path)
+            return False
         segment = Segment(self._folder, first, self._seed)
+        file = self._files.open(path)
+        try:
+            self._read(file, segment, path, newest)
+        finally:
+            file.close()
+        segments.append(segment)
+        return True
+
+    def _read(self, file: File, segment: Segment, path: str, newest: bool) -> None:
+        size = file.size()
+        header = decode_header(file.read_at(HEADER_OCTETS, 0))
         if header is None:
             at = self._resume(file, segment, 0, size)
-            if at < 0:
-                level = "warning" if newest else "error"
-                self._damage(level, f"{path}: its header and all it held are damaged")
-                return None
             self._damage("error", f"{path}: its header is damaged")
         else:
             at = HEADER_OCTETS
             self._marks.append(header[2])
         end = self._records(file, segment, path, at, size, newest)
         segment.goes_on(end, self._seed)
-        return segment
 
     def _records(
         self, file: File, segment: Segment, path: str, at: int, size: int, newest: bool

@@ -1,0 +1,234 @@
+"""The power goes after every operation of the disk, and nothing that was confirmed is lost.
+
+Scripts of random work run over the simulated disk. After every operation that changes something,
+several disks are made as a power loss could leave them. Each is opened and judged by the ledger,
+opened again, which must change nothing, and on some of them recovery itself loses its power, or
+work goes on and is judged once more.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import pytest
+
+from harebell.base.impl import NATIVE, chosen
+from tests.sim.definitions import SimDefinitions
+from tests.sim.disk import Random, SimDisk
+from tests.sim.logs import Accounts, Life, Picture
+from tests.sim.script import SHAPES, Script, Shape
+
+FIRST = int(os.environ.get("HAREBELL_POWER_SEED", "1"))
+STATES = int(os.environ.get("HAREBELL_POWER_STATES", "0")) or (
+    20_000 if chosen() == NATIVE else 3_000
+)
+SOAK_STATES = 1_000_000
+IMAGES = 2
+DEEPER = 0.05
+GO_ON = 0.05
+
+
+class Broken(BaseException):
+    """A promise was broken. Nobody on the way up may take it for an error of the disk."""
+
+
+@dataclass
+class Tally:
+    """What was tried.
+
+    Attributes:
+        states: disks that were opened and judged.
+        cuts: power losses in the middle of recovery.
+        went_on: disks on which work went on.
+        sent, confirmed: messages of the scripts.
+    """
+
+    states: int = 0
+    cuts: int = 0
+    went_on: int = 0
+    sent: int = 0
+    confirmed: int = 0
+    scripts: int = 0
+    kinds: set[str] = field(default_factory=set)
+
+
+class Storm:
+    """One script, and every power loss that may meet it.
+
+    Args:
+        seed: decides everything.
+        shape: what the work is like.
+        tally: where to count.
+    """
+
+    def __init__(self, seed: int, shape: Shape, tally: Tally) -> None:
+        self.seed = seed
+        self.shape = shape
+        self.tally = tally
+        self.rng = Random(f"power {seed}")
+        self.disk = SimDisk(seed=seed)
+        self.definitions = SimDefinitions(self.disk)
+        self.accounts = Accounts()
+
+    def run(self) -> None:
+        """Work, with a power loss after every operation."""
+        self.disk.after = self._lose_power
+        life = Life(self.disk, self.definitions, self.accounts)
+        life.recover()
+        script = Script(life, self.shape, Random(f"script {self.seed}"))
+        script.run()
+        assert life.stop(), "the disk is not full"
+        assert not self.disk.handles, f"still open: {self.disk.handles}"
+        assert not life.damages(), life.damages()
+        self._stopped_well(life)
+        verdict = self.accounts.ledger.judge()
+        self.tally.sent += verdict.sent
+        self.tally.confirmed += verdict.confirmed
+        self.tally.scripts += 1
+
+    def _where(self, more: str) -> str:
+        return f"seed {self.seed}, operation {self.disk.operations}, {more}"
+
+    def _lose_power(self) -> None:
+        try:
+            for number in range(IMAGES):
+                self._examine(self.disk, self.definitions, self.accounts, f"image {number}", 1)
+        except Exception as error:
+            raise Broken(f"{self._where('')}: {error!r}") from error
+
+    def _examine(
+        self,
+        disk: SimDisk,
+        definitions: SimDefinitions,
+        accounts: Accounts,
+        name: str,
+        number: int,
+    ) -> None:
+        """What a power loss leaves is opened, judged, and opened again."""
+        image = disk.crash(self.rng)
+        rows = definitions.crash(image, self.rng)
+        known = accounts.copy()
+        where = self._where(name)
+        life = Life(image, rows, known, number)
+        if self.rng.random() < DEEPER and number < 4:
+            again = accounts.copy()
+            image.after = lambda: self._cut(image, rows, again, f"{name}, in recovery", number)
+        before = _files(image)
+        life.recover()
+        image.after = None
+        picture = life.look(where)
+        life.judge(where, picture)
+        self.tally.states += 1
+        after = _files(image)
+        _keeps_evidence(before, after, [*life.logs], where)
+        self._again(image, False, rows, picture, number, f"{where}, opened again")
+        self._again(image, True, rows, picture, number, f"{where}, crashed again")
+        assert after == _files(image), f"{where}: reading changed the files"
+        if self.rng.random() < GO_ON and number < 4:
+            self._go_on(life, name, number)
+
+    def _cut(
+        self, disk: SimDisk, rows: SimDefinitions, accounts: Accounts, name: str, number: int
+    ) -> None:
+        self.tally.cuts += 1
+        try:
+            self._examine(disk, rows, accounts, name, number + 1)
+        except Exception as error:
+            raise Broken(f"{self._where(name)}: {error!r}") from error
+
+    def _again(
+        self,
+        disk: SimDisk,
+        crashed: bool,
+        rows: SimDefinitions,
+        picture: Picture,
+        number: int,
+        where: str,
+    ) -> None:
+        """Another life finds the same, and changes nothing, unless the power went once more."""
+        image = disk.crash(self.rng) if crashed else disk.copy()
+        before = _files(disk)
+        life = Life(image, rows.crash(image, self.rng), Accounts(), number)
+        life.recover()
+        assert life.look(where) == picture, f"{where}: something else is found"
+        after = _files(image)
+        changed = [path for path in before if before[path] != after.get(path)]
+        if crashed:
+            changed = [path for path in changed if path.startswith("quarantine/")]
+        else:
+            repairs = [text for level, text in life.reports if level == "warning"]
+            assert not repairs, f"{where}: repaired once more: {repairs}"
+        assert not changed, f"{where}: the files were changed: {changed}"
+        self.tally.states += 1
+
+    def _go_on(self, life: Life, name: str, number: int) -> None:
+        """Work on what was recovered, and lose the power once more."""
+        self.tally.went_on += 1
+        script = Script(life, self.shape, Random(self.rng.getrandbits(64)))
+        script.run(8)
+        name = f"{name}, went on"
+        self._examine(life.disk, life.definitions, life.accounts, name, number + 1)
+        if self.rng.random() < 0.5:
+            assert life.stop(), "the disk is not full"
+            assert not life.disk.handles, f"still open: {life.disk.handles}"
+            self._examine(life.disk, life.definitions, life.accounts, f"{name}, ended", number + 1)
+
+    def _stopped_well(self, life: Life) -> None:
+        """A clean end is found as it was, with marks that are exact."""
+        where = self._where("after a clean end")
+        expected = {identity: life.accounts.handed.get(identity, 0) for identity in life.logs}
+        image = self.disk.crash(self.rng)
+        other = Life(image, self.definitions.crash(image, self.rng), self.accounts.copy(), 1)
+        other.recover()
+        picture = other.look(where)
+        other.judge(where, picture)
+        assert not other.damages(), f"{where}: {other.damages()}"
+        for identity, log in other.logs.items():
+            assert log.seen() == expected[identity], f"{where}: {identity} was seen to {log.seen()}"
+        self.tally.states += 1
+
+
+def _files(disk: SimDisk) -> dict[str, bytes]:
+    return {path: disk.content(path) for path in disk.paths()}
+
+
+def _keeps_evidence(
+    before: dict[str, bytes], after: dict[str, bytes], logs: list[str], where: str
+) -> None:
+    """Whatever opening has taken from the segments of a log is in quarantine."""
+    kept = [content for path, content in after.items() if path.startswith("quarantine/")]
+    for path, content in before.items():
+        if path.split("/")[1:2] and path.split("/")[1] in logs and content:
+            left = after.get(path, b"")
+            assert content.startswith(left), f"{where}: {path} was written to"
+            gone = content[len(left) :]
+            assert any(gone in each for each in kept), f"{where}: no copy of {path}'s end"
+
+
+def _storms(states: int, first: int) -> Tally:
+    """Scripts of every shape in turn, until so many states were judged."""
+    print(f"power loss: scripts from seed {first}, {states} states")  # noqa: T201 - for a replay
+    tally = Tally()
+    seed = first
+    shapes = list(SHAPES.values())
+    while tally.states < states:
+        Storm(seed, shapes[seed % len(shapes)], tally).run()
+        seed += 1
+    print(f"power loss: {tally}")  # noqa: T201 - the count that is asked for
+    return tally
+
+
+@pytest.mark.timeout(600)
+def test_nothing_confirmed_is_lost_when_the_power_goes() -> None:
+    tally = _storms(STATES, FIRST)
+    assert tally.states >= STATES
+    assert tally.confirmed > tally.sent // 2 > 0, "hardly anything was confirmed"
+    assert tally.cuts > 10, "recovery was hardly interrupted"
+    assert tally.went_on > 10, "work hardly went on"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_nothing_confirmed_is_lost_in_a_million_power_losses() -> None:
+    _storms(SOAK_STATES, 1_000_000)
