@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ COUNT = 20
 
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data directory that a broker closed, with a queue of messages and an empty one."""
+    """A data directory that a broker closed: queues with many messages, one, and none."""
     folder = tmp_path_factory.mktemp("store") / "data"
     with running_broker("--data-dir", str(folder)) as broker:
         _fill(broker)
@@ -32,6 +31,8 @@ def _fill(broker: RunningBroker) -> None:
         channel = connection.channel()
         channel.declare_queue("jobs", durable=True)
         channel.declare_queue("none", durable=True)
+        channel.declare_queue("few", durable=True)
+        channel.publish(b"alone", routing_key="few", delivery_mode=2)
         for number in range(COUNT):
             headers = {"number": number}
             body = b"body %d" % number if number else b"\xff"
@@ -43,11 +44,11 @@ def _fill(broker: RunningBroker) -> None:
 
 
 @pytest.fixture
-def data(closed: Path, tmp_path: Path) -> Iterator[Path]:
+def data(closed: Path, tmp_path: Path) -> Path:
     """A copy to be damaged."""
     copy = tmp_path / "data"
     shutil.copytree(closed, copy, ignore=shutil.ignore_patterns("control.sock"))
-    yield copy
+    return copy
 
 
 def _segment(data: Path) -> Path:
@@ -59,14 +60,16 @@ def _state(data: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(data)): path.read_bytes()
         for path in sorted(data.rglob("*"))
-        if path.is_file() and path.name not in ("LOCK", "definitions.sqlite-shm")
+        # SQLite makes its two empty helpers even to look.
+        if path.is_file() and path.name != "LOCK" and "sqlite-" not in path.name
     }
 
 
-def _flip(data: Path, at: int) -> None:
+def _flip(data: Path) -> None:
+    """Damage one bit of one message."""
     path = _segment(data)
     octets = bytearray(path.read_bytes())
-    octets[at] ^= 0x10
+    octets[octets.index(b"body 7")] ^= 0x10
     path.write_bytes(octets)
 
 
@@ -76,9 +79,10 @@ def test_a_whole_directory_is_described_and_left_alone(data: Path) -> None:
     assert result.returncode == 0, result.stderr
     lines = result.stdout.decode().splitlines()
     assert lines[0].split()[:4] == ["vhost", "queue", "kind", "messages"]
-    rows = {line.split()[1]: line.split() for line in lines[1:3]}
+    rows = {line.split()[1]: line.split() for line in lines[1:4]}
     assert rows["jobs"][:5] == ["/", "jobs", "classic", str(COUNT - 1), "1"]
     assert rows["none"][:5] == ["/", "none", "classic", "0", "0"]
+    assert rows["few"][:5] == ["/", "few", "classic", "1", "0"]
     assert lines[-1] == "no damage"
     assert _state(data) == before
 
@@ -98,7 +102,7 @@ def test_the_messages_of_a_queue_are_dumped_as_json(data: Path) -> None:
 
 
 def test_damage_is_reported_and_a_check_changes_nothing(data: Path) -> None:
-    _flip(data, 700)
+    _flip(data)
     before = _state(data)
     result = run_harebell("store", "check", str(data))
     assert result.returncode == DAMAGED
@@ -109,7 +113,7 @@ def test_damage_is_reported_and_a_check_changes_nothing(data: Path) -> None:
 
 
 def test_a_repair_keeps_a_copy_of_what_is_damaged_and_the_rest(data: Path) -> None:
-    _flip(data, 700)
+    _flip(data)
     result = run_harebell("store", "repair", str(data))
     assert result.returncode == DAMAGED
     (copy,) = (data / "quarantine").iterdir()
@@ -117,14 +121,11 @@ def test_a_repair_keeps_a_copy_of_what_is_damaged_and_the_rest(data: Path) -> No
     assert copy.stat().st_size > 0
     dumped = run_harebell("store", "dump", str(data), "--queue", "jobs")
     numbers = [json.loads(line)["headers"]["number"] for line in dumped.stdout.splitlines()]
-    lost = set(range(COUNT)) - set(numbers)
-    # The message that was acknowledged may be the damaged one's neighbour, but one record is lost.
-    assert len(lost - {0}) == 1
-    assert numbers == sorted(numbers)
+    assert numbers == [number for number in range(1, COUNT) if number != 7]
 
 
 def test_a_broker_starts_on_what_was_repaired_and_delivers_the_rest(data: Path) -> None:
-    _flip(data, 700)
+    _flip(data)
     run_harebell("store", "repair", str(data))
     with running_broker("--data-dir", str(data)) as broker, connect(broker.address()) as link:
         channel = link.channel()
@@ -132,8 +133,7 @@ def test_a_broker_starts_on_what_was_repaired_and_delivers_the_rest(data: Path) 
         while (message := channel.get("jobs")) is not None:
             bodies.append(message.body)
             message.ack()
-    assert len(bodies) == COUNT - 2
-    assert set(bodies) <= {b"body %d" % number for number in range(COUNT)}
+    assert bodies == [b"body %d" % number for number in range(1, COUNT) if number != 7]
 
 
 def test_a_torn_end_is_cut_by_a_repair_alone(data: Path) -> None:
@@ -151,11 +151,11 @@ def test_a_torn_end_is_cut_by_a_repair_alone(data: Path) -> None:
 
 def test_a_segment_of_another_log_is_found(data: Path) -> None:
     path = _segment(data)
-    other = next(each for each in (data / "queues").iterdir() if each != path.parent)
+    (other,) = (each for each in (data / "queues").iterdir() if each != path.parent)
     shutil.copy(path, other / path.name)
     result = run_harebell("store", "check", str(data))
     assert result.returncode == DAMAGED
-    assert "damaged: queue 'none': " in result.stdout.decode()
+    assert "damaged: queue 'few': " in result.stdout.decode()
 
 
 def test_without_definitions_the_messages_can_still_be_read(data: Path) -> None:
@@ -165,7 +165,7 @@ def test_without_definitions_the_messages_can_still_be_read(data: Path) -> None:
     assert "(no queue)" in result.stdout.decode()
     assert "definitions.sqlite" in result.stdout.decode()
     dumped = run_harebell("store", "dump", str(data))
-    assert len(dumped.stdout.splitlines()) == COUNT - 1
+    assert len(dumped.stdout.splitlines()) == COUNT
 
 
 def test_a_directory_in_use_is_refused() -> None:

@@ -20,8 +20,7 @@ from tests.robustness.swift import (
 )
 
 CLASSIC, PRIORITY, STREAM, TX = "load.classic", "load.priority", "load.stream", "load.tx"
-ALL_QUEUES = (CLASSIC, PRIORITY, TX)
-"""STREAM is missing."""
+ALL_QUEUES = (CLASSIC, PRIORITY, STREAM, TX)
 LEVELS = 4
 _PLAIN, _TRANSACTIONS = 1, 2
 _WINDOW = 200
