@@ -77,6 +77,7 @@ class Survey:
         mend: bool = False,
     ) -> None:
         self._files = Watched(files if mend else Shadow(files))
+        self._was_clean = was_clean
         self._said: list[tuple[str, str]] = []
         self._claims = _claims(definitions)
         self._store = DiskStore(
@@ -141,7 +142,9 @@ class Survey:
         self._files.arrived.clear()
         log = self._store.open_log(identity, durable=True)
         for level, text in self._said:
-            (holding.harmless if level == "warning" else holding.damage).append(text)
+            # An end in good order leaves nothing torn behind.
+            harmless = level == "warning" and not self._was_clean
+            (holding.harmless if harmless else holding.damage).append(text)
         self._said.clear()
         holding.quarantined += self._files.arrived
         holding.logs.append(identity)
