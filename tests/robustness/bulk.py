@@ -72,10 +72,14 @@ class Filler:
         assert tag > self.confirmed if multiple else tag == self.confirmed + 1, f"confirm of {tag}"
         self.confirmed = tag
 
-    def step(self) -> None:
-        """Publish a block, and wait until there is room for the next."""
+    def send_block(self) -> None:
+        """Publish a block."""
         self.link.send(self._block.numbered(self.sent, _BLOCK))
         self.sent += _BLOCK
+
+    def step(self) -> None:
+        """Publish a block, and wait until there is room for the next."""
+        self.send_block()
         self.link.read_if_any()
         while self.link.alive and self.sent - self.confirmed > _WINDOW:
             self.link.read()

@@ -17,12 +17,14 @@ from random import Random
 
 import pytest
 
+from harebell.base import impl
 from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
 from tests.running import DidNotStartError
 
-POINTS = 120
+# Uncompiled it is the same code, and every life takes longer.
+POINTS = 120 if impl.chosen() == impl.NATIVE else 40
 SOAK_POINTS = 2_000
 POINTS_TOGETHER = 20
 """So many points share a data directory and a ledger."""
