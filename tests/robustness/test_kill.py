@@ -99,5 +99,5 @@ def test_a_disk_that_forgets_is_found_out(tmp_path: Path) -> None:
     snapshot(data_dir, tmp_path / "old")
     _killed(data_dir, load)
     forget(data_dir, tmp_path / "old")
-    with life(data_dir) as broker, pytest.raises(AssertionError, match="lost|not in the stream"):
+    with life(data_dir) as broker, pytest.raises(AssertionError, match=r"lost|not in the stream"):
         load.drain(broker.port)
