@@ -55,6 +55,14 @@ MEMORY_LOW_SHARE = 0.9
 """Publishers are let go again when memory falls to this share of the high watermark."""
 MESSAGE_OVERHEAD_BYTES = 192
 """What a queued message is counted beside its body and properties."""
+DELIVERY_LIMIT = 20
+"""Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
+DEAD_LETTERS_PER_TICK = 1_000
+"""Dead messages that nobody took of which one queue tries again at a time."""
+STREAM_SCAN_MESSAGES = 2_000
+"""Messages that a stream's consumer with a filter passes over in one turn."""
+STREAM_TRACKED_TAGS = 65_535
+"""Consumer tags of which one stream keeps the offset."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
 
@@ -125,6 +133,8 @@ SPARK_KEEP_SECONDS = 1.0
 # --- the store ----------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608
 """Size from which a queue's log goes on in a new segment (8 MiB)."""
+STREAM_SEGMENT_LEAST_BYTES = 16_384
+"""Smallest segment that a stream may ask for: every segment is a file."""
 STREAM_SEGMENT_BYTES = 67_108_864
 """The same for a stream (64 MiB)."""
 TRANSIENT_SEGMENT_BYTES = 1_048_576
