@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from harebell.base.limits import STREAM_SEGMENT_BYTES
 from harebell.base.message import Message
 
 
@@ -162,9 +163,12 @@ class Store:
     Attributes:
         commit: the group commit of all logs and definitions.
         definitions: what is declared.
+        stream_segment_octets: the size of a stream's segment, unless the stream has its own.
     """
 
     __slots__ = ("commit", "definitions")
+
+    stream_segment_octets: int = STREAM_SEGMENT_BYTES
 
     commit: Commit
     definitions: Definitions

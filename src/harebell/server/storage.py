@@ -87,6 +87,7 @@ class Storage:
             segment_octets=config.segment_bytes,
             clean=self.definitions.was_clean,
         )
+        self.store.stream_segment_octets = config.stream_segment_bytes
         self.free_limit = free_limit(config.disk_free_limit, self.files.total())
         self.free = self.files.free()
         if config.durability in _WEAKER:

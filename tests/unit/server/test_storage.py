@@ -126,6 +126,14 @@ def test_a_disk_with_less_room_than_wanted_is_low(tmp_path: Path) -> None:
     opened.close()
 
 
+def test_the_sizes_of_segments_are_the_configured_ones(tmp_path: Path) -> None:
+    opened = Opened(tmp_path, segment_bytes=65_536, stream_segment_bytes=131_072)
+    assert opened.storage.store.stream_segment_octets == 131_072
+    identity = fill(opened, 3_000)
+    assert len(opened.storage.files.names(f"queues/{identity}")) > 1
+    opened.close()
+
+
 def test_what_shall_stay_free_is_a_share_or_a_size() -> None:
     assert free_limit(0.25, 1000) == 250
     assert free_limit(1.0, 1000) == 1000

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.base.limits import STREAM_SEGMENT_BYTES, STREAM_SEGMENT_LEAST_BYTES
+from harebell.base.limits import STREAM_SEGMENT_LEAST_BYTES
 from harebell.base.ports import Log, Store
 from harebell.model.queue.arguments import MAX_PRIORITY, SEGMENT_OCTETS, queue_type
 from harebell.model.queue.classic import ClassicQueue
@@ -110,7 +110,7 @@ def _stream(
     options: Mapping[str, Any],
     restored: bool,
 ) -> Queue:
-    wanted = options["arguments"].get(SEGMENT_OCTETS, 0) or STREAM_SEGMENT_BYTES
+    wanted = options["arguments"].get(SEGMENT_OCTETS, 0) or store.stream_segment_octets
     octets = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
     log = store.open_log(identity, durable=options["durable"], keep_all=True, segment_octets=octets)
     offsets = {}
