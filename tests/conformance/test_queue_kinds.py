@@ -62,7 +62,7 @@ def test_what_a_kind_does_not_have_closes_the_connection(
     declared(peer, arguments)
     peer.ask(m.BasicQos(prefetch_count=prefetch))
     peer.send(method)
-    peer.expect(m.ConnectionClose, reply_code=code, reply_text=text)
+    peer.expect_connection_close(code, text, at=method.NAME)
 
 
 @pytest.mark.parametrize("arguments", [STREAM, QUORUM])
@@ -73,10 +73,8 @@ def test_one_prefetch_for_a_whole_channel_is_not_for_streams_and_quorum_queues(
     peer.ask(m.BasicQos(prefetch_count=1))
     peer.ask(m.BasicQos(prefetch_count=10, global_=True))
     peer.send(consume())
-    peer.expect(
-        m.ConnectionClose,
-        reply_code=540,
-        reply_text=f"NOT_IMPLEMENTED - {THING} does not support global qos",
+    peer.expect_connection_close(
+        540, f"NOT_IMPLEMENTED - {THING} does not support global qos", at="basic.consume"
     )
 
 
@@ -104,7 +102,7 @@ def test_a_consumer_that_a_stream_cannot_serve_loses_its_channel(
     declared(peer, STREAM)
     peer.ask(m.BasicQos(prefetch_count=prefetch))
     peer.send(consume(**changed))
-    peer.expect(m.ChannelClose, reply_code=406, reply_text=f"PRECONDITION_FAILED - {text}")
+    peer.expect_channel_close(406, f"PRECONDITION_FAILED - {text}", at="basic.consume")
 
 
 @pytest.mark.parametrize("kind", ["quorum", "stream"])
@@ -132,24 +130,28 @@ def test_quorum_queues_and_streams_have_no_other_properties(
     method.arguments = {"x-queue-type": kind}
     peer.send(method)
     expected = "PRECONDITION_FAILED - " + text.replace("{kind}", kind)
-    peer.expect(m.ChannelClose, reply_code=406, reply_text=expected)
+    peer.expect_channel_close(406, expected, at="queue.declare")
 
 
 def test_an_argument_of_another_kind_is_refused(peer: Peer) -> None:
     peer.send(m.QueueDeclare(queue="q", durable=True, arguments={**QUORUM, "x-max-priority": 5}))
-    peer.expect(
-        m.ChannelClose,
-        reply_code=406,
-        reply_text=f"PRECONDITION_FAILED - invalid arg 'x-max-priority' for {THING} of queue type "
+    peer.expect_channel_close(
+        406,
+        f"PRECONDITION_FAILED - invalid arg 'x-max-priority' for {THING} of queue type "
         "rabbit_quorum_queue",
+        at="queue.declare",
     )
 
 
 def test_a_queue_cannot_be_declared_again_as_another_kind(peer: Peer) -> None:
     declared(peer, QUORUM)
     peer.send(m.QueueDeclare(queue="q", durable=True))
-    close = peer.expect(m.ChannelClose, reply_code=406)
-    assert "inequivalent arg 'x-queue-type'" in close.reply_text
+    peer.expect_channel_close(
+        406,
+        f"PRECONDITION_FAILED - inequivalent arg 'x-queue-type' for {THING}: received none but "
+        "current is the value 'quorum' of type 'longstr'",
+        at="queue.declare",
+    )
 
 
 @pytest.mark.rule("0-9-1r#090")
