@@ -58,6 +58,14 @@ class Users:
         self._users[name] = user
         return user
 
+    def put(self, user: User) -> None:
+        """Take a user in whose password is hashed already."""
+        self._users[user.name] = user
+
+    def all(self) -> list[User]:
+        """Every user, in the order of their coming."""
+        return list(self._users.values())
+
     def get(self, name: str) -> User | None:
         """The user of that name."""
         return self._users.get(name)

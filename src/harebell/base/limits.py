@@ -143,5 +143,19 @@ READ_MOST_BYTES = 262_144
 """What one read takes when a log is read in order."""
 SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
+EXIT_DISK = 74
+"""Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
+FLUSH_SECONDS = 0.05
+"""Longest time that what nobody waits for, such as acknowledgements, stays in memory alone."""
+STALL_RETRY_SECONDS = 0.25
+"""Pause between attempts to write to a disk that is full."""
+DISK_FREE_LIMIT_BYTES = 268_435_456
+"""Free space below which publishers are blocked (256 MiB)."""
+DURABILITY_INTERVAL_MS = 500
+"""How often the disk is synced with durability "interval"."""
+SEGMENT_MIN_BYTES = 65_536
+"""Smallest segment that may be asked for."""
+SEGMENT_MAX_BYTES = 1_073_741_824
+"""Largest segment that may be asked for (1 GiB)."""
 OPEN_FILES = 256
 """Segments kept open for reading, and as many for writing."""

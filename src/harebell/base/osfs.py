@@ -63,9 +63,8 @@ class OsFile(File):
             raise _named(error, self._path) from None
 
     def sync(self) -> None:
-        """Return when everything written is on disk, or has been noted down to be synced later."""
-        if self._files.lazy:
-            self._files.owe(self._path)
+        """Return when everything written is on disk, or that was put off."""
+        if self._files.put_off(self._path):
             return
         try:
             os.fdatasync(self._handle)
@@ -84,14 +83,14 @@ class OsFiles(Files):
 
     Args:
         root: its absolute path; it exists.
-        lazy: note syncs down instead of doing them; `sync_owed` does them.
+        syncs: "now"; "later", when `sync_owed` is called; or "never", left to the system.
     """
 
-    __slots__ = ("_owed", "_root", "lazy")
+    __slots__ = ("_owed", "_root", "_syncs")
 
-    def __init__(self, root: str, *, lazy: bool = False) -> None:
+    def __init__(self, root: str, *, syncs: str = "now") -> None:
         self._root = root
-        self.lazy = lazy
+        self._syncs = syncs
         self._owed: dict[str, None] = {}
 
     def open(self, path: str, *, create: bool = False) -> File:
@@ -128,11 +127,9 @@ class OsFiles(Files):
         os.rmdir(self._full(folder))
 
     def sync_folder(self, folder: str) -> None:
-        """Return when the names in a folder are on disk, or this has been noted down."""
+        """Return when the names in a folder are on disk, or that was put off."""
         full = self._full(folder)
-        if self.lazy:
-            self.owe(full)
-        else:
+        if not self.put_off(full):
             _sync(full)
 
     def free(self) -> int:
@@ -145,14 +142,21 @@ class OsFiles(Files):
         found = os.statvfs(self._root)
         return found.f_blocks * found.f_frsize
 
-    # --- lazy syncs -----------------------------------------------------------------------------
+    # --- syncs that do not come at once ---------------------------------------------------------
 
-    def owe(self, path: str) -> None:
-        """A file or folder has to be synced some time."""
-        self._owed[path] = None
+    @property
+    def owes(self) -> bool:
+        """Whether there is anything to sync later."""
+        return bool(self._owed)
+
+    def put_off(self, path: str) -> bool:
+        """Whether a file or folder is not synced now; if it has to be later, that is noted down."""
+        if self._syncs == "later":
+            self._owed[path] = None
+        return self._syncs != "now"
 
     def sync_owed(self) -> None:
-        """Do the syncs that were noted down; what has been removed since needs none."""
+        """Do the syncs that were put off; what has been removed since needs none."""
         owed, self._owed = self._owed, {}
         for path in owed:
             try:

@@ -19,9 +19,8 @@ from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, load
 from harebell.server.settings import SETTINGS
 
 if TYPE_CHECKING:
+    from harebell.auth.users import Users
     from harebell.server.app import App
-
-_LOOPBACK_ONLY_USER = "guest"
 
 
 def _shown_default(name: str) -> str:
@@ -95,19 +94,20 @@ def announce(app: App, config: Config) -> None:
     for listener in app.listeners:
         click.echo(f"listening on {listener.shown}")
     click.echo(f"data directory {config.data_dir}")
-    warning = exposure_warning([listener.host for listener in app.listeners], config)
+    warning = exposure_warning([listener.host for listener in app.listeners], app.users)
     if warning is not None:
         click.echo(warning, err=True)
     click.echo("Server startup complete")
 
 
-def exposure_warning(hosts: list[str], config: Config) -> str | None:
-    """A sentence when other machines can reach a broker that only has the well-known user."""
+def exposure_warning(hosts: list[str], users: Users) -> str | None:
+    """A sentence when other machines can reach a broker that lets nobody in from there."""
     open_hosts = [host for host in hosts if not ipaddress.ip_address(host).is_loopback]
-    if not open_hosts or config.default_user != _LOOPBACK_ONLY_USER:
+    names = [user.name for user in users.all()]
+    if not open_hosts or not all(user.loopback_only for user in users.all()):
         return None
     return (
         f"warning: other machines can reach {open_hosts[0]}, but the only user is "
-        f"{_LOOPBACK_ONLY_USER}, who may log in from this machine only: choose another with "
-        "--default-user and HAREBELL_DEFAULT_PASS"
+        f"{' and '.join(names)}, who may log in from this machine only: begin a new data directory "
+        "with --default-user and HAREBELL_DEFAULT_PASS"
     )

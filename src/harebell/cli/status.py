@@ -72,8 +72,20 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("messages ready", str(overview["messages_ready"])),
         ("messages unacked", str(overview["messages_unacknowledged"])),
         ("message memory", f"{octets(used)}{share}{alarm}"),
+        ("disk free", _disk(overview)),
+        ("durability", overview["durability"]),
         ("blocked publishers", str(overview["blocked_connections"])),
     ]
+
+
+def _disk(overview: dict[str, Any]) -> str:
+    """What is free, what shall be, and whether publishers wait for it."""
+    limit = overview["disk_free_limit_bytes"]
+    shown = octets(overview["disk_free_bytes"])
+    if limit:
+        shown += f" (at least {octets(limit)})"
+    short = " & ".join(name for name in overview["shortages"] if name != "memory")
+    return f"{shown}; low on {short}, publishers are blocked" if short else shown
 
 
 def octets(count: int) -> str:

@@ -23,11 +23,14 @@ from harebell.front.convert import headers_of
 from harebell.front.hub import Hub
 from harebell.front.session09.connection import Connection, Peer
 from harebell.front.settings import Settings
-from harebell.model.broker import DEFAULT_VHOST, Broker
+from harebell.model.broker import Broker
 from harebell.server import status
+from harebell.server.accounts import load_users
 from harebell.server.config import Config, memory_octets
+from harebell.server.flusher import Flusher
 from harebell.server.journal import Journal
 from harebell.server.listener import Listener, StartError, listen
+from harebell.server.storage import Storage, now_ms
 
 __all__ = ["App", "StartError", "run"]
 
@@ -42,6 +45,9 @@ class App:
     Args:
         config: how it is set up.
         journal: where log lines go.
+
+    Raises:
+        StoreError: the data directory is in use, or cannot be used, in a sentence for the user.
     """
 
     def __init__(self, config: Config, journal: Journal) -> None:
@@ -51,16 +57,13 @@ class App:
         self.loop = asyncio.get_running_loop()
         self.started_at = self.clock()
         gauge = Gauge(memory_octets(config.memory_high_watermark))
-        self.broker = Broker(_store(gauge), gauge, headers_of)
+        self.storage = Storage(config, gauge, journal.write)
+        self.wall = self.storage.wall
+        self.broker = Broker(self.storage.store, gauge, headers_of)
         self.hub = Hub(gauge)
         self.users = Users(os.urandom)
-        self.users.add(
-            config.default_user,
-            config.default_pass,
-            loopback_only=config.default_user == "guest",
-            tags=("administrator",),
-            vhosts=(DEFAULT_VHOST,),
-        )
+        self._restore()
+        self.flusher = self._make_flusher()
         self.settings = Settings(
             rng=os.urandom,
             information=f"Harebell {__version__}: AMQP broker, client and data pipeline in Python",
@@ -83,6 +86,36 @@ class App:
         self._stop = asyncio.Event()
         self._control: Any = None
 
+    def _restore(self) -> None:
+        """Bring back what was declared before."""
+        storage = self.storage
+        storage.begin()
+        for sentence in self.broker.restore():
+            self.journal.write("error", sentence)
+        load_users(
+            self.users, storage.definitions, self.config.default_user, self.config.default_pass
+        )
+
+    def _make_flusher(self) -> Flusher:
+        storage = self.storage
+        return Flusher(
+            self.loop,
+            storage.store.commit,
+            self.hub,
+            gathered=lambda: storage.definitions.gathered,
+            after=storage.after_batch,
+            sync_in=storage.sync_in,
+            journal=self.journal.write,
+            failed=self._die,
+            flush=self.flush_soon,
+        )
+
+    def _die(self, error: Exception) -> None:
+        """Nothing may be confirmed any more: end at once; the next start reads what is there."""
+        self.journal.write("error", f"cannot be made durable, the broker ends: {error}")
+        self.journal.close()
+        os._exit(limits.EXIT_DISK)
+
     # --- life -----------------------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -93,6 +126,8 @@ class App:
         """
         self.listeners = await listen(self)
         self._control = await status.start(self, self.config.data_dir)
+        self._look_at_disk()
+        self.flusher.look()
         self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._stop.set)
@@ -120,6 +155,22 @@ class App:
             self._ticking.cancel()
         if self._control is not None:
             await self._control.close()
+        await self._close_store()
+
+    async def _close_store(self) -> None:
+        """Bring everything to disk, and say there that this was the end of it."""
+        drained = await self.flusher.drain(limits.SHUTDOWN_SECONDS)
+        if drained:
+            self.storage.store.close()
+            drained = await self.flusher.drain(limits.SHUTDOWN_SECONDS)
+        await self.flusher.stop()
+        if drained:
+            try:
+                self.storage.end()
+            except OSError as error:
+                self._die(error)
+        else:
+            self.journal.write("error", "stopped before everything was written: the disk is full")
 
     # --- connections ----------------------------------------------------------------------------
 
@@ -141,6 +192,7 @@ class App:
         """Write every connection that has output; what that lets go on is for the next turn."""
         now = self.clock()
         self.hub.relieve()
+        self.flusher.look()
         for connection in self.hub.take_dirty():
             if connection.shell is not None:
                 connection.shell.flush(now)
@@ -149,12 +201,26 @@ class App:
 
     def _tick(self) -> None:
         now = self.clock()
+        self.wall.ms = now_ms()
+        self._look_at_disk()
         for connection in list(self.hub.connections):
             connection.tick(now)
         self.hub.relieve()
         if self.hub.dirty:
             self.flush_soon()
+        self.flusher.look()
         self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
+
+    def _look_at_disk(self) -> None:
+        """Hold publishers back while there is less room than there shall be."""
+        storage = self.storage
+        low = storage.low()
+        if self.flusher.set_low(low):
+            room = f"{storage.free} octets are free, disk_free_limit is {storage.free_limit}"
+            if low:
+                self.journal.write("warning", f"the disk is low, publishers wait: {room}")
+            else:
+                self.journal.write("info", f"the disk is no longer low: {room}")
 
     # --- what is going on -----------------------------------------------------------------------
 
@@ -177,13 +243,10 @@ class App:
             "memory_high_watermark_bytes": gauge.high,
             "memory_alarm": gauge.over,
             "blocked_connections": len(self.hub.blocked),
+            **self.storage.overview(),
+            "disk_alarm": self.hub.short,
+            "shortages": sorted(self.hub.shortages | ({"memory"} if gauge.over else set())),
         }
-
-
-def _store(gauge: Gauge) -> Any:
-    from harebell.store.memory import MemoryStore
-
-    return MemoryStore(gauge)
 
 
 async def _serve(config: Config, ready: Callable[[App], None]) -> int:

@@ -57,6 +57,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout_seconds: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     memory_high_watermark: float | int = limits.MEMORY_HIGH_WATERMARK
+    disk_free_limit: float | int = limits.DISK_FREE_LIMIT_BYTES
+    durability: str = "fsync"
+    durability_interval_ms: int = limits.DURABILITY_INTERVAL_MS
+    segment_bytes: int = limits.SEGMENT_BYTES
+    stream_segment_bytes: int = limits.STREAM_SEGMENT_BYTES
     message_max_bytes: int = limits.MESSAGE_MAX_BYTES
     log_level: str = "info"
     loop: str = "auto"

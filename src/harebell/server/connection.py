@@ -19,6 +19,7 @@ from harebell.base.limits import (
     WRITE_LOW_BYTES,
 )
 from harebell.front.session09.connection import Connection, Peer
+from harebell.server.storage import now_ms
 
 if TYPE_CHECKING:
     from harebell.server.app import App
@@ -73,9 +74,12 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection = self.connection
         if connection is not None:
             app = self._app
+            app.wall.ms = now_ms()
             connection.receive(app.read_buffer[:nbytes], app.clock())
             if app.hub.dirty:
                 app.flush()
+            else:
+                app.flusher.look()
             if nbytes == READ_BUFFER_BYTES:
                 self._take_turns()
             else:

@@ -23,6 +23,7 @@ Reader = Callable[[Any], Any]
 
 _PORT_MAX = 65_535
 _SHORT_MAX = 65_535
+_INTERVAL_MAX_MS = 60_000
 _TIMEOUT_MIN_SECONDS = 0.1
 _TIMEOUT_MAX_SECONDS = 3_600.0
 _UNITS = {
@@ -121,8 +122,20 @@ def size(low: int, high: int) -> Reader:
     return read
 
 
-def watermark(value: Any) -> float | int:
-    """A share of the machine's memory (float, above 0 and up to 1) or a size in octets (int)."""
+def share_or_size(of: str, example: str) -> Reader:
+    """A share of something (float, above 0 and up to 1) or a size in octets (int)."""
+    allowed = f"must be a share of {of}, or a size, such as {example}"
+
+    def read(value: Any) -> float | int:
+        found = _share_or_octets(value)
+        if found is None:
+            raise ValueError(allowed)
+        return found
+
+    return read
+
+
+def _share_or_octets(value: Any) -> float | int | None:
     text = value.strip() if isinstance(value, str) else value
     if isinstance(text, str) and re.fullmatch(r"\d+(\.\d+)?%", text):
         text = float(text[:-1]) / 100
@@ -133,11 +146,16 @@ def watermark(value: Any) -> float | int:
     octets = None if isinstance(text, float) else _octets(text)
     if octets == 1:
         return 1.0
-    if octets is not None and octets > 1:
-        return octets
-    raise ValueError(
-        "must be a share of the machine's memory, such as 0.4 or 40%, or a size, such as 512MiB"
-    )
+    return octets if octets is not None and octets > 1 else None
+
+
+watermark = share_or_size("the machine's memory, such as 0.4 or 40%", "512MiB")
+_free = share_or_size("the disk, such as 0.05 or 5%", "1GiB; 0 for no limit")
+
+
+def free_space(value: Any) -> float | int:
+    """What shall stay free: as `watermark`, of the disk; 0 for no limit."""
+    return 0 if value in (0, "0") and not isinstance(value, bool) else _free(value)
 
 
 def choice(*words: str) -> Reader:
@@ -213,6 +231,31 @@ SETTINGS: tuple[Setting, ...] = (
         "memory_high_watermark",
         watermark,
         "Memory for queued messages above which publishers wait.",
+    ),
+    Setting(
+        "disk_free_limit",
+        free_space,
+        "Free disk space below which publishers wait; 0 for no limit.",
+    ),
+    Setting(
+        "durability",
+        choice("fsync", "interval", "os"),
+        "What a confirm waits for: the disk, or less.",
+    ),
+    Setting(
+        "durability_interval_ms",
+        whole(1, _INTERVAL_MAX_MS),
+        'Milliseconds between syncs with durability "interval".',
+    ),
+    Setting(
+        "segment_bytes",
+        size(limits.SEGMENT_MIN_BYTES, limits.SEGMENT_MAX_BYTES),
+        "Size of the files that a queue's messages are kept in.",
+    ),
+    Setting(
+        "stream_segment_bytes",
+        size(limits.SEGMENT_MIN_BYTES, limits.SEGMENT_MAX_BYTES),
+        "The same for streams.",
     ),
     Setting(
         "message_max_bytes",

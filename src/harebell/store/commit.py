@@ -224,12 +224,15 @@ class GroupCommit(Commit):
         self.urgent = True
 
     def gather(self) -> Batch | None:
-        """Everything that changed, as a batch; None without any or while one is under way."""
+        """Everything that changed, as a batch; None without any or while one is under way.
+
+        Whoever waits gets a batch even when nothing is left to do, for it is its end that tells.
+        """
         if self.flying is not None:
             return None
         changes = self._definitions.take()
-        if not (changes or self.dirty):
-            self.waiting = self.urgent = False
+        if not (changes or self.dirty or self.urgent):
+            self.waiting = False
             return None
         dirty, self.dirty = self.dirty, []
         parts = [part for part in (log.collect() for log in dirty) if part is not None]

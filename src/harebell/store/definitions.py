@@ -301,6 +301,8 @@ def _make(root: str, files: Files, drafts: list[str]) -> None:
     """Make an empty database beside its place, so that in its place it is always complete."""
     for name in drafts:
         files.remove(name)
+    # SQLite gives a database, and the files beside it, the rights that it finds: its owner's alone.
+    files.open(_DRAFT, create=True).close()
     link = _connect(str(PurePosixPath(root) / _DRAFT))
     try:
         link.execute("PRAGMA journal_mode = WAL")

@@ -89,19 +89,28 @@ def test_space_is_counted_in_octets(files: OsFiles) -> None:
     assert 0 < files.free() <= files.total()
 
 
-def test_a_lazy_folder_syncs_when_it_is_told_to(
+def test_syncs_that_were_put_off_are_done_when_it_is_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
     real = osfs._sync
     monkeypatch.setattr(osfs, "_sync", lambda path: (synced.append(path), real(path)))
-    files = OsFiles(str(tmp_path), lazy=True)
+    files = OsFiles(str(tmp_path), syncs="later")
     for name in ("a", "b", "a"):
         files.open(name, create=True).sync()
     files.sync_folder("")
     assert synced == []
+    assert files.owes
     files.remove("b")
     files.sync_owed()
     assert synced == [str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path)]
     files.sync_owed()
     assert len(synced) == 3
+    assert not files.owes
+
+
+def test_a_folder_that_is_left_to_the_system_owes_nothing(tmp_path: Path) -> None:
+    files = OsFiles(str(tmp_path), syncs="never")
+    files.open("a", create=True).sync()
+    files.sync_folder("")
+    assert not files.owes

@@ -8,9 +8,18 @@ from typing import Any
 import click
 import pytest
 
+from harebell.auth.users import User, Users
 from harebell.cli.serve import announce, exposure_warning, serve
 from harebell.server.config import Config
 from harebell.server.settings import SETTINGS
+
+
+def users(*names: str) -> Users:
+    """Users of whom guest alone has to be on this machine."""
+    made = Users(bytes)
+    for name in names:
+        made.put(User(name, "", loopback_only=name == "guest"))
+    return made
 
 
 def test_every_key_that_may_has_a_flag() -> None:
@@ -25,22 +34,23 @@ def test_every_key_that_may_has_a_flag() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1"])
 def test_loopback_needs_no_warning(host: str) -> None:
-    assert exposure_warning([host], Config()) is None
+    assert exposure_warning([host], users("guest")) is None
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_other_machines_cannot_log_in_as_guest_and_are_told(host: str) -> None:
-    warning = exposure_warning(["127.0.0.1", host], Config())
+    warning = exposure_warning(["127.0.0.1", host], users("guest"))
     assert warning is not None
     assert host in warning
-    assert exposure_warning([host], Config(default_user="alice")) is None
+    assert exposure_warning([host], users("alice")) is None
+    assert exposure_warning([host], users("guest", "alice")) is None
 
 
 def test_the_warning_comes_before_the_word_that_it_is_ready(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     listener = SimpleNamespace(host="192.0.2.1", shown="amqp://192.0.2.1:5672")
-    app: Any = SimpleNamespace(listeners=[listener])
+    app: Any = SimpleNamespace(listeners=[listener], users=users("guest"))
     announce(app, Config())
     out, err = capfd.readouterr()
     assert out.splitlines()[1] == "listening on amqp://192.0.2.1:5672"

@@ -28,6 +28,10 @@ def overview(**changed: Any) -> dict[str, Any]:
         "memory_high_watermark_bytes": 4096,
         "memory_alarm": False,
         "blocked_connections": 0,
+        "durability": "fsync",
+        "disk_free_bytes": 2048,
+        "disk_free_limit_bytes": 0,
+        "shortages": [],
         **changed,
     }
 

@@ -44,6 +44,16 @@ def test_nobody_waits_for_what_is_settled_or_transient() -> None:
     assert bench.store.commit.urgent
 
 
+def test_whoever_waits_is_told_even_when_there_is_nothing_to_do() -> None:
+    bench = Bench()
+    commit = bench.store.commit
+    assert commit.gather() is None
+    commit.urgent = True
+    ticket = commit.ticket
+    assert bench.commit() == 1
+    assert commit.done == ticket
+
+
 def test_a_batch_writes_definitions_then_records_then_syncs_then_removes() -> None:
     bench = Bench(segment_octets=300)
     log = bench.log()

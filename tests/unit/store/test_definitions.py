@@ -282,6 +282,14 @@ def test_a_database_that_was_never_finished_is_made_again(tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == [NAME]
 
 
+def test_a_database_belongs_to_its_owner_alone(tmp_path: Path) -> None:
+    definitions = opened(tmp_path)
+    definitions.put("queue", ("/", "q"), QUEUE)
+    commit(definitions)
+    found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert found[NAME] == found[f"{NAME}-wal"] == found[f"{NAME}-shm"] == 0o600
+
+
 def test_ten_thousand_queues_are_read_in_a_moment(tmp_path: Path) -> None:
     definitions = opened(tmp_path)
     for number in range(10_000):

@@ -1,0 +1,53 @@
+"""Users over a restart: from their definitions, or the default user when there are none."""
+
+from __future__ import annotations
+
+from harebell.auth.users import User, Users
+from harebell.base.ports import Definitions
+from harebell.model.broker import DEFAULT_VHOST
+
+WELL_KNOWN_USER = "guest"
+_EVERYTHING = ".*"
+
+
+def load_users(users: Users, definitions: Definitions, name: str, password: str) -> None:
+    """Bring the users back; make the default one when there never was one.
+
+    Args:
+        users: filled here.
+        definitions: have the users and their permissions.
+        name: of the default user.
+        password: of the default user.
+
+    Raises:
+        StoreError: the definitions are damaged.
+    """
+    for (known,), fields in definitions.load("user"):
+        tags = tuple(tag for tag in fields["tags"].split(",") if tag)
+        users.put(User(known, fields["password_hash"], fields["loopback_only"], tags))
+    for (vhost, known), _ in definitions.load("permission"):
+        user = users.get(known)
+        if user is not None:
+            user.vhosts.add(vhost)
+    if not users.all():
+        made = users.add(
+            name,
+            password,
+            loopback_only=name == WELL_KNOWN_USER,
+            tags=("administrator",),
+            vhosts=(DEFAULT_VHOST,),
+        )
+        save_user(made, definitions)
+
+
+def save_user(user: User, definitions: Definitions) -> None:
+    """Write a user down, the password as its hash only."""
+    fields = {
+        "password_hash": user.password_hash,
+        "tags": ",".join(user.tags),
+        "loopback_only": user.loopback_only,
+    }
+    definitions.put("user", (user.name,), fields)
+    everything = dict.fromkeys(("configure", "write", "read"), _EVERYTHING)
+    for vhost in sorted(user.vhosts):
+        definitions.put("permission", (vhost, user.name), everything)

@@ -1,0 +1,219 @@
+"""The thread that makes commits durable, and the loop's side of it.
+
+    loop     turn, turn, turn ... | finish, release | turn ...
+             gather v             ^ done
+    thread          perform ------+
+
+One batch is under way at a time; what changes meanwhile gathers for the next. A batch that cannot
+go on, because the disk is full, is tried again until it can, and publishers wait. A batch that
+failed is never confirmed: what the disk has of it is unknown, so the process ends, and its
+successor reads what is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import queue
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from harebell.base.limits import FLUSH_SECONDS, STALL_RETRY_SECONDS
+from harebell.base.ports import Commit
+from harebell.front.hub import DISK, FILES, Hub
+
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
+
+
+class Batch(Protocol):
+    """What is performed; see `harebell.store.commit`."""
+
+    stalled: OSError | None
+    failed: Exception | None
+
+    def perform(self) -> None:
+        """Do it."""
+
+
+class Nothing:
+    """A batch without anything in it: syncs that were put off come after it."""
+
+    stalled: OSError | None = None
+    failed: Exception | None = None
+
+    def perform(self) -> None:
+        """There is nothing to do."""
+
+
+class Gathering(Protocol):
+    """A group commit; see `harebell.store.commit`."""
+
+    urgent: bool
+    waiting: bool
+
+    def gather(self) -> Batch | None:
+        """Everything that changed."""
+
+    def finish(self, batch: Batch) -> None:
+        """A batch is on disk."""
+
+
+class Flusher:
+    """Hands batches to a thread and tells what became of them.
+
+    Args:
+        loop: calls back there.
+        commit: what is gathered from.
+        hub: told when something is on disk, and when publishers have to wait.
+        gathered: whether definitions changed without anybody waiting for it.
+        after: called in the thread after each batch; it may raise OSError.
+        sync_in: seconds until `after` has to be called even without a batch; None for never.
+        journal: takes a level and a line.
+        failed: called once, with the reason, when nothing may be confirmed any more.
+        flush: called when connections have output.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        commit: Commit,
+        hub: Hub,
+        *,
+        gathered: Callable[[], bool],
+        after: Callable[[], None],
+        sync_in: Callable[[], float | None],
+        journal: Callable[[str, str], None],
+        failed: Callable[[Exception], None],
+        flush: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._commit: Gathering = commit  # type: ignore[assignment]  # a store on disk has one
+        self._hub = hub
+        self._gathered = gathered
+        self._after = after
+        self._sync_in = sync_in
+        self._sync_timer: asyncio.TimerHandle | None = None
+        self._journal = journal
+        self._failed = failed
+        self._flush = flush
+        self._due = False
+        self._late: asyncio.TimerHandle | None = None
+        self._flying: Batch | None = None
+        self._stalled = ""
+        self._low = False
+        self._over = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._inbox: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="flusher", daemon=True)
+        self._thread.start()
+
+    # --- the loop's side ------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Something may have changed: see that it reaches the disk, soon or at leisure."""
+        if self._flying is not None or self._due or self._over:
+            return
+        if self._commit.urgent:
+            self._due = True
+            # At the end of the turn, when every socket was read: the place for a longer delay.
+            self._loop.call_soon(self._hand_over)
+        elif self._late is None and (self._commit.waiting or self._gathered()):
+            self._late = self._loop.call_later(FLUSH_SECONDS, self._hand_over)
+
+    def set_low(self, low: bool) -> bool:
+        """The disk has less room than it should, or enough again; True when that is news."""
+        news = low != self._low
+        self._low = low
+        self._tell()
+        return news
+
+    async def drain(self, seconds: float) -> bool:
+        """Make everything durable; False when that took too long."""
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    await self._idle.wait()
+                    self._hand_over()
+                    if self._flying is None:
+                        return True
+        except TimeoutError:
+            return False
+
+    async def stop(self) -> None:
+        """End the thread when it has nothing to do."""
+        self._over = True
+        for timer in (self._late, self._sync_timer):
+            if timer is not None:
+                timer.cancel()
+        if self._flying is None:
+            self._inbox.put(None)
+            self._thread.join()
+
+    def _hand_over(self) -> None:
+        self._due = False
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+        if self._flying is not None or self._over:
+            return
+        self._flying = self._commit.gather()
+        if self._flying is not None:
+            self._idle.clear()
+            self._inbox.put(self._flying)
+
+    def _performed(self, batch: Batch) -> None:
+        if self._over:
+            return
+        if batch.failed is not None:
+            self._over = True
+            self._failed(batch.failed)
+            return
+        if batch.stalled is not None:
+            self._stall(batch, batch.stalled)
+            return
+        if self._stalled:
+            self._journal("warning", "the disk takes writes again")
+            self._stalled = ""
+            self._tell()
+        if batch is self._flying:
+            self._flying = None
+            self._commit.finish(batch)
+            self._hub.committed()
+            self._idle.set()
+            self._flush()
+            self.look()
+        if self._sync_timer is None and (wait := self._sync_in()) is not None:
+            self._sync_timer = self._loop.call_later(wait, self._sync)
+
+    def _sync(self) -> None:
+        self._sync_timer = None
+        self._inbox.put(Nothing())
+
+    def _stall(self, batch: Batch, error: OSError) -> None:
+        """Try again in a while; nobody who publishes is read until then."""
+        if not self._stalled:
+            self._journal("error", f"cannot write, publishers wait: {error}")
+        self._stalled = FILES if error.errno in _NO_FILES else DISK
+        self._tell()
+        self._loop.call_later(STALL_RETRY_SECONDS, self._inbox.put, batch)
+
+    def _tell(self) -> None:
+        """Bring the hub's shortages up to date."""
+        news = self._hub.set_short(DISK, self._low or self._stalled == DISK)
+        news = self._hub.set_short(FILES, self._stalled == FILES) or news
+        if news:
+            self._flush()
+
+    # --- the thread -----------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while (batch := self._inbox.get()) is not None:
+            batch.perform()
+            if batch.failed is None and batch.stalled is None:
+                try:
+                    self._after()
+                except OSError as error:
+                    batch.failed = error
+            self._loop.call_soon_threadsafe(self._performed, batch)

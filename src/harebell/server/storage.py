@@ -1,0 +1,155 @@
+"""The data directory of a running broker: its lock, its files, its definitions, its store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.clock import Clock
+from harebell.base.errors import StoreError
+from harebell.base.gauge import Gauge
+from harebell.base.osfs import OsFiles
+from harebell.server.lock import DirectoryLock
+from harebell.store.definitions import open_definitions
+from harebell.store.disk import DiskStore
+from harebell.wire.v09.fields import decode_table, encode_table
+
+if TYPE_CHECKING:
+    from harebell.server.config import Config
+
+FSYNC = "fsync"
+INTERVAL = "interval"
+_MS = 1000
+
+_WEAKER = {
+    INTERVAL: "durability is 'interval': a confirm does not wait for the disk, which is synced "
+    "every {ms} ms; a power cut loses what was confirmed since",
+    "os": "durability is 'os': a confirm does not wait for the disk, which is left to the system; "
+    "a power cut loses what was confirmed lately",
+}
+
+
+def _decoded(data: bytes) -> Mapping[str, Any]:
+    return decode_table(data)[0]
+
+
+def now_ms() -> int:
+    """The time of day in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+class Storage:
+    """An open data directory.
+
+    Args:
+        config: says where it is, and how durable it has to be.
+        gauge: counts what is in memory.
+        report: told of damage, with a level and a line.
+
+    Attributes:
+        wall: the time of day that records are stamped with.
+        store: the queues' logs.
+        durability: "fsync", "interval" or "os".
+        free_limit: octets that shall stay free; 0 for no limit.
+        free: octets that were free when last looked at.
+
+    Raises:
+        StoreError: it is in use, or cannot be used, in a sentence for the user.
+    """
+
+    def __init__(self, config: Config, gauge: Gauge, report: Callable[[str, str], None]) -> None:
+        self.wall = Clock(now_ms())
+        self.durability = config.durability
+        self._interval = config.durability_interval_ms / _MS
+        self._synced_at = time.monotonic()
+        self._lock = DirectoryLock(config.data_dir)
+        root = os.fspath(config.data_dir)
+        synced = config.durability == FSYNC
+        syncs = {FSYNC: "now", INTERVAL: "later"}.get(config.durability, "never")
+        self.files = OsFiles(root, syncs=syncs)
+        try:
+            self.definitions = open_definitions(
+                root, self.files, encode_table, _decoded, synced=synced
+            )
+        except Exception:
+            self._lock.release()
+            raise
+        self.store = DiskStore(
+            self.files,
+            self.definitions,
+            gauge,
+            self.wall,
+            os.urandom,
+            report,
+            segment_octets=config.segment_bytes,
+            clean=self.definitions.was_clean,
+        )
+        self.free_limit = free_limit(config.disk_free_limit, self.files.total())
+        self.free = self.files.free()
+        if config.durability in _WEAKER:
+            line = _WEAKER[config.durability].format(ms=config.durability_interval_ms)
+            report("warning", line)
+
+    def begin(self) -> None:
+        """The directory is in use from now on: a start that finds it so was not a clean one.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        identities = [fields["identity"] for _, fields in self.definitions.load("queue")]
+        try:
+            self.store.tidy(identities)
+            self.definitions.mark(clean=False)
+        except OSError as error:
+            raise StoreError(f"cannot use the data directory: {error}") from None
+
+    def low(self) -> bool:
+        """Whether less is free than shall be; asks the system."""
+        self.free = self.files.free()
+        return self.free < self.free_limit
+
+    def after_batch(self) -> None:
+        """In the flusher's thread: do the syncs that are due, where they do not come by batch.
+
+        Raises:
+            OSError: one failed.
+        """
+        now = time.monotonic()
+        if self.durability == INTERVAL and now - self._synced_at >= self._interval:
+            self._synced_at = now
+            self.files.sync_owed()
+
+    def sync_in(self) -> float | None:
+        """Seconds until the syncs that were put off are due; None when there are none."""
+        if not self.files.owes:
+            return None
+        return max(0.0, self._synced_at + self._interval - time.monotonic())
+
+    def overview(self) -> dict[str, Any]:
+        """Figures for `harebell status`."""
+        commit = self.store.commit
+        return {
+            "durability": self.durability,
+            "commits": commit.done,
+            "disk_free_bytes": self.free,
+            "disk_free_limit_bytes": self.free_limit,
+        }
+
+    def end(self) -> None:
+        """Let everything go, when every change is on disk and every log is closed.
+
+        Raises:
+            OSError: the disk refuses the last writes.
+        """
+        self.files.sync_owed()
+        self.store.shut()
+        self.definitions.mark(clean=True)
+        self.definitions.close()
+        self._lock.release()
+
+
+def free_limit(wanted: float | int, total: int) -> int:
+    """The octets that shall stay free, from a share of the disk (float) or octets (int)."""
+    return int(total * wanted) if isinstance(wanted, float) else wanted
