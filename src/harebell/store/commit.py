@@ -158,14 +158,20 @@ class Batch:
                 if part.durable:
                     # One by one: a younger segment must not go for good before an older one of
                     # which it says what is settled.
-                    self._files.sync_folder(part.folder)
+                    self._sync_names(part.folder)
             if part.gone:
                 for name in self._files.names(part.folder):
                     _remove_file(self._files, f"{part.folder}/{name}")
                 _remove_folder(self._files, part.folder)
                 if part.durable:
                     # Once the definitions forget it, nobody would know what came back.
-                    self._files.sync_folder(part.folder.rpartition("/")[0])
+                    self._sync_names(part.folder.rpartition("/")[0])
+
+    def _sync_names(self, folder: str) -> None:
+        """Sync a folder; whatever goes wrong with that is not tried again."""
+        self._syncing = True
+        self._files.sync_folder(folder)
+        self._syncing = False
 
 
 def _write_all(write: Write) -> None:

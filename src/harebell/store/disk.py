@@ -97,6 +97,9 @@ class DiskStore(Store):
 
         Args:
             identities: of the logs that belong to a queue.
+
+        Raises:
+            OSError: the disk refuses.
         """
         for folder in self.files.names(TRANSIENT):
             self._empty(f"{TRANSIENT}/{folder}")
