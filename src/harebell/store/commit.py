@@ -147,8 +147,6 @@ class Batch:
             self._files.sync_folder(folder)
         for above in dict.fromkeys(folder.rpartition("/")[0] for folder in self._made):
             self._files.sync_folder(above)
-            # Its own name is new too when this is the first log of all.
-            self._files.sync_folder("")
 
     def _remove(self) -> None:
         for part in self.parts:
@@ -157,15 +155,20 @@ class Batch:
                 if part.durable:
                     # One by one: a younger segment must not go for good before an older one of
                     # which it says what is settled.
-                    self._files.sync_folder(part.folder)
+                    self._sync_names(part.folder)
             if part.gone:
                 for name in self._files.names(part.folder):
                     _remove_file(self._files, f"{part.folder}/{name}")
-                above = part.folder.rpartition("/")[0]
-                if part.durable and self._files.names(above):
-                    _remove_folder(self._files, part.folder)
+                _remove_folder(self._files, part.folder)
+                if part.durable:
                     # Once the definitions forget it, nobody would know what came back.
-                    self._files.sync_folder(above)
+                    self._sync_names(part.folder.rpartition("/")[0])
+
+    def _sync_names(self, folder: str) -> None:
+        """Sync a folder; whatever goes wrong with that is not tried again."""
+        self._syncing = True
+        self._files.sync_folder(folder)
+        self._syncing = False
 
 
 def _write_all(write: Write) -> None:
