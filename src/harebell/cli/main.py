@@ -22,7 +22,7 @@ VERBS = {
     "consume": "Print messages of a queue as they come.",
     "get": "Take messages from a queue, if there are any.",
     "status": "Show what a running broker is doing.",
-    "store": "Check, dump or repair a data directory offline.",
+    "store": "Look into the data directory of a broker that does not run.",
 }
 
 _HELP = f"""Harebell: an AMQP broker, its client and its command line.

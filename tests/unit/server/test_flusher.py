@@ -24,6 +24,7 @@ class ByHand:
         self.failed: Exception | None = None
         self.may_end = threading.Event()
         self.performed = 0
+        self.records = 0
         self.thread: threading.Thread | None = None
         self._outcomes = outcomes
 
