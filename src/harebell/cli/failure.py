@@ -6,6 +6,7 @@
 | 1 | failed |
 | 2 | the command line or the configuration is wrong (click's own code for it) |
 | 4 | there is no broker to connect to |
+| 74 | the broker's disk failed (`limits.EXIT_DISK`, which the broker gives itself) |
 """
 
 from __future__ import annotations
