@@ -61,6 +61,7 @@ class Accounts:
         numbers: how many messages there were.
         options: of every log that was ever opened, what it was opened with.
         places: where a message of a log stands, and when it came, in milliseconds.
+        at: which message was put at a position of a log last.
         counts: the counts of failures that may be found.
         handed: below which position messages of a log were handed out.
     """
@@ -70,6 +71,7 @@ class Accounts:
         self.numbers = 0
         self.options: dict[str, dict[str, Any]] = {}
         self.places: dict[tuple[str, int], tuple[int, int]] = {}
+        self.at: dict[tuple[str, int], int] = {}
         self.counts: dict[tuple[str, int], set[int]] = {}
         self.handed: dict[str, int] = {}
 
@@ -80,6 +82,7 @@ class Accounts:
         other.numbers = self.numbers
         other.options = dict(self.options)
         other.places = dict(self.places)
+        other.at = dict(self.at)
         other.counts = {key: set(found) for key, found in self.counts.items()}
         other.handed = dict(self.handed)
         return other
@@ -140,10 +143,10 @@ class Life:
         """Declare a durable queue with a log; returns its identity."""
         identity = self.store.new_identity()
         fields = {"keep_all": keep_all, "segment_octets": segment_octets}
+        self._open(identity, fields)
         self.accounts.options[identity] = fields
         self.definitions.put(QUEUE, (identity,), fields)
         self.store.commit.changed()
-        self._open(identity, fields)
         return identity
 
     def _open(self, identity: str, fields: Any) -> None:
@@ -173,6 +176,7 @@ class Life:
         )
         position = self.logs[identity].append(message)
         self.accounts.places[identity, number] = (position, self.clock.ms)
+        self.accounts.at[identity, position] = number
         self._confirming.append((self.store.commit.ticket, number))
 
     def deliver(self, identity: str) -> bool:
@@ -210,22 +214,18 @@ class Life:
         """A purge: everything that is there is done with."""
         log = self.logs[identity]
         for position in self.positions(identity):
-            message = log.read(position)
-            number = None if message is None else number_of(message)
-            if number is not None:
-                self._settled(identity, number)
+            self._settled(identity, self.accounts.at[identity, position])
         log.settle_range(log.first(), log.end())
         self.held[identity].clear()
 
     def retain(self, identity: str, octets: int) -> None:
         """Let old segments go, as a stream does."""
         log = self.logs[identity]
-        found = {p: log.read(p) for p in self.positions(identity)}
+        before = list(self.positions(identity))
         first = log.retain(octets, 0)
-        for position, message in found.items():
-            number = None if message is None else number_of(message)
-            if position < first and number is not None:
-                self._settled(identity, number)
+        for position in before:
+            if position < first:
+                self._settled(identity, self.accounts.at[identity, position])
         self.held[identity] = [each for each in self.held[identity] if each[0] >= first]
 
     def count(self, identity: str, index: int, count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harebell.base.errors import StoreError
 from tests.sim.disk import Random
 from tests.sim.logs import Life
 
@@ -55,6 +56,10 @@ class Script:
         life: whom.
         shape: what the work is like.
         rng: decides everything.
+
+    Attributes:
+        stalled: how many commits had to wait for the disk.
+        refused: how many logs could not be made.
     """
 
     def __init__(self, life: Life, shape: Shape, rng: Random) -> None:
@@ -62,6 +67,7 @@ class Script:
         self.shape = shape
         self.rng = rng
         self.stalled = 0
+        self.refused = 0
 
     def run(self, steps: int | None = None) -> None:
         """Work for some steps, and commit at the end."""
@@ -108,7 +114,11 @@ class Script:
 
     def _new_log(self) -> None:
         stream = self.shape.stream
-        self.life.new_log(keep_all=stream, segment_octets=self.shape.segment_octets)
+        try:
+            self.life.new_log(keep_all=stream, segment_octets=self.shape.segment_octets)
+        except StoreError:
+            # The queue is refused; its publisher may try again.
+            self.refused += 1
 
     def _churn(self) -> None:
         life = self.life

@@ -95,6 +95,10 @@ TICK_SECONDS = 0.5
 """How often heartbeats and deadlines are looked at."""
 SHUTDOWN_SECONDS = 3.0
 """Time that clients have to answer connection.close when the broker stops."""
+HEAP_KEEP_BYTES = 16_777_216
+"""Freed memory at the top of the heap that is kept for the next turn."""
+HEAP_MAP_BYTES = 4_194_304
+"""Size from which a buffer is mapped by itself and given back when it is freed."""
 BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107
@@ -155,6 +159,8 @@ SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
+GATHER_SECONDS = 0.001
+"""Longest time that a commit waits for as many messages as the publishers have under way."""
 FLUSH_SECONDS = 0.05
 """Longest time that what nobody waits for, such as acknowledgements, stays in memory alone."""
 STALL_RETRY_SECONDS = 0.25

@@ -111,13 +111,15 @@ class Commit:
             has reached this number.
         done: number of the last commit that is on disk.
         urgent: somebody waits for the commit that gathers now.
+        records: how many messages are in it that somebody waits for.
     """
 
-    __slots__ = ("done", "ticket", "urgent")
+    __slots__ = ("done", "records", "ticket", "urgent")
 
     def __init__(self) -> None:
         self.ticket = 1
         self.done = 0
+        self.records = 0
         self.urgent = False
 
 

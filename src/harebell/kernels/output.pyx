@@ -25,6 +25,7 @@ cdef enum:
     HEAD = 7
     HEADER_FIXED = 12
     FIRST_CAPACITY = 4096
+    LAST_MOST = 1 << 20
 
 
 cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:
@@ -127,6 +128,7 @@ cdef class OutBuffer:
         self._bytes = NULL
         self._base = NULL
         self._capacity = 0
+        self._last = FIRST_CAPACITY
         self.size = 0
 
     def __dealloc__(self):
@@ -141,7 +143,8 @@ cdef class OutBuffer:
         cdef Py_ssize_t capacity
         if wanted > self._capacity:
             if self._bytes == NULL:
-                capacity = max(<Py_ssize_t>FIRST_CAPACITY, wanted)
+                # As much as last time: growing step by step copies everything once more.
+                capacity = max(min(self._last, <Py_ssize_t>LAST_MOST), wanted)
                 self._bytes = PyBytes_FromStringAndSize(NULL, capacity)
             else:
                 capacity = max(self._capacity * 2, wanted)
@@ -285,6 +288,7 @@ cdef class OutBuffer:
         self._bytes = NULL
         self._base = NULL
         self._capacity = 0
+        self._last = max(self.size, <Py_ssize_t>FIRST_CAPACITY)
         _PyBytes_Resize(&data, self.size)
         self.size = 0
         result = <bytes>data

@@ -28,6 +28,7 @@ from harebell.server import status
 from harebell.server.accounts import load_users
 from harebell.server.config import Config, memory_octets
 from harebell.server.flusher import Flusher
+from harebell.server.heap import keep_heap
 from harebell.server.journal import Journal
 from harebell.server.listener import Listener, StartError, listen
 from harebell.server.storage import Storage, now_ms
@@ -263,6 +264,7 @@ async def _serve(config: Config, ready: Callable[[App], None]) -> int:
         await app.start()
         gc.collect()
         gc.freeze()
+        keep_heap()
         gc.set_threshold(_GC_YOUNG, _GC_MIDDLE, _GC_OLD)
         ready(app)
         await app.wait()

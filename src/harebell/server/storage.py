@@ -31,7 +31,8 @@ _WEAKER = {
 }
 
 
-def _decoded(data: bytes) -> Mapping[str, Any]:
+def decoded_table(data: bytes) -> Mapping[str, Any]:
+    """A table of arguments as the definitions keep it."""
     return decode_table(data)[0]
 
 
@@ -71,7 +72,7 @@ class Storage:
         self.files = OsFiles(root, syncs=syncs)
         try:
             self.definitions = open_definitions(
-                root, self.files, encode_table, _decoded, synced=synced
+                root, self.files, encode_table, decoded_table, synced=synced
             )
         except Exception:
             self._lock.release()

@@ -72,11 +72,11 @@ class Batch:
         definitions: what is declared.
         changes: what they changed.
         parts: what the logs have.
-        sync: whether to sync.
 
     Attributes:
         stalled: why it could not go on for now, such as a full disk; perform it again later.
         failed: why it never will; nothing of it may be confirmed.
+        records: how many messages in it somebody waits for.
     """
 
     def __init__(
@@ -86,17 +86,15 @@ class Batch:
         definitions: Definitions,
         changes: list[Any],
         parts: list[Part],
-        sync: bool,
     ) -> None:
         self.ticket = ticket
         self.parts = parts
+        self.records = 0
         self.stalled: OSError | None = None
         self.failed: Exception | None = None
-        self.unsynced: list[tuple[Segment, str, bool]] = []
         self._files = files
         self._definitions = definitions
         self._changes = changes
-        self._sync = sync
         self._written = 0
         self._syncing = False
         self._made: dict[str, None] = {}
@@ -110,8 +108,7 @@ class Batch:
                 self._changes = []
             self._write()
             self._syncing = True
-            if self._sync:
-                self._sync_all()
+            self._sync_all()
             self._syncing = False
             self._remove()
         except OSError as error:
@@ -150,8 +147,6 @@ class Batch:
             self._files.sync_folder(folder)
         for above in dict.fromkeys(folder.rpartition("/")[0] for folder in self._made):
             self._files.sync_folder(above)
-            # Its own name is new too when this is the first log of all.
-            self._files.sync_folder("")
 
     def _remove(self) -> None:
         for part in self.parts:
@@ -160,15 +155,20 @@ class Batch:
                 if part.durable:
                     # One by one: a younger segment must not go for good before an older one of
                     # which it says what is settled.
-                    self._files.sync_folder(part.folder)
+                    self._sync_names(part.folder)
             if part.gone:
                 for name in self._files.names(part.folder):
                     _remove_file(self._files, f"{part.folder}/{name}")
-                above = part.folder.rpartition("/")[0]
-                if part.durable and self._files.names(above):
-                    _remove_folder(self._files, part.folder)
+                _remove_folder(self._files, part.folder)
+                if part.durable:
                     # Once the definitions forget it, nobody would know what came back.
-                    self._files.sync_folder(above)
+                    self._sync_names(part.folder.rpartition("/")[0])
+
+    def _sync_names(self, folder: str) -> None:
+        """Sync a folder; whatever goes wrong with that is not tried again."""
+        self._syncing = True
+        self._files.sync_folder(folder)
+        self._syncing = False
 
 
 def _write_all(write: Write) -> None:
@@ -208,14 +208,12 @@ class GroupCommit(Commit):
     Attributes:
         dirty: logs with something for the next batch, each once.
         waiting: something waits, perhaps nothing that anybody waits for.
-        syncing: whether the next batch is to be synced; the shell says so.
     """
 
     def __init__(self, files: Files, definitions: Definitions) -> None:
         super().__init__()
         self.dirty: list[SegmentLog] = []
         self.waiting = False
-        self.syncing = True
         self.flying: Batch | None = None
         self.finished: list[Callable[[], None]] = []
         self._files = files
@@ -227,18 +225,21 @@ class GroupCommit(Commit):
         self.urgent = True
 
     def gather(self) -> Batch | None:
-        """Everything that changed, as a batch; None without any or while one is under way."""
+        """Everything that changed, as a batch; None without any or while one is under way.
+
+        Whoever waits gets a batch even when nothing is left to do, for it is its end that tells.
+        """
         if self.flying is not None:
             return None
         changes = self._definitions.take()
-        if not (changes or self.dirty):
-            self.waiting = self.urgent = False
+        if not (changes or self.dirty or self.urgent):
+            self.waiting = False
             return None
         dirty, self.dirty = self.dirty, []
         parts = [part for part in (log.collect() for log in dirty) if part is not None]
-        self.flying = Batch(
-            self.ticket, self._files, self._definitions, changes, parts, self.syncing
-        )
+        self.flying = Batch(self.ticket, self._files, self._definitions, changes, parts)
+        self.flying.records = self.records
+        self.records = 0
         self.ticket += 1
         self.waiting = bool(self.dirty)
         self.urgent = False

@@ -97,6 +97,9 @@ class DiskStore(Store):
 
         Args:
             identities: of the logs that belong to a queue.
+
+        Raises:
+            OSError: the disk refuses.
         """
         for folder in self.files.names(TRANSIENT):
             self._empty(f"{TRANSIENT}/{folder}")
@@ -108,7 +111,8 @@ class DiskStore(Store):
                 self._empty(f"{QUEUES}/{folder}")
             elif identity not in known:
                 self.report("warning", f"{QUEUES}/{folder} belongs to no queue and is left alone")
-        if dropped and self.files.names(QUEUES):
+        if dropped:
+            # Once the definitions forget them, nobody would know what came back.
             self.files.sync_folder(QUEUES)
         for identity in dropped:
             self.definitions.drop("dropped", (identity,))

@@ -99,6 +99,7 @@ class SegmentLog(Log):
                 self._touch()
             if keep:
                 self._commit.urgent = True
+                self._commit.records += 1
         return position
 
     def read(self, position: int) -> Message | None:
@@ -332,10 +333,11 @@ class SegmentLog(Log):
         for segment in part.removals:
             handles.close(segment)
         if self._gone:
-            for segment in self.segments:
+            for segment in [*self.segments, *self._leaving]:
                 handles.close(segment)
             if part.gone:
                 self.segments = []
+                self._leaving = []
                 self._store.removed(self)
         return 0
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from harebell.base.ports import File, Files
 
 FOLDER = "quarantine"
@@ -21,31 +23,43 @@ class Quarantine:
         self._identity = identity
 
     def copy(self, file: File, path: str, begin: int, end: int) -> str:
-        """Copy octets of a segment; the same place of the same segment is copied once.
+        """Copy octets of a segment, unless there is the same copy already.
 
         Returns:
             The name of the copy.
         """
-        name = f"{FOLDER}/{self._identity}-{_base(path)}-{begin}.bin"
-        if name.rpartition("/")[2] in self._files.names(FOLDER):
-            return name
+        stem = f"{FOLDER}/{self._identity}-{_base(path)}-{begin}"
+        taken = set(self._files.names(FOLDER))
+        name, number = f"{stem}.bin", 0
+        while name.rpartition("/")[2] in taken:
+            if self._same(name, file, begin, end):
+                return name
+            number += 1
+            name = f"{stem}-{number}.bin"
         self._prepare()
-        draft = name + ".part"
+        draft = f"{stem}.bin.part"
         copy = self._files.open(draft, create=True)
         try:
-            at = begin
-            while at < end:
-                data = file.read_at(min(_CHUNK, end - at), at)
-                if not data:
-                    break
-                copy.write_at(data, at - begin)
-                at += len(data)
+            copy.truncate(0)
+            for at in range(begin, end, _CHUNK):
+                _write(copy, file.read_at(min(_CHUNK, end - at), at), at - begin)
             copy.sync()
         finally:
             copy.close()
         self._files.rename(draft, name)
         self._files.sync_folder(FOLDER)
         return name
+
+    def _same(self, name: str, file: File, begin: int, end: int) -> bool:
+        """Whether a copy has these octets."""
+        copy = self._files.open(name)
+        try:
+            return copy.size() == end - begin and all(
+                copy.read_at(_CHUNK, at - begin) == file.read_at(min(_CHUNK, end - at), at)
+                for at in range(begin, end, _CHUNK)
+            )
+        finally:
+            copy.close()
 
     def move(self, path: str) -> str:
         """Move a whole segment here; a file that is here already keeps its name.
@@ -68,6 +82,16 @@ class Quarantine:
     def _prepare(self) -> None:
         self._files.make_folder(FOLDER)
         self._files.sync_folder("")
+
+
+def _write(copy: File, data: bytes, offset: int) -> None:
+    rest = memoryview(data)
+    while rest:
+        done = copy.write_at(rest, offset)
+        if done <= 0:
+            raise OSError(errno.ENOSPC, "nothing could be written")
+        rest = rest[done:]
+        offset += done
 
 
 def _base(path: str) -> str:

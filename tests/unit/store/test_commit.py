@@ -44,6 +44,16 @@ def test_nobody_waits_for_what_is_settled_or_transient() -> None:
     assert bench.store.commit.urgent
 
 
+def test_whoever_waits_is_told_even_when_there_is_nothing_to_do() -> None:
+    bench = Bench()
+    commit = bench.store.commit
+    assert commit.gather() is None
+    commit.urgent = True
+    ticket = commit.ticket
+    assert bench.commit() == 1
+    assert commit.done == ticket
+
+
 def test_a_batch_writes_definitions_then_records_then_syncs_then_removes() -> None:
     bench = Bench(segment_octets=300)
     log = bench.log()
@@ -58,17 +68,6 @@ def test_a_batch_writes_definitions_then_records_then_syncs_then_removes() -> No
     order = [kind for kind in asked if kind in ("transaction", "write", "sync", "remove")]
     assert order.index("write") < order.index("sync") < order.index("remove")
     assert asked[0] not in ("write", "sync", "remove")
-
-
-def test_without_syncing_nothing_is_synced() -> None:
-    bench = Bench()
-    log = bench.log()
-    log.append(message())
-    bench.store.commit.syncing = False
-    asked = kinds(bench)
-    bench.commit()
-    assert "write" in asked
-    assert "sync" not in asked
 
 
 def test_a_full_disk_stalls_a_batch_which_goes_on_later() -> None:
