@@ -216,9 +216,10 @@ class Recovery:
             position, _, kind, octets = head(window, index)
             if position < segment.positions.end() or not self._in_reach(position, segment):
                 break
+            # After a gap where something was skipped its positions are not given out again: notes
+            # that come later may speak of the messages that were lost.
+            segment.positions.miss(position)
             if kind == MESSAGE:
-                # It follows a gap where something was skipped.
-                segment.positions.miss(position)
                 continue
             self._notes.append(Note(segment, kind, payload(window, index)))
             self._last_kind = kind
