@@ -46,9 +46,9 @@ conformance:     ## Count the rules of the specifications that tests cover
 	@tools/setup.sh test
 	@$(BIN)/python -m tests.conformance.ledger $(FLAGS)
 
-soak:            ## Run the long tests
+soak:            ## Run the long tests; their counts come at the end
 	@tools/setup.sh test
-	$(PYTEST) -m soak
+	$(PYTEST) -m soak -s $(FLAGS)
 
 docs:            ## Run every command and example of the documentation
 	@tools/setup.sh test

@@ -12,15 +12,16 @@ import click
 import msgspec
 from rich.console import Console
 
-from bench.brokers import KINDS, Broker, rabbitmq_is_installed
+from bench.backlog import backlog, restart
+from bench.brokers import KINDS, Broker, Harebell, rabbitmq_is_installed
 from bench.measure import Result, play, rest
 from bench.peer import BenchError
 from bench.report import medians, show
-from bench.scenarios import IDLE, SCENARIOS
+from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
 from harebell.base import impl
 from harebell.base.names import did_you_mean
 
-EVERYTHING = (*SCENARIOS, IDLE)
+EVERYTHING = (*SCENARIOS, IDLE, BACKLOG, RESTART)
 
 
 def _names(value: str | None, known: tuple[str, ...], what: str) -> list[str]:
@@ -44,7 +45,11 @@ def _brokers(value: str | None) -> list[str]:
 
 
 def measure(
-    brokers: dict[str, Broker], scenarios: list[str], runs: int, seconds: float, console: Console
+    brokers: dict[str, Broker],
+    scenarios: list[str],
+    runs: int,
+    seconds: float,
+    console: Console,
 ) -> list[Result]:
     """Every run, brokers taking turns so that the machine's moods meet all of them.
 
@@ -52,13 +57,9 @@ def measure(
         BenchError: a run does not count.
     """
     results = []
-    if IDLE in scenarios:
-        # First: memory that a load has left behind would hide what a connection takes.
-        results += [rest(broker) for broker in brokers.values()]
+    loads = [name for name in scenarios if name in SCENARIOS]
     for run in range(runs):
-        for name in scenarios:
-            if name == IDLE:
-                continue
+        for name in loads:
             for broker in brokers.values():
                 result = play(broker, SCENARIOS[name], seconds)
                 results.append(result)
@@ -71,14 +72,35 @@ def measure(
     return results
 
 
+def measure_once(brokers: dict[str, Broker], scenarios: list[str], messages: int) -> list[Result]:
+    """What takes long or changes little, a single time.
+
+    Raises:
+        BenchError: a run does not count.
+    """
+    results = []
+    for broker in brokers.values():
+        if BACKLOG in scenarios:
+            results.append(backlog(broker, messages))
+        if RESTART in scenarios and isinstance(broker, Harebell):
+            results.append(restart(broker, messages))
+    return results
+
+
 @click.command()
 @click.option("--only", metavar="NAMES", help="Scenarios, with commas: " + ", ".join(EVERYTHING))
 @click.option("--brokers", "kinds", metavar="NAMES", help="Brokers: " + ", ".join(KINDS))
 @click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True)
 @click.option("--seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True)
+@click.option("--messages", type=click.IntRange(1), default=1_000_000, show_default=True)
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path))
 def main(
-    only: str | None, kinds: str | None, runs: int, seconds: float, json_file: Path | None
+    only: str | None,
+    kinds: str | None,
+    runs: int,
+    seconds: float,
+    messages: int,
+    json_file: Path | None,
 ) -> None:
     """Measure brokers; ends with code 1 when a message was lost, doubled or out of order."""
     scenarios = _names(only, EVERYTHING, "scenario")
@@ -91,7 +113,10 @@ def main(
                 broker = KINDS[name]()
                 stack.callback(broker.stop)
                 brokers[name] = broker
-            results = measure(brokers, scenarios, runs, seconds, console)
+            # First: memory that a load has left behind would hide what a connection takes.
+            results = [rest(each) for each in brokers.values() if IDLE in scenarios]
+            results += measure(brokers, scenarios, runs, seconds, console)
+            results += measure_once(brokers, scenarios, messages)
         except (BenchError, RuntimeError) as error:
             click.echo(f"failed: {error}", err=True)
             sys.exit(1)

@@ -52,6 +52,9 @@ class Harebell:
         self.port = free_port()
         self._home = Path(tempfile.mkdtemp(prefix="harebell-bench-"))
         self._log = (self._home / "log").open("wb")
+        self.start_seconds = self._start()
+
+    def _start(self) -> float:
         begin = time.monotonic()
         serve = [sys.executable, "-c", _SERVE, "serve", "--port", str(self.port)]
         self._process = subprocess.Popen(
@@ -67,15 +70,20 @@ class Harebell:
                 self.stop()
                 raise RuntimeError(f"harebell serve did not start:\n{output}")
             time.sleep(0.002)
-        self.start_seconds = time.monotonic() - begin
+        return time.monotonic() - begin
+
+    def restart(self) -> tuple[float, float]:
+        """Stop it in good order and start it again; how many seconds each took."""
+        begin = time.monotonic()
+        self._end()
+        return time.monotonic() - begin, self._start()
 
     @property
     def pid(self) -> int:
         """The broker's process."""
         return self._process.pid
 
-    def stop(self) -> None:
-        """End it and remove its files."""
+    def _end(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()
             try:
@@ -83,6 +91,10 @@ class Harebell:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+
+    def stop(self) -> None:
+        """End it and remove its files."""
+        self._end()
         self._log.close()
         shutil.rmtree(self._home, ignore_errors=True)
 

@@ -19,16 +19,13 @@ from typing import Any
 
 import msgspec
 
-from bench.peer import FRAME_MAX, BenchError, Peer
-from bench.scenarios import STAMP_BYTES, Scenario
-from harebell.base.message import PERSISTENT, Message, Properties
+from bench.frames import Frames
+from bench.peer import BenchError, Peer
+from bench.scenarios import Scenario
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.content import BasicProperties, encode_properties
-from harebell.wire.v09.output import OutBuffer
 
 LAST = 2**64 - 1
 BATCH = 100
-SMALL_BATCH_BYTES = 262_144
 _PAUSE = 0.0002
 _SETTLE_SECONDS = 0.05
 
@@ -81,7 +78,9 @@ class Consumer:
         scenario, peer = self.scenario, self.peer
         for name in scenario.queue_names:
             peer.call(m.QueueDelete(name), m.QueueDeleteOk)
-            peer.call(m.QueueDeclare(name, durable=scenario.durable), m.QueueDeclareOk)
+            arguments = {"x-queue-type": "stream"} if scenario.readers else {}
+            declare = m.QueueDeclare(name, durable=scenario.durable, arguments=arguments)
+            peer.call(declare, m.QueueDeclareOk)
         if scenario.queues > 1:
             peer.call(m.ExchangeDeclare(scenario.exchange, "fanout"), m.ExchangeDeclareOk)
             for name in scenario.queue_names:
@@ -90,11 +89,13 @@ class Consumer:
             self._bind_topics()
         if scenario.prefetch:
             peer.call(m.BasicQos(0, scenario.prefetch), m.BasicQosOk)
-        for name in scenario.queue_names:
-            self.expected[name] = 0
-            consume = m.BasicConsume(name, name, no_ack=scenario.prefetch == 0)
+        for tag, name in scenario.lanes:
+            self.expected[tag] = 0
+            arguments = {"x-stream-offset": "first"} if scenario.readers else {}
+            no_ack = scenario.prefetch == 0
+            consume = m.BasicConsume(name, tag, no_ack=no_ack, arguments=arguments)
             peer.call(consume, m.BasicConsumeOk)
-        self._of_first = scenario.queue_names[0]
+        self._of_first = scenario.lanes[0][0]
 
     def _bind_topics(self) -> None:
         """One pattern leads to the queue that is consumed, the others elsewhere."""
@@ -108,20 +109,20 @@ class Consumer:
             bind = m.QueueBind(name, scenario.exchange, f"bench.k{number}.*")
             peer.call(bind, m.QueueBindOk)
 
-    def delivered(self, queue: str, tag: int, body: bytes) -> None:
+    def delivered(self, lane: str, tag: int, body: bytes) -> None:
         """Check one delivery."""
         number = int.from_bytes(body[:8])
         if number == LAST:
             total = int.from_bytes(body[8:16])
-            if self.expected[queue] != total:
-                raise BenchError(f"{queue}: {total} were sent, {self.expected[queue]} received")
+            if self.expected[lane] != total:
+                raise BenchError(f"{lane}: {total} were sent, {self.expected[lane]} received")
             self.finished += 1
         else:
-            if number != self.expected[queue]:
-                raise BenchError(f"{queue}: expected message {self.expected[queue]}, got {number}")
+            if number != self.expected[lane]:
+                raise BenchError(f"{lane}: expected message {self.expected[lane]}, got {number}")
             if len(body) != self.scenario.size:
-                raise BenchError(f"{queue}: message {number} has {len(body)} octets")
-            self.expected[queue] = number + 1
+                raise BenchError(f"{lane}: message {number} has {len(body)} octets")
+            self.expected[lane] = number + 1
             self.received += 1
             if self.scenario.rate:
                 sent = int.from_bytes(body[8:16])
@@ -132,7 +133,8 @@ class Consumer:
 
     def run(self) -> dict[str, Any]:
         """Receive until the end; what came of it."""
-        while self.finished < self.scenario.queues:
+        lanes = len(self.scenario.lanes)
+        while self.finished < lanes:
             self.peer.read()
             self.last = time.monotonic()
             if not self.first:
@@ -146,7 +148,7 @@ class Consumer:
         self.clean_up()
         seconds = max(self.last - self.first, 1e-9)
         report: dict[str, Any] = {
-            "messages": self.received // self.scenario.queues,
+            "messages": self.received // lanes,
             "deliveries": self.received,
             "seconds": seconds,
         }
@@ -168,7 +170,7 @@ class Consumer:
             names.append(f"{self.scenario.exchange}.others")
         for name in names:
             left = self.peer.call(m.QueueDelete(name), m.QueueDeleteOk).message_count
-            if left:
+            if left and not self.scenario.readers:
                 raise BenchError(f"{name}: {left} messages too many")
         if self.scenario.exchange:
             self.peer.call(m.ExchangeDelete(self.scenario.exchange), m.ExchangeDeleteOk)
@@ -190,23 +192,15 @@ class Producer:
         self.peer = Peer(job.port, lambda *_: None)
         if scenario.confirms:
             self.peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-        mode = PERSISTENT if scenario.durable else None
-        self._properties = Properties(encode_properties(BasicProperties(delivery_mode=mode)))
-        one = self._encoded(scenario.size)
-        self._step = len(one)
-        self._stamp_at = one.index(b"\xab" * STAMP_BYTES)
-        self.batch = max(1, min(BATCH, SMALL_BATCH_BYTES // self._step))
-        if scenario.confirms:
-            self.batch = min(self.batch, scenario.confirms // 4)
-        self._octets = bytearray(one * self.batch)
-
-    def _encoded(self, size: int) -> bytes:
-        body = b"\xab" * STAMP_BYTES + b"x" * (size - STAMP_BYTES)
-        scenario = self.scenario
-        out = OutBuffer()
-        message = Message(scenario.exchange, scenario.routing_key, self._properties, body)
-        out.publish(1, 0, message, FRAME_MAX)
-        return bytes(out.take())
+        most = min(BATCH, scenario.confirms // 4) if scenario.confirms else BATCH
+        self.frames = Frames(
+            scenario.exchange,
+            scenario.routing_key,
+            scenario.size,
+            persistent=scenario.durable,
+            most=most,
+        )
+        self.batch = self.frames.batch
 
     def run(self) -> dict[str, Any]:
         """Send for the time that was asked for; how much it was."""
@@ -239,11 +233,7 @@ class Producer:
         return count
 
     def _send(self, number: int, stamp: int, count: int) -> None:
-        octets, at = self._octets, self._stamp_at
-        for offset in range(count):
-            struct.pack_into(">QQ", octets, at, number + offset, stamp)
-            at += self._step
-        self.peer.socket.sendall(memoryview(octets)[: count * self._step])
+        self.peer.socket.sendall(self.frames.numbered(number, stamp, count))
 
     def _wait_for_room(self, number: int) -> None:
         scenario, peer = self.scenario, self.peer

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from bench.brokers import Broker
+from bench.disk import appended_per_second
 from bench.load import Job
 from bench.peer import BenchError, Peer
 from bench.process import cpu_seconds, resident_octets
@@ -39,7 +40,13 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
         resident_mib: the broker's memory after the run; for `idle`, at rest.
         kib_per_connection: for `idle`, memory per connection with a channel.
         kib_per_queue: for `idle`, memory per queue.
-        start_seconds: for `idle`, from start to the answer to a protocol header.
+        start_seconds: for `idle` and `restart`, from start to the answer to a protocol header.
+        stop_seconds: for `restart`, from the signal to the end.
+        disk_share: messages per second, as a share of what a loop reaches that only appends and
+            syncs as many octets.
+        us_in: for `f`, broker CPU microseconds per message published.
+        us_out: for `f`, per message delivered.
+        peak_mib: for `f`, the most memory it had.
     """
 
     broker: str
@@ -53,6 +60,11 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     kib_per_connection: float | None = None
     kib_per_queue: float | None = None
     start_seconds: float | None = None
+    stop_seconds: float | None = None
+    disk_share: float | None = None
+    us_in: float | None = None
+    us_out: float | None = None
+    peak_mib: float | None = None
 
 
 def play(broker: Broker, scenario: Scenario, seconds: float) -> Result:
@@ -87,11 +99,14 @@ def play(broker: Broker, scenario: Scenario, seconds: float) -> Result:
     if sent["messages"] != received["messages"] or not sent["messages"]:
         raise BenchError(f"{broker.name} {scenario.name}: sent {sent}, received {received}")
     deliveries = received["deliveries"]
+    rate = deliveries / received["seconds"]
+    share = rate / appended_per_second(scenario, deliveries) if scenario.beside_disk else None
     return Result(
         broker=broker.name,
         scenario=scenario.name,
         us_per_message=used * 1e6 / deliveries,
-        messages_per_second=deliveries / received["seconds"],
+        messages_per_second=rate,
+        disk_share=share,
         messages=deliveries,
         p50_us=received.get("p50_us"),
         p99_us=received.get("p99_us"),

@@ -50,3 +50,17 @@ def resident_octets(pid: int) -> int:
         except (FileNotFoundError, ProcessLookupError):
             continue
     return octets
+
+
+def peak_octets(pid: int) -> int:
+    """The most resident memory that the family's processes of now ever had."""
+    octets = 0
+    for each in family(pid):
+        try:
+            text = (_PROC / str(each) / "status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for line in text.splitlines():
+            if line.startswith("VmHWM:"):
+                octets += int(line.split()[1]) * 1024
+    return octets

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.measure import Result
-from bench.scenarios import IDLE, SCENARIOS
+from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
 
 _FIGURES = Result.__struct_fields__[2:]
 
@@ -35,40 +35,82 @@ def shown(value: float | None, places: int) -> str:
     return "-" if value is None else f"{value:,.{places}f}"
 
 
+def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    table = Table(title=title)
+    for name in columns:
+        words = name in ("scenario", "broker")
+        table.add_column(name, justify="left" if words else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
 def show(results: list[Result], console: Console) -> None:
     """Print medians as tables."""
-    loads = [result for result in results if result.scenario != IDLE]
+    loads = [result for result in results if result.scenario in SCENARIOS]
     if loads:
-        table = Table(title="broker CPU per delivered message, medians")
-        for name in ("scenario", "broker"):
-            table.add_column(name, no_wrap=True)
-        for name in ("us/msg", "msg/s", "p50 us", "p99 us", "MiB"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for result in loads:
-            table.add_row(
+        columns = ("scenario", "broker", "us/msg", "msg/s", "of disk", "p50 us", "p99 us", "MiB")
+        rows = [
+            (
                 result.scenario,
                 result.broker,
                 shown(result.us_per_message, 2),
                 shown(result.messages_per_second, 0),
+                "-" if result.disk_share is None else f"{result.disk_share:.0%}",
                 shown(result.p50_us, 0),
                 shown(result.p99_us, 0),
                 shown(result.resident_mib, 0),
             )
-        console.print(table)
+            for result in loads
+        ]
+        console.print(_table("broker CPU per delivered message, medians", columns, rows))
         for name in dict.fromkeys(result.scenario for result in loads):
             console.print(f"{name:6} {SCENARIOS[name].says}", highlight=False)
-    idle = [result for result in results if result.scenario == IDLE]
-    if idle:
-        table = Table(title="at rest")
-        table.add_column("broker")
-        for name in ("start s", "MiB at start", "KiB/connection", "KiB/queue"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for result in idle:
-            table.add_row(
-                result.broker,
-                shown(result.start_seconds, 2),
-                shown(result.resident_mib, 1),
-                shown(result.kib_per_connection, 1),
-                shown(result.kib_per_queue, 1),
-            )
-        console.print(table)
+    for scenario, title, figures in _OTHERS:
+        found = [result for result in results if result.scenario == scenario]
+        if found:
+            rows = [
+                (
+                    each.broker,
+                    *(shown(getattr(each, field), places) for _, field, places in figures),
+                )
+                for each in found
+            ]
+            columns = ("broker", *(name for name, _, _ in figures))
+            console.print(_table(title, columns, rows))
+
+
+_OTHERS = (
+    (
+        IDLE,
+        "at rest",
+        (
+            ("start s", "start_seconds", 2),
+            ("MiB at start", "resident_mib", 1),
+            ("KiB/connection", "kib_per_connection", 1),
+            ("KiB/queue", "kib_per_queue", 1),
+        ),
+    ),
+    (
+        BACKLOG,
+        "f: messages of 1 KiB, persistent, into a durable queue, then out",
+        (
+            ("messages", "messages", 0),
+            ("us/msg in", "us_in", 2),
+            ("us/msg out", "us_out", 2),
+            ("msg/s in", "messages_per_second", 0),
+            ("MiB full", "resident_mib", 0),
+            ("MiB at most", "peak_mib", 0),
+        ),
+    ),
+    (
+        RESTART,
+        "restart with messages of 128 B",
+        (
+            ("messages", "messages", 0),
+            ("stop s", "stop_seconds", 2),
+            ("start s", "start_seconds", 2),
+            ("MiB", "resident_mib", 0),
+        ),
+    ),
+)

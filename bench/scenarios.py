@@ -20,6 +20,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
         durable: durable queue, persistent messages.
         confirms: most publishes without their confirm; 0 publishes without confirms.
         queues: with more than one, a fanout exchange leads to them.
+        readers: with any, the queue is a stream that so many consumers read from its beginning.
+        beside_disk: compare with a loop that writes and syncs the same octets.
         bindings: with any, a topic exchange has that many, and one of them matches.
         rate: messages per second; 0 sends as fast as it goes.
         ahead: most messages sent and not received.
@@ -33,6 +35,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
     durable: bool = False
     confirms: int = 0
     queues: int = 1
+    readers: int = 0
+    beside_disk: bool = False
     bindings: int = 0
     rate: int = 0
     ahead: int = 10_000
@@ -41,6 +45,14 @@ class Scenario(Struct, frozen=True, kw_only=True):
     def queue_names(self) -> list[str]:
         """The queues of the scenario."""
         return [f"bench.{self.name}.{number}" for number in range(self.queues)]
+
+    @property
+    def lanes(self) -> list[tuple[str, str]]:
+        """Every consumer's tag and queue; each must see every message in order."""
+        if not self.readers:
+            return [(name, name) for name in self.queue_names]
+        name = self.queue_names[0]
+        return [(f"{name}.{number}", name) for number in range(self.readers)]
 
     @property
     def exchange(self) -> str:
@@ -56,6 +68,14 @@ class Scenario(Struct, frozen=True, kw_only=True):
 IDLE = "idle"
 """Not a load: what a broker takes when nothing happens."""
 
+BACKLOG = "f"
+"""Not a load of two ends: many messages in, then out."""
+
+RESTART = "restart"
+"""Not a load: how long a broker with many messages takes to come back."""
+
+WINDOW = 2_000
+
 SCENARIOS = {
     scenario.name: scenario
     for scenario in (
@@ -70,6 +90,38 @@ SCENARIOS = {
             prefetch=200,
             durable=True,
             confirms=200,
+        ),
+        Scenario(
+            name="c1k",
+            says="the same, 1 KiB",
+            size=1024,
+            prefetch=200,
+            durable=True,
+            confirms=200,
+        ),
+        Scenario(
+            name="c128w",
+            says="c128 with 2,000 outstanding; beside it a loop that appends and syncs the same",
+            prefetch=200,
+            durable=True,
+            confirms=WINDOW,
+            beside_disk=True,
+        ),
+        Scenario(
+            name="c1kw",
+            says="the same, 1 KiB",
+            size=1024,
+            prefetch=200,
+            durable=True,
+            confirms=WINDOW,
+            beside_disk=True,
+        ),
+        Scenario(
+            name="s3",
+            says="a stream, 1 producer, 3 consumers from its first message, 128 B, per delivery",
+            prefetch=500,
+            durable=True,
+            readers=3,
         ),
         Scenario(name="d10", says="fanout to 10 queues, per delivery", queues=10, ahead=2_000),
         Scenario(name="e1000", says="topic exchange with 1,000 bindings", bindings=1_000),

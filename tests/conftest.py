@@ -1,3 +1,3 @@
-"""What every test run has: the conformance ledger, and pytester for the tests of pytest plugins."""
+"""What every test run has: the conformance ledger, counts, and pytester for tests of plugins."""
 
-pytest_plugins = ["tests.conformance.ledger", "pytester"]
+pytest_plugins = ["tests.conformance.ledger", "tests.counts", "pytester"]

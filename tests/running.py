@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,15 +39,34 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**kept, **(extra or {})}
 
 
+class DidNotStartError(RuntimeError):
+    """The broker ended, or said nothing for too long, before it was ready.
+
+    Args:
+        code: its exit code.
+        output: everything it printed.
+    """
+
+    def __init__(self, code: int, output: str) -> None:
+        super().__init__(f"harebell serve did not start ({code}):\n{output}")
+        self.code = code
+
+
 class RunningBroker:
     """A started `harebell serve`.
 
     Args:
         flags: more flags for `serve`; `--port 0` and a data directory are given unless named.
         env: variables for it.
+        prefix: a command that runs the broker, such as strace with its flags.
+
+    Raises:
+        DidNotStartError: it ended before it was ready; its output is the text.
     """
 
-    def __init__(self, *flags: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, *flags: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
+    ) -> None:
         self._temporary = tempfile.TemporaryDirectory(prefix="harebell-")
         self.data_dir = Path(self._temporary.name) / "data"
         self.log_path = Path(self._temporary.name) / "log"
@@ -59,14 +78,22 @@ class RunningBroker:
         else:
             defaults += ["--data-dir", str(self.data_dir)]
         self._log = self.log_path.open("wb")
+        self._prefixed = bool(prefix)
         self.process = subprocess.Popen(
-            [command(), "serve", *defaults, *flags],
+            [*prefix, command(), "serve", *defaults, *flags],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
             env=environment(env),
         )
         self._wait_until_ready()
+
+    @property
+    def pid(self) -> int:
+        """The broker's own process, also when a prefix runs it."""
+        first = self.process.pid
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return int(children[0]) if self._prefixed and children else first
 
     @property
     def log(self) -> str:
@@ -106,8 +133,10 @@ class RunningBroker:
         while READY not in self.log:
             if self.process.poll() is not None or time.monotonic() > until:
                 self.process.kill()
-                self.process.wait()
-                raise RuntimeError(f"harebell serve did not start:\n{self.log}")
+                code = self.process.wait()
+                output = self.log
+                self.remove()
+                raise DidNotStartError(code, output)
             time.sleep(0.01)
 
 

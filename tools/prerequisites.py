@@ -86,12 +86,13 @@ _RABBITMQ = Need(
     ours=True,
 )
 _OPENSSL = Need("openssl", "makes certificates", "openssl", _program("openssl"), ours=True)
+_STRACE = Need("strace", "plants faults at system calls", "strace", _program("strace"), ours=True)
 
 _BUILD = (_VENV, _COMPILER, _LIBC, _HEADERS)
 NEEDS: dict[str, tuple[Need, ...]] = {
     "run": _BUILD,
     "demo": (*_BUILD, _JAVA),
-    "test": (*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ, _OPENSSL),
+    "test": (*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ, _OPENSSL, _STRACE),
 }
 
 

@@ -16,7 +16,7 @@ from bench.measure import Result, play
 from bench.peer import BenchError
 from bench.process import cpu_seconds, family, resident_octets
 from bench.report import medians
-from bench.scenarios import IDLE, SCENARIOS
+from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,17 +34,25 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
-    done = bench("--brokers", "harebell", "--runs", "1", "--seconds", "0.2", "--json", str(file))
+    short = ("--runs", "1", "--seconds", "0.2", "--messages", "5000")
+    done = bench("--brokers", "harebell", *short, "--json", str(file))
     assert done.returncode == 0, done.stderr
     assert "nothing was lost, doubled or out of order" in " ".join(done.stdout.split())
     found = {each["scenario"]: each for each in json.loads(file.read_bytes())["medians"]}
-    assert set(found) == {*SCENARIOS, IDLE}
+    assert set(found) == {*SCENARIOS, IDLE, BACKLOG, RESTART}
     for name in SCENARIOS:
         assert found[name]["messages"] > 0
         assert 0 <= found[name]["us_per_message"] < 10_000
         assert found[name]["resident_mib"] > 1
     assert found["g5k"]["p50_us"] <= found["g5k"]["p99_us"]
     assert found["d10"]["messages"] % 10 == 0
+    assert found["s3"]["messages"] % 3 == 0
+    for name in ("c128w", "c1kw"):
+        assert 0 < found[name]["disk_share"] < 100
+    for name in ("us_in", "us_out", "messages_per_second", "resident_mib", "peak_mib"):
+        assert found[BACKLOG][name] >= 0
+    assert found[BACKLOG]["messages"] == found[RESTART]["messages"] == 5000
+    assert 0 < found[RESTART]["start_seconds"] < 20
     assert 0 < found[IDLE]["start_seconds"] < 20
     assert found[IDLE]["resident_mib"] > 5
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from harebell.auth.users import Users
 from harebell.base.gauge import Gauge
-from harebell.front.convert import headers_of
+from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
 from harebell.front.session09.connection import Connection
 from harebell.front.session09.connection import Peer as Origin
@@ -113,7 +113,7 @@ class MemorySite:
         self.now = 1_000.0
         self.log: list[tuple[str, str]] = []
         self.gauge = Gauge(memory_high)
-        self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of)
+        self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of, EDITOR)
         self.hub = Hub(self.gauge)
         self.users = Users(os.urandom)
         self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))

@@ -9,7 +9,8 @@ import click
 import pytest
 
 from harebell import __version__
-from harebell.cli.failure import FAILED, NOT_CONNECTED, WRONG_USAGE
+from harebell.base.limits import EXIT_DISK
+from harebell.cli.failure import DAMAGED, FAILED, NOT_CONNECTED, WRONG_USAGE
 from harebell.cli.main import VERBS, harebell
 from harebell.server.config import OTHER_VARIABLES, Config
 from harebell.server.settings import SETTINGS
@@ -63,7 +64,14 @@ def test_every_flag_of_a_verb_is_in_its_section_and_the_other_way_round(verb: st
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:
     table = rows(read(ROOT / "docs/cli.md").section("Exit codes"))
-    assert [int(row[0]) for row in table] == [0, FAILED, WRONG_USAGE, NOT_CONNECTED]
+    assert [int(row[0]) for row in table] == [
+        0,
+        FAILED,
+        WRONG_USAGE,
+        DAMAGED,
+        NOT_CONNECTED,
+        EXIT_DISK,
+    ]
 
 
 def test_every_dependency_has_its_reason_and_the_other_way_round() -> None:

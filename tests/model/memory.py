@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from harebell.auth.users import Users
 from harebell.base.gauge import Gauge
-from harebell.front.convert import headers_of
+from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
 from harebell.front.session09.connection import Connection, Peer
 from harebell.front.settings import Settings
@@ -57,7 +57,7 @@ class MemoryBroker:
     def __init__(self, seed: int = 0, high: int = 0, **settings: float) -> None:
         rng = entropy(seed)
         self.gauge = Gauge(high)
-        self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of)
+        self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of, EDITOR)
         self.hub = Hub(self.gauge)
         self.users = Users(rng)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))

@@ -99,12 +99,21 @@ class RawClient:
         self.socket.close()
 
 
+def memory_of(pid: int) -> dict[str, int]:
+    """Octets of memory that a process has: VmRSS now, VmHWM at most so far, and others."""
+    found = {}
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if value.endswith(" kB"):
+            found[name] = int(value.removesuffix(" kB")) * 1024
+    if "VmRSS" not in found:
+        raise RuntimeError("the broker process is gone")
+    return found
+
+
 def resident(broker: RunningBroker) -> int:
     """Octets of memory that the process has."""
-    for line in Path(f"/proc/{broker.process.pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError("the broker process is gone")
+    return memory_of(broker.process.pid)["VmRSS"]
 
 
 def open_files(broker: RunningBroker) -> int:

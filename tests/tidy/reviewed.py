@@ -23,6 +23,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "__init__": ("tests/cli/test_main.py", "fixes the implementation, which is observed there"),
     "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
     "cli/get": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
+    "cli/store": ("tests/cli/test_store.py", "is run as a command on real data directories"),
     "cli/link": ("tests/cli/test_publish.py", "is run by every verb, against a real broker"),
     **{
         f"client/{name}": ("tests/interop/client/test_client_*.py", "is I/O: runs against brokers")

@@ -55,6 +55,14 @@ MEMORY_LOW_SHARE = 0.9
 """Publishers are let go again when memory falls to this share of the high watermark."""
 MESSAGE_OVERHEAD_BYTES = 192
 """What a queued message is counted beside its body and properties."""
+DELIVERY_LIMIT = 20
+"""Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
+DEAD_LETTERS_PER_TICK = 1_000
+"""Dead messages that nobody took of which one queue tries again at a time."""
+STREAM_SCAN_MESSAGES = 2_000
+"""Messages that a stream's consumer with a filter passes over in one turn."""
+STREAM_TRACKED_TAGS = 65_535
+"""Consumer tags of which one stream keeps the offset."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
 
@@ -87,6 +95,10 @@ TICK_SECONDS = 0.5
 """How often heartbeats and deadlines are looked at."""
 SHUTDOWN_SECONDS = 3.0
 """Time that clients have to answer connection.close when the broker stops."""
+HEAP_KEEP_BYTES = 16_777_216
+"""Freed memory at the top of the heap that is kept for the next turn."""
+HEAP_MAP_BYTES = 4_194_304
+"""Size from which a buffer is mapped by itself and given back when it is freed."""
 BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107
@@ -125,6 +137,8 @@ SPARK_KEEP_SECONDS = 1.0
 # --- the store ----------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608
 """Size from which a queue's log goes on in a new segment (8 MiB)."""
+STREAM_SEGMENT_LEAST_BYTES = 16_384
+"""Smallest segment that a stream may ask for: every segment is a file."""
 STREAM_SEGMENT_BYTES = 67_108_864
 """The same for a stream (64 MiB)."""
 TRANSIENT_SEGMENT_BYTES = 1_048_576
@@ -145,6 +159,8 @@ SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
+GATHER_SECONDS = 0.001
+"""Longest time that a commit waits for as many messages as the publishers have under way."""
 FLUSH_SECONDS = 0.05
 """Longest time that what nobody waits for, such as acknowledgements, stays in memory alone."""
 STALL_RETRY_SECONDS = 0.25

@@ -1,3 +1,5 @@
+cimport cython
+
 cdef Py_ssize_t _OVERHEAD
 
 cdef class Properties:
@@ -26,3 +28,5 @@ cdef class Message:
 cdef int _fill(Message message, str exchange, str routing_key, Properties properties,
                bytes body) except -1
 cpdef Message new_message(str exchange, str routing_key, Properties properties, bytes body)
+@cython.locals(copy=Message)
+cpdef Message copy_message(Message message, str exchange, str routing_key)

@@ -142,3 +142,20 @@ def new_message(exchange: str, routing_key: str, properties: Properties, body: b
     message = Message.__new__(Message)
     _fill(message, exchange, routing_key, properties, body)
     return message
+
+
+def copy_message(message: Message, exchange: str, routing_key: str) -> Message:
+    """A message of its own with the same properties and body."""
+    copy = Message.__new__(Message)
+    copy.exchange = exchange
+    copy.routing_key = routing_key
+    copy.raw = message.raw
+    copy.delivery_mode = message.delivery_mode
+    copy.priority = message.priority
+    copy.has_headers = message.has_headers
+    copy.family = message.family
+    copy.body = message.body
+    copy.timestamp = message.timestamp
+    copy.offset = message.offset
+    copy.deliveries = message.deliveries
+    return copy

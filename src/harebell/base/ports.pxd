@@ -23,4 +23,5 @@ cdef class Log:
 cdef class Commit:
     cdef public long long ticket
     cdef public long long done
+    cdef public long long records
     cdef public bint urgent

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from harebell.base.limits import STREAM_SEGMENT_BYTES
 from harebell.base.message import Message
 
 
@@ -110,13 +111,15 @@ class Commit:
             has reached this number.
         done: number of the last commit that is on disk.
         urgent: somebody waits for the commit that gathers now.
+        records: how many messages are in it that somebody waits for.
     """
 
-    __slots__ = ("done", "ticket", "urgent")
+    __slots__ = ("done", "records", "ticket", "urgent")
 
     def __init__(self) -> None:
         self.ticket = 1
         self.done = 0
+        self.records = 0
         self.urgent = False
 
 
@@ -160,9 +163,12 @@ class Store:
     Attributes:
         commit: the group commit of all logs and definitions.
         definitions: what is declared.
+        stream_segment_octets: the size of a stream's segment, unless the stream has its own.
     """
 
     __slots__ = ("commit", "definitions")
+
+    stream_segment_octets: int = STREAM_SEGMENT_BYTES
 
     commit: Commit
     definitions: Definitions

@@ -5,6 +5,7 @@
 | 0 | done |
 | 1 | failed |
 | 2 | the command line or the configuration is wrong (click's own code for it) |
+| 3 | a data directory is damaged (`harebell store`) |
 | 4 | there is no broker to connect to |
 """
 
@@ -14,6 +15,7 @@ import click
 
 FAILED = 1
 WRONG_USAGE = 2
+DAMAGED = 3
 NOT_CONNECTED = 4
 
 

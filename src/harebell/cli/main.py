@@ -22,13 +22,14 @@ VERBS = {
     "consume": "Print messages of a queue as they come.",
     "get": "Take messages from a queue, if there are any.",
     "status": "Show what a running broker is doing.",
+    "store": "Check, dump or repair a data directory offline.",
 }
 
 _HELP = f"""Harebell: an AMQP broker, its client and its command line.
 
 \b
 Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,
-4 no broker to connect to.
+3 a data directory is damaged, 4 no broker to connect to.
 
 Harebell {__version__}; the documentation of every verb is in docs/cli.md.
 """

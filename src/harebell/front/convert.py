@@ -6,9 +6,35 @@ from collections.abc import Mapping
 from typing import Any
 
 from harebell.base.message import Message
-from harebell.wire.v09.content import decode_properties
+from harebell.model.editor import Editor
+from harebell.wire.v09.content import decode_properties, parse_properties
+from harebell.wire.v09.edit import edited
 
 
 def headers_of(message: Message) -> Mapping[str, Any]:
     """The decoded header table; empty when there is none."""
     return decode_properties(message.raw).headers or {}
+
+
+def expiration_of(message: Message) -> str | None:
+    """The property expiration; None when there is none."""
+    return decode_properties(message.raw).expiration
+
+
+def forwarded(
+    message: Message, exchange: str, routing_key: str, headers: Mapping[str, Any]
+) -> Message:
+    """A message as it goes on to another exchange: the same body, and it does not expire.
+
+    Args:
+        message: what was published.
+        exchange: where it goes to.
+        routing_key: what it is routed by from now on.
+        headers: headers and their new values; None removes a header.
+    """
+    raw = edited(message.raw, headers, keep_expiration=False)
+    return Message(exchange, routing_key, parse_properties(raw), message.body)
+
+
+EDITOR = Editor(headers_of, expiration_of, forwarded)
+"""All of that for the model."""

@@ -5,6 +5,7 @@ cdef class OutBuffer:
     cdef PyObject* _bytes
     cdef unsigned char* _base
     cdef Py_ssize_t _capacity
+    cdef Py_ssize_t _last
     cdef readonly Py_ssize_t size
 
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL

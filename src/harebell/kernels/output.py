@@ -1,6 +1,13 @@
 """Output: frames encoded one after the other into a buffer that is written once per turn.
 
 The layouts are drawn in `frames.py`. `output.pyx` beside this file is the same, compiled.
+
+What a consumer is told beside what was published goes into the header table without decoding it:
+
+    before   flags | content-type content-encoding | size entry ...       | the rest
+    after    flags | content-type content-encoding | size' entry ... more | the rest
+
+    more     x-stream-offset l(8), in a stream; x-delivery-count l(8), when deliveries have failed
 """
 
 from __future__ import annotations
@@ -16,11 +23,47 @@ _BASIC_CONTENT = b"\x00\x3c\x00\x00"
 _PUBLISH = b"\x00\x3c\x00\x28\x00\x00"
 _DELIVER = b"\x00\x3c\x00\x3c"
 _ACK = b"\x00\x3c\x00\x50"
+_HEADERS = 0x2000
+_BEFORE_HEADERS = (0x8000, 0x4000)
+_OFFSET = b"\x0fx-stream-offset" + b"l"
+_DELIVERIES = b"\x10x-delivery-count" + b"l"
 
 
 def _shortstr(text: str) -> bytes:
     data = text.encode()
     return bytes((len(data),)) + data
+
+
+def _properties(message: Message) -> bytes:
+    """A message's property list as its consumer gets it.
+
+    One that is cut off goes out as it is: who published it has put it together.
+    """
+    raw = message.raw
+    more = b""
+    if message.offset >= 0:
+        more = _OFFSET + message.offset.to_bytes(8)
+    if message.deliveries > 0:
+        more += _DELIVERIES + message.deliveries.to_bytes(8)
+    if not more or len(raw) < 2:
+        return raw
+    flags = int.from_bytes(raw[:2])
+    at = 2
+    for flag in _BEFORE_HEADERS:
+        if flags & flag:
+            if at >= len(raw):
+                return raw
+            at += 1 + raw[at]
+    end = at
+    if flags & _HEADERS:
+        if at + 4 > len(raw):
+            return raw
+        end = at + 4 + int.from_bytes(raw[at : at + 4])
+    if end > len(raw):
+        return raw
+    entries = raw[at + 4 : end] + more
+    size = len(entries).to_bytes(4)
+    return (flags | _HEADERS).to_bytes(2) + raw[2:at] + size + entries + raw[end:]
 
 
 class OutBuffer:
@@ -80,7 +123,7 @@ class OutBuffer:
         """Append a method that is already encoded, and the message's content."""
         self.frame(_METHOD, channel, method)
         body = message.body
-        header = _BASIC_CONTENT + len(body).to_bytes(8) + message.raw
+        header = _BASIC_CONTENT + len(body).to_bytes(8) + _properties(message)
         self.frame(_HEADER, channel, header)
         most = frame_max - FRAME_OVERHEAD_BYTES
         for at in range(0, len(body), most):

@@ -25,6 +25,7 @@ cdef enum:
     HEAD = 7
     HEADER_FIXED = 12
     FIRST_CAPACITY = 4096
+    LAST_MOST = 1 << 20
 
 
 cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:
@@ -59,6 +60,67 @@ cdef inline unsigned char* put_name(unsigned char* p, const char* name, Py_ssize
     return p + 1 + n
 
 
+cdef enum:
+    CONTENT_TYPE = 0x8000
+    CONTENT_ENCODING = 0x4000
+    HEADERS = 0x2000
+    OFFSET_ENTRY = 25
+    DELIVERIES_ENTRY = 26
+    TABLE_SIZE = 4
+
+
+cdef inline unsigned int get32(const unsigned char* p) noexcept:
+    return (<unsigned int>p[0] << 24) | (<unsigned int>p[1] << 16) | (p[2] << 8) | p[3]
+
+
+cdef Py_ssize_t find_headers(const unsigned char* raw, Py_ssize_t n, Py_ssize_t* end) noexcept:
+    """Where the header table begins, and where it ends; -1 when the list is cut off.
+
+    Both are the same when there is none.
+    """
+    cdef Py_ssize_t at = 2
+    cdef unsigned int flags
+    if n < 2:
+        return -1
+    flags = (raw[0] << 8) | raw[1]
+    if flags & CONTENT_TYPE:
+        if at >= n:
+            return -1
+        at += 1 + raw[at]
+    if flags & CONTENT_ENCODING:
+        if at >= n:
+            return -1
+        at += 1 + raw[at]
+    end[0] = at
+    if flags & HEADERS:
+        if at + TABLE_SIZE > n:
+            return -1
+        end[0] = at + TABLE_SIZE + <Py_ssize_t>get32(raw + at)
+    return -1 if end[0] > n else at
+
+
+cdef unsigned char* put_properties(unsigned char* p, const unsigned char* raw, Py_ssize_t n,
+                                   Py_ssize_t at, Py_ssize_t end, Py_ssize_t more,
+                                   Message message) noexcept:
+    """The property list with `more` octets of entries added to its header table."""
+    cdef Py_ssize_t old = max(end - at - TABLE_SIZE, 0)
+    memcpy(p, raw, at)
+    p[0] |= HEADERS >> 8
+    p = put32(p + at, <unsigned int>(old + more))
+    memcpy(p, raw + end - old, old)
+    p += old
+    if message.offset >= 0:
+        p = put_name(p, b"x-stream-offset", 15)
+        p[0] = c"l"
+        p = put64(p + 1, message.offset)
+    if message.deliveries > 0:
+        p = put_name(p, b"x-delivery-count", 16)
+        p[0] = c"l"
+        p = put64(p + 1, message.deliveries)
+    memcpy(p, raw + end, n - end)
+    return p + n - end
+
+
 cdef class OutBuffer:
     """One connection's output of one turn; see the twin."""
 
@@ -66,6 +128,7 @@ cdef class OutBuffer:
         self._bytes = NULL
         self._base = NULL
         self._capacity = 0
+        self._last = FIRST_CAPACITY
         self.size = 0
 
     def __dealloc__(self):
@@ -80,7 +143,8 @@ cdef class OutBuffer:
         cdef Py_ssize_t capacity
         if wanted > self._capacity:
             if self._bytes == NULL:
-                capacity = max(<Py_ssize_t>FIRST_CAPACITY, wanted)
+                # As much as last time: growing step by step copies everything once more.
+                capacity = max(min(self._last, <Py_ssize_t>LAST_MOST), wanted)
                 self._bytes = PyBytes_FromStringAndSize(NULL, capacity)
             else:
                 capacity = max(self._capacity * 2, wanted)
@@ -171,17 +235,29 @@ cdef class OutBuffer:
         cdef Py_ssize_t n = PyBytes_GET_SIZE(raw)
         cdef Py_ssize_t left = PyBytes_GET_SIZE(message.body), most, part
         cdef const char* body = PyBytes_AS_STRING(message.body)
+        cdef const unsigned char* properties = <const unsigned char*>PyBytes_AS_STRING(raw)
+        cdef Py_ssize_t more = 0, at = -1, end = 0, size = n
         cdef unsigned char* p
         cdef unsigned char* start
+        if message.offset >= 0 or message.deliveries > 0:
+            at = find_headers(properties, n, &end)
+            if at >= 0:
+                more = OFFSET_ENTRY if message.offset >= 0 else 0
+                more += DELIVERIES_ENTRY if message.deliveries > 0 else 0
+                size = n + more + (TABLE_SIZE if end == at else 0)
         most = frame_max - OVERHEAD
-        start = p = self._room(HEADER_FIXED + n + OVERHEAD + left
+        start = p = self._room(HEADER_FIXED + size + OVERHEAD + left
                                + OVERHEAD * ((left + most - 1) // most))
-        p = put_head(p, HEADER, channel, HEADER_FIXED + n)
+        p = put_head(p, HEADER, channel, HEADER_FIXED + size)
         p = put32(p, 0x003C0000)
         p = put64(p, left)
-        memcpy(p, PyBytes_AS_STRING(raw), n)
-        p[n] = END
-        p += n + 1
+        if at < 0:
+            memcpy(p, properties, n)
+            p += n
+        else:
+            p = put_properties(p, properties, n, at, end, more, message)
+        p[0] = END
+        p += 1
         while left > 0:
             part = min(left, most)
             p = put_head(p, BODY, channel, part)
@@ -212,6 +288,7 @@ cdef class OutBuffer:
         self._bytes = NULL
         self._base = NULL
         self._capacity = 0
+        self._last = max(self.size, <Py_ssize_t>FIRST_CAPACITY)
         _PyBytes_Resize(&data, self.size)
         self.size = 0
         result = <bytes>data

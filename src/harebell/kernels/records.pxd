@@ -6,6 +6,7 @@ cdef class RecordBuffer:
     cdef PyObject* _bytes
     cdef unsigned char* _base
     cdef Py_ssize_t _capacity
+    cdef Py_ssize_t _last
     cdef readonly long long start
     cdef readonly Py_ssize_t size
     cdef unsigned int _seed

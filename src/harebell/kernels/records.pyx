@@ -103,7 +103,8 @@ cdef enum:
     HAS_HEADERS = 1
     HAS_PRIORITY = 2
     KEEP = 4
-    FIRST_CAPACITY = 1024
+    FIRST_CAPACITY = 512
+    LAST_MOST = 1 << 20
 
 # Texts that the last message read had: the next one mostly has the same.
 cdef str _last_exchange = ""
@@ -164,6 +165,7 @@ cdef class RecordBuffer:
         self._bytes = NULL
         self._base = NULL
         self._capacity = 0
+        self._last = FIRST_CAPACITY
         self.start = start
         self.size = 0
         self._seed = seed
@@ -175,15 +177,19 @@ cdef class RecordBuffer:
         """Where the next octets go, with room for that many."""
         cdef Py_ssize_t wanted = self.size + more
         cdef Py_ssize_t capacity = self._capacity
+        cdef PyObject* grown
         if wanted > capacity:
-            if capacity == 0:
-                capacity = FIRST_CAPACITY
-            while capacity < wanted:
-                capacity *= 2
             if self._bytes == NULL:
+                # As much as last time: growing step by step copies everything once more.
+                capacity = max(min(self._last, <Py_ssize_t>LAST_MOST), wanted)
                 self._bytes = new_bytes(NULL, capacity)
             else:
-                _PyBytes_Resize(&self._bytes, capacity)
+                # Not resized in place: what was gathered must be there still when that fails.
+                capacity = max(capacity * 2, wanted)
+                grown = new_bytes(NULL, capacity)
+                memcpy(raw_string(grown), self._base, self.size)
+                Py_XDECREF(self._bytes)
+                self._bytes = grown
             self._capacity = capacity
             self._base = <unsigned char*>raw_string(self._bytes)
         return self._base + self.size
@@ -259,6 +265,7 @@ cdef class RecordBuffer:
         cdef bytes taken
         if self.size == 0:
             return b""
+        self._last = self.size
         if self.size < self._capacity:
             _PyBytes_Resize(&self._bytes, self.size)
         taken = <bytes>(<object>self._bytes)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
+from harebell.model.editor import Editor
+from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
 
 DEFAULT_VHOST = "/"
@@ -21,6 +24,8 @@ class Broker:
         store: opens the queues' logs.
         gauge: counts the memory that queued messages take.
         headers_of: decodes a message's headers.
+        editor: looks into messages and changes them; without it dead letters have no history.
+        clock: the time of day.
 
     Attributes:
         store: as given.
@@ -32,11 +37,15 @@ class Broker:
         store: Store,
         gauge: Gauge,
         headers_of: Callable[[Message], Mapping[str, Any]],
+        editor: Editor | None = None,
+        clock: Clock | None = None,
     ) -> None:
         self.gauge = gauge
         self.store = store
         self.commit = store.commit
-        self._headers_of = headers_of
+        self.clock = Clock() if clock is None else clock
+        self._editor = Editor(headers_of) if editor is None else editor
+        self._awaiting: list[Queue] = []
         self.vhosts: dict[str, VHost] = {}
         self._take_in(DEFAULT_VHOST)
 
@@ -49,7 +58,7 @@ class Broker:
         return vhost
 
     def _take_in(self, name: str) -> VHost:
-        vhost = VHost(name, self.store, self._headers_of)
+        vhost = VHost(name, self.store, self._editor, self.clock, self._awaiting)
         self.vhosts[name] = vhost
         return vhost
 
@@ -70,6 +79,20 @@ class Broker:
         for queue in restored_queues(self.store):
             (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).add_queue(queue)
         return restore_bindings(self.vhosts, self.store)
+
+    def tick(self) -> None:
+        """Half a second or so has passed: do what nobody's input causes."""
+        if self._awaiting:
+            self.committed()
+        for vhost in self.vhosts.values():
+            vhost.tick()
+
+    def committed(self) -> None:
+        """A commit is on disk: go on with what waited for it."""
+        waiting = self._awaiting[:]
+        self._awaiting.clear()
+        for queue in waiting:
+            queue.committed()
 
     def totals(self) -> dict[str, int]:
         """Counts over all vhosts: queues, consumers, messages ready and unacknowledged."""

@@ -12,4 +12,5 @@ cdef class Consumer:
 
     cpdef bint ready(self) except -1
     cpdef int released(self) except -1
+    cpdef int again(self) except -1
     cpdef int deliver(self, Message message, long long position, bint redelivered) except -1

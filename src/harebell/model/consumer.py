@@ -71,6 +71,10 @@ class Consumer:
         self.unacked -= 1
         return 0
 
+    def again(self) -> int:
+        """There is more to look at: the queue shall be drained again in a later turn."""
+        return 0
+
     def queue_deleted(self) -> None:
         """The queue is gone; nothing more will come."""
         raise NotImplementedError

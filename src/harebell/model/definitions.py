@@ -170,7 +170,9 @@ def restored_queues(store: Store) -> Iterator[Queue]:
             "arguments": fields["arguments"],
         }
         try:
-            yield make_queue(fields["kind"], name, vhost, store, fields["identity"], options)
+            yield make_queue(
+                fields["kind"], name, vhost, store, fields["identity"], options, restored=True
+            )
         except LookupError:
             raise _is_missing("queue", name, vhost, fields["kind"]) from None
 

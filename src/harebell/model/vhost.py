@@ -6,23 +6,29 @@ the asking connection: an exclusive queue is open to its owner alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.model import equivalence
 from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
 from harebell.model.definitions import Recorder
+from harebell.model.editor import Editor
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
-from harebell.model.queue.arguments import COMPARED, check_queue_arguments
+from harebell.model.queue.arguments import (
+    COMPARED,
+    check_queue_arguments,
+    check_queue_properties,
+)
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import kind_of, make_queue
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
 from harebell.model.router import Router
+from harebell.model.surroundings import Surroundings
 
 PREDECLARED = {
     "amq.direct": "direct",
@@ -39,17 +45,32 @@ class VHost:
     Args:
         name: its name.
         store: opens the queues' logs.
-        headers_of: decodes a message's headers.
+        editor: looks into messages and changes them; decodes headers for the exchanges, too.
+        clock: the time of day.
+        awaiting: queues that want to know of the next commit; the broker's.
 
     Attributes:
+        ticking: queues that have something to do now and then.
         recorder: writes down what is declared here and outlives the process.
     """
 
     def __init__(
-        self, name: str, store: Store, headers_of: Callable[[Message], Mapping[str, Any]]
+        self,
+        name: str,
+        store: Store,
+        editor: Editor,
+        clock: Clock | None = None,
+        awaiting: list[Queue] | None = None,
     ) -> None:
         self.name = name
-        self.router = Router(headers_of)
+        self.router = Router(editor.headers_of)
+        self._surroundings = Surroundings(
+            self.router,
+            editor,
+            Clock() if clock is None else clock,
+            [] if awaiting is None else awaiting,
+        )
+        self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
         self._store = store
@@ -198,6 +219,14 @@ class VHost:
             equivalence.check_arguments(thing, arguments, queue.arguments, COMPARED)
             return queue
         check_queue_arguments(thing, arguments)
+        check_queue_properties(
+            thing,
+            arguments,
+            durable=durable,
+            exclusive=exclusive,
+            auto_delete=auto_delete,
+            generated=generated,
+        )
         kept = durable and not exclusive
         options = {
             "durable": kept,
@@ -215,6 +244,14 @@ class VHost:
     def add_queue(self, queue: Queue) -> None:
         """Take a queue in that was just made, or was here before a restart."""
         self.queues[queue.name] = queue
+        queue.join(self._surroundings)
+        if queue.TICKS:
+            self.ticking[queue.name] = queue
+
+    def tick(self) -> None:
+        """Some time has passed."""
+        for queue in list(self.ticking.values()):
+            queue.tick()
 
     def delete_queue(
         self, name: str, owner: object = None, *, if_unused: bool = False, if_empty: bool = False
@@ -223,6 +260,7 @@ class VHost:
         if name not in self.queues:
             return 0
         queue = self.queue(name, owner)
+        queue.check_delete(if_unused=if_unused, if_empty=if_empty)
         thing = rendered("queue", name, self.name)
         if if_unused and queue.consumers:
             raise precondition(f"{thing} in use")
@@ -235,6 +273,7 @@ class VHost:
         if queue.deleted:
             return 0
         del self.queues[queue.name]
+        self.ticking.pop(queue.name, None)
         self.recorder.queue_gone(queue)
         self._drop_bound(queue)
         return queue.delete()

@@ -19,7 +19,7 @@ from harebell import __version__
 from harebell.auth.users import Users
 from harebell.base import impl, limits
 from harebell.base.gauge import Gauge
-from harebell.front.convert import headers_of
+from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
 from harebell.front.session09.connection import Connection, Peer
 from harebell.front.settings import Settings
@@ -28,6 +28,7 @@ from harebell.server import status
 from harebell.server.accounts import load_users
 from harebell.server.config import Config, memory_octets
 from harebell.server.flusher import Flusher
+from harebell.server.heap import keep_heap
 from harebell.server.journal import Journal
 from harebell.server.listener import Listener, StartError, listen
 from harebell.server.storage import Storage, now_ms
@@ -59,7 +60,7 @@ class App:
         gauge = Gauge(memory_octets(config.memory_high_watermark))
         self.storage = Storage(config, gauge, journal.write)
         self.wall = self.storage.wall
-        self.broker = Broker(self.storage.store, gauge, headers_of)
+        self.broker = Broker(self.storage.store, gauge, headers_of, EDITOR, self.wall)
         self.hub = Hub(gauge)
         self.users = Users(os.urandom)
         self._restore()
@@ -107,8 +108,13 @@ class App:
             sync_in=storage.sync_in,
             journal=self.journal.write,
             failed=self._die,
-            flush=self.flush_soon,
+            flush=self._go_on,
         )
+
+    def _go_on(self) -> None:
+        """Something is on disk: serve who waited for it."""
+        self.broker.committed()
+        self.flush_soon()
 
     def _die(self, error: Exception) -> None:
         """Nothing may be confirmed any more: end at once; the next start reads what is there."""
@@ -155,6 +161,7 @@ class App:
             self._ticking.cancel()
         if self._control is not None:
             await self._control.close()
+        self.broker.tick()
         await self._close_store()
 
     async def _close_store(self) -> None:
@@ -205,6 +212,7 @@ class App:
         self._look_at_disk()
         for connection in list(self.hub.connections):
             connection.tick(now)
+        self.broker.tick()
         self.hub.relieve()
         if self.hub.dirty:
             self.flush_soon()
@@ -256,6 +264,7 @@ async def _serve(config: Config, ready: Callable[[App], None]) -> int:
         await app.start()
         gc.collect()
         gc.freeze()
+        keep_heap()
         gc.set_threshold(_GC_YOUNG, _GC_MIDDLE, _GC_OLD)
         ready(app)
         await app.wait()

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from harebell.base.limits import FLUSH_SECONDS, STALL_RETRY_SECONDS
+from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, STALL_RETRY_SECONDS
 from harebell.base.ports import Commit
 from harebell.front.hub import DISK, FILES, Hub
 
@@ -31,6 +31,7 @@ class Batch(Protocol):
 
     stalled: OSError | None
     failed: Exception | None
+    records: int
 
     def perform(self) -> None:
         """Do it."""
@@ -41,6 +42,7 @@ class Nothing:
 
     stalled: OSError | None = None
     failed: Exception | None = None
+    records = 0
 
     def perform(self) -> None:
         """There is nothing to do."""
@@ -51,6 +53,7 @@ class Gathering(Protocol):
 
     urgent: bool
     waiting: bool
+    records: int
 
     def gather(self) -> Batch | None:
         """Everything that changed."""
@@ -99,6 +102,8 @@ class Flusher:
         self._flush = flush
         self._due = False
         self._late: asyncio.TimerHandle | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        self._expected = 0
         self._flying: Batch | None = None
         self._stalled = ""
         self._low = False
@@ -116,9 +121,12 @@ class Flusher:
         if self._flying is not None or self._due or self._over:
             return
         if self._commit.urgent:
-            self._due = True
-            # At the end of the turn, when every socket was read: the place for a longer delay.
-            self._loop.call_soon(self._hand_over)
+            if self._commit.records >= self._expected:
+                self._due = True
+                # At the end of the turn, when every socket was read.
+                self._loop.call_soon(self._hand_over)
+            elif self._patience is None:
+                self._patience = self._loop.call_later(GATHER_SECONDS, self._hand_over)
         elif self._late is None and (self._commit.waiting or self._gathered()):
             self._late = self._loop.call_later(FLUSH_SECONDS, self._hand_over)
 
@@ -144,7 +152,7 @@ class Flusher:
     async def stop(self) -> None:
         """End the thread when it has nothing to do."""
         self._over = True
-        for timer in (self._late, self._sync_timer):
+        for timer in (self._late, self._patience, self._sync_timer):
             if timer is not None:
                 timer.cancel()
         if self._flying is None:
@@ -153,9 +161,10 @@ class Flusher:
 
     def _hand_over(self) -> None:
         self._due = False
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+        for timer in (self._late, self._patience):
+            if timer is not None:
+                timer.cancel()
+        self._late = self._patience = None
         if self._flying is not None or self._over:
             return
         self._flying = self._commit.gather()
@@ -179,6 +188,9 @@ class Flusher:
             self._tell()
         if batch is self._flying:
             self._flying = None
+            # Publishers with a window go on when this is confirmed. Half of them per batch would be
+            # twice the syncs, so the next batch waits a moment for as many as there are.
+            self._expected = batch.records + self._commit.records
             self._commit.finish(batch)
             self._hub.committed()
             self._idle.set()

@@ -31,7 +31,8 @@ _WEAKER = {
 }
 
 
-def _decoded(data: bytes) -> Mapping[str, Any]:
+def decoded_table(data: bytes) -> Mapping[str, Any]:
+    """A table of arguments as the definitions keep it."""
     return decode_table(data)[0]
 
 
@@ -71,7 +72,7 @@ class Storage:
         self.files = OsFiles(root, syncs=syncs)
         try:
             self.definitions = open_definitions(
-                root, self.files, encode_table, _decoded, synced=synced
+                root, self.files, encode_table, decoded_table, synced=synced
             )
         except Exception:
             self._lock.release()
@@ -86,6 +87,7 @@ class Storage:
             segment_octets=config.segment_bytes,
             clean=self.definitions.was_clean,
         )
+        self.store.stream_segment_octets = config.stream_segment_bytes
         self.free_limit = free_limit(config.disk_free_limit, self.files.total())
         self.free = self.files.free()
         if config.durability in _WEAKER:

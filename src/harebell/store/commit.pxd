@@ -3,7 +3,6 @@ from harebell.base.ports cimport Commit
 cdef class GroupCommit(Commit):
     cdef public list dirty
     cdef public bint waiting
-    cdef public bint syncing
     cdef public object flying
     cdef public list finished
     cdef object _files

@@ -72,11 +72,11 @@ class Batch:
         definitions: what is declared.
         changes: what they changed.
         parts: what the logs have.
-        sync: whether to sync.
 
     Attributes:
         stalled: why it could not go on for now, such as a full disk; perform it again later.
         failed: why it never will; nothing of it may be confirmed.
+        records: how many messages in it somebody waits for.
     """
 
     def __init__(
@@ -86,17 +86,15 @@ class Batch:
         definitions: Definitions,
         changes: list[Any],
         parts: list[Part],
-        sync: bool,
     ) -> None:
         self.ticket = ticket
         self.parts = parts
+        self.records = 0
         self.stalled: OSError | None = None
         self.failed: Exception | None = None
-        self.unsynced: list[tuple[Segment, str, bool]] = []
         self._files = files
         self._definitions = definitions
         self._changes = changes
-        self._sync = sync
         self._written = 0
         self._syncing = False
         self._made: dict[str, None] = {}
@@ -110,8 +108,7 @@ class Batch:
                 self._changes = []
             self._write()
             self._syncing = True
-            if self._sync:
-                self._sync_all()
+            self._sync_all()
             self._syncing = False
             self._remove()
         except OSError as error:
@@ -211,14 +208,12 @@ class GroupCommit(Commit):
     Attributes:
         dirty: logs with something for the next batch, each once.
         waiting: something waits, perhaps nothing that anybody waits for.
-        syncing: whether the next batch is to be synced; the shell says so.
     """
 
     def __init__(self, files: Files, definitions: Definitions) -> None:
         super().__init__()
         self.dirty: list[SegmentLog] = []
         self.waiting = False
-        self.syncing = True
         self.flying: Batch | None = None
         self.finished: list[Callable[[], None]] = []
         self._files = files
@@ -242,9 +237,9 @@ class GroupCommit(Commit):
             return None
         dirty, self.dirty = self.dirty, []
         parts = [part for part in (log.collect() for log in dirty) if part is not None]
-        self.flying = Batch(
-            self.ticket, self._files, self._definitions, changes, parts, self.syncing
-        )
+        self.flying = Batch(self.ticket, self._files, self._definitions, changes, parts)
+        self.flying.records = self.records
+        self.records = 0
         self.ticket += 1
         self.waiting = bool(self.dirty)
         self.urgent = False

@@ -221,6 +221,10 @@ class SqliteDefinitions(Definitions):
         finally:
             self._link.close()
 
+    def let_go(self) -> None:
+        """Close a database from `read_definitions`."""
+        self._link.close()
+
     def _checkpoint(self, mode: str) -> None:
         """Bring the write-ahead log into the database.
 
@@ -292,6 +296,35 @@ def open_definitions(
     return SqliteDefinitions(link, path, encode, decode)
 
 
+def read_definitions(
+    root: str,
+    encode: Callable[[Mapping[str, Any]], bytes],
+    decode: Callable[[bytes], Mapping[str, Any]],
+) -> SqliteDefinitions:
+    """Open the definitions of a data directory to look at them; nothing is written.
+
+    Args:
+        root: the data directory, an absolute path.
+        encode: makes octets of a table of arguments.
+        decode: the way back.
+
+    Raises:
+        StoreError: there are none, or they cannot be read, in a sentence for the user.
+    """
+    path = str(PurePosixPath(root) / NAME)
+    try:
+        _inspect(path)
+        return SqliteDefinitions(_look(path), path, encode, decode)
+    except sqlite3.Error as error:
+        raise _refused(path, error) from None
+
+
+def _look(path: str) -> sqlite3.Connection:
+    """A connection that cannot write."""
+    uri = f"{PurePosixPath(path).as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, isolation_level=None)
+
+
 def _connect(path: str) -> sqlite3.Connection:
     """A connection that begins and ends transactions only where it is told to."""
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -329,7 +362,7 @@ def _inspect(path: str) -> None:
     Raises:
         StoreError: it is not ours, newer, or damaged.
     """
-    link = sqlite3.connect(f"{PurePosixPath(path).as_uri()}?mode=ro", uri=True)
+    link = _look(path)
     try:
         if link.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(

@@ -99,6 +99,7 @@ class SegmentLog(Log):
                 self._touch()
             if keep:
                 self._commit.urgent = True
+                self._commit.records += 1
         return position
 
     def read(self, position: int) -> Message | None:

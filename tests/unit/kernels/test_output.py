@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.base.message import Message, Properties
+from harebell.wire.v09.content import decode_properties
 from tests.unit.kernels import octets as o
 from tests.unit.kernels.twins import twin, used
 
@@ -20,12 +21,35 @@ FRAME_MAX = 4096
 tags = st.integers(0, 2**64 - 1)
 channels = st.integers(0, 65535)
 texts = st.sampled_from(["", "x", "amq.topic", "schön", "ключ", "k" * 255])
+TABLE = b"\x00\x00\x00\x04\x01at\x01"
+LISTS = [
+    o.PLAIN,
+    o.PERSISTENT,
+    b"\x80\x00\x0atext/plain",
+    b"\x20\x00" + TABLE,
+    b"\x20\x00\x00\x00\x00\x00",
+    b"\xf8\x00\x04text\x04gzip" + TABLE + b"\x02\x09",
+    b"\xd8\x00\x00\x04gzip\x02\x09",
+]
+CUT = [b"", b"\x20", b"\x80\x00", b"\xc0\x00\x01t", b"\x20\x00\x00\x00", b"\x20\x00\0\0\0\x01"]
+"""Lists that no scanner lets pass."""
+
+
+def build(exchange: str, key: str, raw: bytes, body: bytes, offset: int, failed: int) -> Message:
+    built = Message(exchange, key, Properties(raw), body)
+    built.offset = offset
+    built.deliveries = failed
+    return built
+
+
 messages = st.builds(
-    lambda exchange, key, raw, body: Message(exchange, key, Properties(raw), body),
+    build,
     texts,
     texts,
-    st.sampled_from([o.PLAIN, o.PERSISTENT, b"\x80\x00\x0atext/plain"]),
+    st.sampled_from([*LISTS, *CUT]),
     st.binary(max_size=100) | st.sampled_from([b"b" * 4088, b"b" * 4089, b"b" * 20000]),
+    st.sampled_from([-1, -1, 0, 255, 2**63 - 1]),
+    st.sampled_from([0, 0, 1, 2**31 - 1]),
 )
 frame_limits = st.sampled_from([9, 16, 64, FRAME_MAX, 131072])
 calls = st.one_of(
@@ -135,3 +159,62 @@ def test_a_name_that_no_shortstr_can_carry_is_refused_and_nothing_written(
     with pytest.raises(ValueError, match="more than 255 octets"):
         out.publish(1, 0, message(**changed), FRAME_MAX)
     assert out.take() == b""
+
+
+OFFSET = b"\x0fx-stream-offsetl"
+COUNT = b"\x10x-delivery-countl"
+
+
+def told(module: Any, raw: bytes, offset: int = -1, deliveries: int = 0) -> bytes:
+    """The property list that a consumer gets."""
+    out = module.OutBuffer()
+    out.deliver(
+        1, b"\x04ctag", 1, False, build("x", "a.b", raw, b"hello", offset, deliveries), 4096
+    )
+    octets = out.take()
+    without = o.deliver(b"hello", properties=b"")
+    start = without.index(b"\x00\x00\x00\x00\x00\x00\x00\x05\xce") + 8
+    end = len(octets) - (len(without) - start)
+    size = len(octets) - len(without)
+    assert int.from_bytes(octets[start - 16 : start - 12]) == 12 + size
+    return octets[start:end]
+
+
+@BOTH
+def test_an_offset_is_added_to_the_headers_that_are_there(module: Any) -> None:
+    entry = OFFSET + (7).to_bytes(8)
+    given = b"\xf8\x00\x04text\x04gzip" + TABLE + b"\x02\x09"
+    expected = b"\xf8\x00\x04text\x04gzip" + (29).to_bytes(4) + TABLE[4:] + entry + b"\x02\x09"
+    assert told(module, given, offset=7) == expected
+
+
+@BOTH
+def test_headers_are_made_at_their_place_where_there_were_none(module: Any) -> None:
+    entry = COUNT + (3).to_bytes(8)
+    given = b"\x90\x00\x04text\x02"
+    assert told(module, given, deliveries=3) == (
+        b"\xb0\x00\x04text" + (26).to_bytes(4) + entry + b"\x02"
+    )
+
+
+@BOTH
+def test_offset_and_count_can_both_be_told(module: Any) -> None:
+    entries = OFFSET + (0).to_bytes(8) + COUNT + (1).to_bytes(8)
+    assert told(module, o.PLAIN, 0, 1) == b"\x20\x00" + (51).to_bytes(4) + entries
+
+
+@BOTH
+@pytest.mark.parametrize("raw", LISTS)
+def test_what_is_added_reads_like_any_header(module: Any, raw: bytes) -> None:
+    found = decode_properties(told(module, raw, 2**40, 2))
+    before = decode_properties(raw)
+    expected = {**(before.headers or {}), "x-stream-offset": 2**40, "x-delivery-count": 2}
+    assert found.headers == expected
+    found.headers = before.headers
+    assert found == before
+
+
+@BOTH
+@pytest.mark.parametrize("raw", CUT)
+def test_a_list_that_is_cut_off_goes_out_as_it_is(module: Any, raw: bytes) -> None:
+    assert told(module, raw, 1, 1) == raw

@@ -8,7 +8,9 @@ from typing import Any
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.model.consumer import Consumer
+from harebell.model.editor import Editor
 from harebell.model.queue.classic import ClassicQueue
+from harebell.model.queue.priority import PriorityQueue
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryLog, MemoryStore
 
@@ -33,11 +35,16 @@ def headers_of(routed: Message) -> Mapping[str, Any]:
 
 
 def vhost(gauge: Gauge | None = None) -> VHost:
-    return VHost("/", MemoryStore(gauge or Gauge()), headers_of)
+    return VHost("/", MemoryStore(gauge or Gauge()), Editor(headers_of))
 
 
 def queue(name: str = "q", **options: Any) -> ClassicQueue:
     return ClassicQueue(name, "/", MemoryLog(options.pop("gauge", None) or Gauge()), **options)
+
+
+def priority_queue(name: str = "q", most: int = 5, **options: Any) -> PriorityQueue:
+    gauge = options.pop("gauge", None) or Gauge()
+    return PriorityQueue(name, "/", lambda level: MemoryLog(gauge), most, **options)
 
 
 class Taker(Consumer):

@@ -70,17 +70,6 @@ def test_a_batch_writes_definitions_then_records_then_syncs_then_removes() -> No
     assert asked[0] not in ("write", "sync", "remove")
 
 
-def test_without_syncing_nothing_is_synced() -> None:
-    bench = Bench()
-    log = bench.log()
-    log.append(message())
-    bench.store.commit.syncing = False
-    asked = kinds(bench)
-    bench.commit()
-    assert "write" in asked
-    assert "sync" not in asked
-
-
 def test_a_full_disk_stalls_a_batch_which_goes_on_later() -> None:
     bench = Bench()
     log = bench.log()

@@ -13,6 +13,7 @@ from harebell.front.session09.queue import find
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.unacked import Unacked
 from harebell.model.equivalence import type_name
+from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.resource import rendered
 from harebell.wire.v09 import methods
 
@@ -65,14 +66,25 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
             _CLASS,
             20,
         )
-    channel.vhost.check_consumer(queue, exclusive=method.exclusive)
+    thing = rendered("queue", queue.name, channel.vhost.name)
+    check_consumer_arguments(thing, queue.arguments, method.arguments)
+    exclusive = queue.check_consumer(
+        method.consumer_tag,
+        method.arguments,
+        no_ack=method.no_ack,
+        exclusive=method.exclusive,
+        prefetch=channel.prefetch,
+    )
+    if channel.prefetch_global:
+        queue.check_prefetch_global()
+    channel.vhost.check_consumer(queue, exclusive=exclusive)
     consumer = ChannelConsumer(
         channel,
         queue,
         tag,
         no_ack=method.no_ack,
-        exclusive=method.exclusive,
-        priority=_priority(method.arguments, rendered("queue", queue.name, channel.vhost.name)),
+        exclusive=exclusive,
+        priority=_priority(method.arguments, thing),
         prefetch=channel.prefetch,
         arguments=method.arguments,
     )
@@ -134,12 +146,11 @@ def ack(channel: Channel, method: methods.BasicAck) -> None:
 
 def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int) -> None:
     entries = channel.take(tag, multiple, method_id)
+    how = channel.requeue if requeue else channel.discard
     if channel.transaction is not None:
-        channel.transaction.settle(entries, requeue)
-    elif requeue:
-        channel.requeue(entries)
+        channel.transaction.settle(entries, how)
     else:
-        channel.discard(entries)
+        how(entries)
 
 
 def reject(channel: Channel, method: methods.BasicReject) -> None:

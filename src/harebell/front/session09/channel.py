@@ -146,7 +146,7 @@ class Channel(ChannelPort):
     def ack(self, tag: int, multiple: bool) -> int:
         """basic.ack: the deliveries are done with (tag 0 with multiple: all of them)."""
         if self.transaction is not None:
-            self.transaction.settle(self.take(tag, multiple, 80))
+            self.transaction.settle(self.take(tag, multiple, 80), self.settle)
             return 0
         if not multiple:
             entry = self.unacked.take(tag)
@@ -191,10 +191,16 @@ class Channel(ChannelPort):
             number += 1
         return entries
 
-    def discard(self, entries: list[Unacked]) -> None:
-        """Rejected without requeue: the messages are done with."""
+    def settle(self, entries: list[Unacked]) -> None:
+        """Acknowledged: the messages are done with."""
         for entry in entries:
             entry.settle()
+        self.serve_queues(entries)
+
+    def discard(self, entries: list[Unacked]) -> None:
+        """Rejected without requeue: the messages are refused for good."""
+        for entry in entries:
+            entry.reject()
         self.serve_queues(entries)
 
     def requeue(self, entries: list[Unacked]) -> None:

@@ -12,6 +12,8 @@ cdef class ChannelConsumer(Consumer):
     cdef bytes _tag_field
 
     cpdef int released(self) except -1
+    @cython.locals(connection=Connection)
+    cpdef int again(self) except -1
 
     @cython.locals(channel=Channel, connection=Connection)
     cpdef bint ready(self) except -1

@@ -71,6 +71,13 @@ class ChannelConsumer(Consumer):
         self._channel.outstanding -= 1
         return 0
 
+    def again(self) -> int:
+        """Ask for another turn: consumers that were not served to the end are, in the next."""
+        connection = self._channel.connection
+        connection.starved = True
+        connection.touch()
+        return 0
+
     def queue_deleted(self) -> None:
         """Tell the client that its consumer is gone, if it wants to know."""
         self._channel.consumer_lost(self)

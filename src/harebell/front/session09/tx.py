@@ -7,6 +7,7 @@ deliveries outstanding again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harebell.base.message import Message
@@ -28,15 +29,15 @@ class Transaction:
 
     def __init__(self) -> None:
         self._publishes: list[tuple[Message, tuple[Queue, ...], int]] = []
-        self._settled: list[tuple[list[Unacked], bool]] = []
+        self._settled: list[tuple[list[Unacked], Callable[[list[Unacked]], None]]] = []
 
     def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
         """Keep a publish for the commit."""
         self._publishes.append((message, queues, flags))
 
-    def settle(self, entries: list[Unacked], requeue: bool = False) -> None:
-        """Keep an acknowledgement or rejection for the commit."""
-        self._settled.append((entries, requeue))
+    def settle(self, entries: list[Unacked], how: Callable[[list[Unacked]], None]) -> None:
+        """Keep an acknowledgement or rejection for the commit, which calls `how`."""
+        self._settled.append((entries, how))
 
     def commit(self, channel: Channel) -> None:
         """Do it all: publishes first, then acknowledgements; what follows waits for the disk."""
@@ -45,11 +46,8 @@ class Transaction:
         result = 0
         for message, queues, flags in publishes:
             result |= channel.accept(message, tuple(q for q in queues if not q.deleted), flags)
-        for entries, requeue in settled:
-            if requeue:
-                channel.requeue(entries)
-            else:
-                channel.discard(entries)
+        for entries, how in settled:
+            how(entries)
             for queue in {entry.queue: None for entry in entries}:
                 result |= queue.sync_soon()
         if result & PENDING:

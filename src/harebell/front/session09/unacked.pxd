@@ -9,6 +9,7 @@ cdef class Unacked:
     cdef readonly unsigned long long tag
 
     cpdef int settle(self) except -1
+    cpdef int reject(self) except -1
     cpdef int requeue(self) except -1
 
 @cython.locals(entry=Unacked)

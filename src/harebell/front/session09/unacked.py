@@ -30,6 +30,12 @@ class Unacked:
             self.consumer.released()
         return self.queue.settle(self.position)
 
+    def reject(self) -> int:
+        """The message is refused for good."""
+        if self.consumer is not None:
+            self.consumer.released()
+        return self.queue.reject(self.position)
+
     def requeue(self) -> int:
         """The message goes back to its place in the queue; the caller drains the queue."""
         if self.consumer is not None:

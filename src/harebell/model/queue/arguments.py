@@ -1,48 +1,165 @@
-"""Queue arguments: which are known, which are acted on, and what is refused.
+"""Queue and consumer arguments: which kind knows which, what values they take, what is refused.
 
-Arguments that Harebell does not act on yet are kept and reported, and a redeclaration must repeat
-them, as with RabbitMQ. A queue type that does not exist here is refused: a client that asks for
-replication or replay must not believe that it got them.
+An argument that some other kind knows is refused; one that nobody knows is kept, reported and not
+compared, as with RabbitMQ. Arguments that Harebell does not act on yet are checked and reported,
+and a redeclaration must repeat them. The error texts are RabbitMQ's, Erlang terms included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.model.equivalence import shown, type_name
+from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET, TRACKING, span_ms
 from harebell.model.resource import precondition
 
 QUEUE_TYPE = "x-queue-type"
-TYPES = ("classic",)
+MAX_PRIORITY = "x-max-priority"
+SEGMENT_OCTETS = "x-stream-max-segment-size-bytes"
+DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
+DEAD_LETTER_KEY = "x-dead-letter-routing-key"
+CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
+TYPES = (CLASSIC, QUORUM, STREAM)
 
 COMPARED = (
     "x-expires",
     "x-message-ttl",
-    "x-dead-letter-exchange",
-    "x-dead-letter-routing-key",
+    DEAD_LETTER_EXCHANGE,
+    DEAD_LETTER_KEY,
     "x-max-length",
     "x-max-length-bytes",
-    "x-max-priority",
+    MAX_PRIORITY,
     "x-overflow",
     "x-queue-mode",
     "x-single-active-consumer",
-    "x-queue-type",
+    QUEUE_TYPE,
     "x-delivery-limit",
+    "x-dead-letter-strategy",
     "x-max-age",
+    SEGMENT_OCTETS,
 )
 """Arguments that a redeclaration must repeat."""
 
+_TEN_YEARS_MS = 315_360_000_000
+_INT_MAX = 2**63 - 1
+_PRIORITY_MAX = 255
+_SEGMENT_MAX_BYTES = 3_000_000_000
+_FILTER_SIZES = range(16, 256)
+_BOTH = (CLASSIC, QUORUM)
 
-def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
-    """Refuse arguments that would change what the queue is.
+Problem = str | None
+Check = Callable[[Any], Problem]
+"""What is wrong with a value, as an Erlang term; None when it is fine."""
 
-    Args:
-        thing: the queue, rendered for the error text.
-        arguments: as given by the client.
-    """
+
+def _integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _number(least: int, most: int, over: str = "value_too_large") -> Check:
+    def check(value: Any) -> Problem:
+        if not _integer(value):
+            return f'"expected integer, got {type_name(value)}"'
+        if value < 0 and least >= 0:
+            return f"{{value_negative,{value}}}"
+        if value < least:
+            return f"{{value_zero,{value}}}"
+        if value > most:
+            return f"{{{over},{value}}}"
+        return None
+
+    return check
+
+
+def _boolean(value: Any) -> Problem:
+    return None if isinstance(value, bool) else f"{{unacceptable_type,{type_name(value)}}}"
+
+
+def _text(value: Any) -> Problem:
+    return None if isinstance(value, str) else f"{{unacceptable_type,{type_name(value)}}}"
+
+
+def _one_of(words: tuple[str, ...], problem: str) -> Check:
+    def check(value: Any) -> Problem:
+        return _text(value) or (None if value in words else problem)
+
+    return check
+
+
+def _age(value: Any) -> Problem:
+    return _text(value) or (None if span_ms(value) else "invalid_max_age")
+
+
+def _version(value: Any) -> Problem:
+    if not _integer(value):
+        return f'"expected integer, got {type_name(value)}"'
+    return None if value in (1, 2) else f"\"unsupported queue version '{value}'\""
+
+
+def _anything(value: Any) -> Problem:
+    return None
+
+
+_COUNT = _number(0, _INT_MAX)
+_KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
+    "x-message-ttl": (_BOTH, _number(0, _TEN_YEARS_MS)),
+    "x-expires": (_BOTH, _number(1, _TEN_YEARS_MS)),
+    "x-max-length": (_BOTH, _COUNT),
+    "x-max-length-bytes": (TYPES, _COUNT),
+    "x-overflow": (
+        _BOTH,
+        _one_of(("drop-head", "reject-publish", "reject-publish-dlx"), "invalid_overflow"),
+    ),
+    DEAD_LETTER_EXCHANGE: (_BOTH, _anything),
+    DEAD_LETTER_KEY: (_BOTH, _text),
+    "x-dead-letter-strategy": (
+        (QUORUM,),
+        _one_of(("at-most-once", "at-least-once"), "invalid_dlx_strategy"),
+    ),
+    MAX_PRIORITY: ((CLASSIC,), _number(0, _PRIORITY_MAX, "max_value_exceeded")),
+    "x-single-active-consumer": (_BOTH, _boolean),
+    "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
+    "x-consumer-timeout": ((QUORUM,), _COUNT),
+    "x-consumer-disconnected-timeout": ((QUORUM,), _COUNT),
+    "x-queue-mode": ((CLASSIC,), _text),
+    "x-queue-version": ((CLASSIC,), _version),
+    "x-queue-leader-locator": (
+        TYPES,
+        _one_of(
+            ("client-local", "balanced", "random", "least-leaders"), "invalid_queue_locator_arg"
+        ),
+    ),
+    "x-queue-master-locator": ((CLASSIC,), _text),
+    "x-quorum-initial-group-size": ((QUORUM,), _number(1, _INT_MAX)),
+    "x-initial-cluster-size": ((STREAM,), _number(1, _INT_MAX)),
+    "x-max-in-memory-length": ((QUORUM,), _COUNT),
+    "x-max-in-memory-bytes": ((QUORUM,), _COUNT),
+    "x-max-age": ((STREAM,), _age),
+    SEGMENT_OCTETS: ((STREAM,), _COUNT),
+    "x-stream-filter-size-bytes": ((STREAM,), _COUNT),
+}
+"""Arguments, the types that know them, and what values they take."""
+
+_CONSUMER: dict[str, tuple[tuple[str, ...], Check]] = {
+    "x-priority": (_BOTH, _anything),
+    OFFSET: ((STREAM,), _anything),
+    FILTER: ((STREAM,), _anything),
+    MATCH_UNFILTERED: ((STREAM,), _boolean),
+    TRACKING: ((STREAM,), _boolean),
+}
+"""The same for consumers; what `_anything` takes is checked where it is used."""
+
+
+def queue_type(arguments: Mapping[str, Any]) -> str:
+    """The queue type that checked arguments mean."""
+    kind: str = arguments.get(QUEUE_TYPE, CLASSIC)
+    return kind
+
+
+def _check_type(thing: str, arguments: Mapping[str, Any]) -> str:
     if QUEUE_TYPE not in arguments:
-        return
+        return CLASSIC
     wanted = arguments[QUEUE_TYPE]
     if not isinstance(wanted, str):
         raise precondition(
@@ -52,11 +169,112 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
         raise precondition(
             f"invalid arg '{QUEUE_TYPE}' for {thing}: \"unsupported queue type '{shown(wanted)}'\""
         )
+    return wanted
 
 
-ACTED_ON = (QUEUE_TYPE,)
+def _check_values(
+    thing: str,
+    kind: str,
+    arguments: Mapping[str, Any],
+    known: Mapping[str, tuple[tuple[str, ...], Check]],
+) -> None:
+    for name, value in arguments.items():
+        if name not in known:
+            continue
+        types, check = known[name]
+        if kind not in types:
+            raise precondition(
+                f"invalid arg '{name}' for {thing} of queue type rabbit_{kind}_queue"
+            )
+        problem = check(value)
+        if problem is not None:
+            raise precondition(f"invalid arg '{name}' for {thing}: {problem}")
+
+
+def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse arguments that the queue's type does not know, and values that mean nothing.
+
+    Args:
+        thing: the queue, rendered for the error text.
+        arguments: as given by the client.
+    """
+    kind = _check_type(thing, arguments)
+    _check_values(thing, kind, arguments, _KNOWN)
+    exchange = arguments.get(DEAD_LETTER_EXCHANGE)
+    if DEAD_LETTER_EXCHANGE in arguments and not isinstance(exchange, str):
+        raise precondition(
+            f"invalid type '{type_name(exchange)}' for arg '{DEAD_LETTER_EXCHANGE}' in {thing}"
+        )
+    if DEAD_LETTER_KEY in arguments and DEAD_LETTER_EXCHANGE not in arguments:
+        raise precondition(
+            f"invalid arg '{DEAD_LETTER_KEY}' for {thing}: routing_key_but_no_dlx_defined"
+        )
+    if arguments.get(SEGMENT_OCTETS, 0) > _SEGMENT_MAX_BYTES:
+        raise precondition(f"Exceeded max value for {SEGMENT_OCTETS}")
+    if arguments.get("x-stream-filter-size-bytes", _FILTER_SIZES[0]) not in _FILTER_SIZES:
+        raise precondition("Invalid value for x-stream-filter-size-bytes")
+
+
+def check_queue_properties(
+    thing: str,
+    arguments: Mapping[str, Any],
+    *,
+    durable: bool,
+    exclusive: bool,
+    auto_delete: bool,
+    generated: bool,
+) -> None:
+    """Refuse quorum queues and streams that are not durable, shared, lasting and named.
+
+    Args:
+        thing: the queue, rendered for the error text.
+        arguments: as given by the client, checked.
+        durable: whether it shall survive a restart.
+        exclusive: whether it shall belong to one connection.
+        auto_delete: whether it shall go with its last consumer.
+        generated: whether the broker made up its name.
+    """
+    kind = queue_type(arguments)
+    if kind == CLASSIC:
+        return
+    if generated:
+        raise precondition(f"Cannot declare a server-named queue for type rabbit_{kind}_queue")
+    for wrong, name in (
+        (auto_delete, "auto-delete"),
+        (exclusive, "exclusive-owner"),
+        (not durable, "non-durable"),
+    ):
+        if wrong:
+            raise precondition(f"invalid property '{name}' for {thing}")
+
+
+def check_consumer_arguments(
+    thing: str, queue_arguments: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> None:
+    """Refuse arguments of a consumer that only consumers of other queue types have.
+
+    Args:
+        thing: the queue, rendered for the error text.
+        queue_arguments: those of the queue.
+        arguments: those of the consumer.
+    """
+    _check_values(thing, queue_type(queue_arguments), arguments, _CONSUMER)
+
+
+_ACTED_ON = {
+    CLASSIC: (QUEUE_TYPE, MAX_PRIORITY, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY),
+    QUORUM: (
+        QUEUE_TYPE,
+        DEAD_LETTER_EXCHANGE,
+        DEAD_LETTER_KEY,
+        "x-dead-letter-strategy",
+        "x-delivery-limit",
+    ),
+    STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_OCTETS),
+}
 
 
 def ignored_arguments(arguments: Mapping[str, Any]) -> list[str]:
     """The `x-` arguments that were accepted and have no effect yet."""
-    return [name for name in arguments if name.startswith("x-") and name not in ACTED_ON]
+    known = _ACTED_ON[queue_type(arguments)]
+    return [name for name in arguments if name.startswith("x-") and name not in known]

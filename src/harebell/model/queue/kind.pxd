@@ -20,5 +20,6 @@ cdef class Queue:
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
+    cpdef int reject(self, long long position) except -1
     cpdef int drain(self) except -1
     cpdef int sync_soon(self) except -1

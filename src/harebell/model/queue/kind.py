@@ -15,6 +15,7 @@ from harebell.model.consumer import Consumer
 
 if TYPE_CHECKING:
     from harebell.model.binding import Binding
+    from harebell.model.surroundings import Surroundings
 
 ACCEPTED = 0
 """The queue took the message."""
@@ -46,6 +47,8 @@ class Queue:
     """
 
     KIND = ""
+    TICKS = False
+    """Whether `tick` has something to do."""
 
     def __init__(
         self,
@@ -79,6 +82,15 @@ class Queue:
         """
         raise NotImplementedError
 
+    def join(self, surroundings: Surroundings) -> None:
+        """The queue is part of a vhost now, and may use what it finds there."""
+
+    def tick(self) -> None:
+        """Half a second or so has passed."""
+
+    def committed(self) -> None:
+        """A commit is on disk that this queue waited for."""
+
     def ready_count(self) -> int:
         """Messages waiting for a consumer."""
         raise NotImplementedError
@@ -95,6 +107,10 @@ class Queue:
         """A delivered message comes back to its place, marked as redelivered."""
         raise NotImplementedError
 
+    def reject(self, position: int) -> int:
+        """A delivered message is refused for good: dead-lettered, or done with."""
+        raise NotImplementedError
+
     def drain(self) -> int:
         """Serve ready consumers as long as there is a message and one of them."""
         raise NotImplementedError
@@ -109,6 +125,35 @@ class Queue:
     def purge(self) -> int:
         """Drop every ready message; returns how many."""
         raise NotImplementedError
+
+    def check_consumer(
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
+    ) -> bool:
+        """Refuse a consumer that this queue cannot serve.
+
+        Args:
+            tag: the consumer tag, "" when the broker will make it up.
+            arguments: of the consumer.
+            no_ack: whether it will acknowledge nothing.
+            exclusive: whether it wants to be the only one.
+            prefetch: how many deliveries at a time; 0 is no limit.
+
+        Returns:
+            Whether the consumer is the only one, where such a thing is known.
+        """
+        return exclusive
+
+    def check_prefetch_global(self) -> None:
+        """Refuse consumers of a channel that has one limit for all of them."""
+
+    def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
+        """Refuse conditions that the kind does not know."""
 
     def add_consumer(self, consumer: Consumer) -> None:
         """Serve a new consumer from now on."""

@@ -9,7 +9,7 @@
     s u  signed, unsigned short        int
     I    signed long                   int                         int that fits
     i    unsigned long                 int
-    l L  signed longlong               int                         other int (as l)
+    l L  signed longlong               int                         Long, other int (as l)
     f    float                         float
     d    double                        float                       float
     D    scale octet, signed long      Decimal                     Decimal
@@ -34,13 +34,14 @@ and no size is believed before it was compared with what is there. What fits her
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import NAME_BYTES, TABLE_DEPTH
+from harebell.base.values import Long
 
 _SIZE = 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -122,6 +123,35 @@ def decode_table(
         return _read_table(data, start, end, 1), end
     except _Malformed as malformed:
         raise malformed.error() from None
+
+
+def entries(data: bytes, offset: int) -> Iterator[tuple[bytes, int, int]]:
+    """The entries of a well-formed table with its size in front, without reading the values.
+
+    Yields:
+        The name, and where the entry, name included, begins and ends.
+    """
+    at = offset + _SIZE
+    end = at + int.from_bytes(data[offset:at])
+    while at < end:
+        value = at + 1 + data[at]
+        tag = data[value]
+        after = value + 1
+        if tag in _SIZED:
+            after += _SIZE + int.from_bytes(data[after : after + _SIZE])
+        else:
+            after += _WIDTHS[tag]
+        yield data[at + 1 : value], at, after
+        at = after
+
+
+def encode_entry(name: str, value: Any) -> bytes:
+    """One entry of a table.
+
+    Raises:
+        TypeError, ValueError: as `encode_table`.
+    """
+    return encode_table({name: value})[_SIZE:]
 
 
 def _read_table(data: bytes, at: int, end: int, depth: int) -> dict[str, Any]:
@@ -274,6 +304,10 @@ def _write_value(value: Any, key: str, depth: int) -> bytes:
 def _write_int(value: int, key: str) -> bytes:
     if -_INT32 <= value < _INT32:
         return b"I" + int(value).to_bytes(4, signed=True)
+    return _write_long(value, key)
+
+
+def _write_long(value: int, key: str) -> bytes:
     if -_INT64 <= value < _INT64:
         return b"l" + int(value).to_bytes(8, signed=True)
     raise ValueError(f"{key!r}: {value} does not fit into 64 bits")
@@ -310,6 +344,7 @@ def _write_decimal(value: Decimal, key: str) -> bytes:
 _WRITERS: dict[type, Callable[[Any, str], bytes]] = {
     bool: lambda value, _: b"t\x01" if value else b"t\x00",
     Timestamp: lambda value, key: b"T" + write_timestamp(value, key),
+    Long: _write_long,
     int: _write_int,
     str: _write_string,
     LongString: lambda value, _: b"S" + len(value).to_bytes(_SIZE) + value,

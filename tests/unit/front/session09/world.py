@@ -12,7 +12,7 @@ from typing import Any
 
 from harebell.auth.users import Users
 from harebell.base.gauge import Gauge
-from harebell.front.convert import headers_of
+from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
 from harebell.front.session09.connection import Connection, Peer
 from harebell.front.settings import Settings
@@ -71,7 +71,7 @@ class World:
         self.gauge = Gauge(watermark)
         self.hub = Hub(self.gauge)
         self.store = HandStore(self.gauge) if slow else MemoryStore(self.gauge)
-        self.broker = Broker(self.store, self.gauge, headers_of)
+        self.broker = Broker(self.store, self.gauge, headers_of, EDITOR)
         self.users = Users(lambda size: bytes(size))
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.log: list[tuple[str, str]] = []
@@ -107,6 +107,7 @@ class World:
         assert isinstance(self.store, HandStore)
         self.store.finish(ticket)
         self.hub.committed()
+        self.broker.committed()
 
     def turn(self) -> None:
         """What the shell does at the end of a turn, without writing."""

@@ -1,0 +1,152 @@
+"""`harebell store`: look into the data directory of a broker that does not run, and mend it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harebell.base.errors import StoreError
+from harebell.cli.failure import DAMAGED, Failure
+from harebell.cli.status import octets
+from harebell.cli.verb import Verb
+
+if TYPE_CHECKING:
+    from harebell.store.check import Holding, Survey
+
+CHECK, DUMP, REPAIR = "check", "dump", "repair"
+_COLUMNS = "{:<10} {:<28} {:<9} {:>10} {:>10} {:>12} {:>9}"
+_HEADS = ("vhost", "queue", "kind", "messages", "delivered", "size", "segments")
+_NOBODY = "(no queue)"
+
+
+@click.command(cls=Verb)
+@click.argument("action", type=click.Choice((CHECK, DUMP, REPAIR)))
+@click.argument("directory", metavar="DIRECTORY", type=click.Path(path_type=Path))
+@click.option("-q", "--queue", metavar="NAME", default="", help="Only queues of this name.")
+@click.option("--vhost", metavar="NAME", default="", help="Only queues of this vhost.")
+def store(action: str, directory: Path, queue: str, vhost: str) -> None:
+    """Look into the data directory of a broker that does not run.
+
+    check says what is in it and what is damaged; dump prints its messages, a line of JSON each;
+    both leave it as it is. repair does what a broker does when it starts: damaged octets go to
+    quarantine/, and what can be read stays. The exit code is 3 when there is damage.
+    """
+    try:
+        with _survey(directory, mend=action == REPAIR) as (survey, complaints):
+            found = []
+            for holding in survey.holdings(vhost=vhost, queue=queue):
+                found.append(holding)
+                if action == DUMP:
+                    _dump(survey, holding)
+            if action == DUMP:
+                damage = _tell_damage(found, complaints, err=True)
+            else:
+                _tell(found)
+                damage = _tell_damage(found, complaints, err=False)
+                _tell_quarantine(found, survey.quarantine(), mended=action == REPAIR)
+    except (StoreError, OSError) as error:
+        raise Failure(str(error)) from None
+    if queue and not found:
+        raise Failure(f"there is no queue {queue!r} in {directory}")
+    if damage:
+        click.get_current_context().exit(DAMAGED)
+
+
+@contextmanager
+def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]]:
+    """The directory, locked and looked through, and what is wrong with its definitions."""
+    from harebell.base.osfs import OsFiles
+    from harebell.server.lock import DirectoryLock
+    from harebell.server.storage import decoded_table
+    from harebell.store.check import Survey
+    from harebell.store.definitions import NAME, read_definitions
+    from harebell.wire.v09.fields import encode_table
+
+    directory = directory.resolve()
+    if not (directory / NAME).is_file() and not (directory / "queues").is_dir():
+        raise StoreError(f"{directory} is no data directory of Harebell: it has no {NAME}")
+    lock = DirectoryLock(directory)
+    complaints: list[str] = []
+    definitions = None
+    try:
+        try:
+            definitions = read_definitions(str(directory), encode_table, decoded_table)
+            was_clean = definitions.was_clean
+            survey = Survey(OsFiles(str(directory)), definitions, was_clean=was_clean, mend=mend)
+        except StoreError as error:
+            # Messages can be read without the names of their queues.
+            complaints.append(str(error))
+            survey = Survey(OsFiles(str(directory)), None, mend=mend)
+        yield survey, complaints
+        survey.close()
+    finally:
+        if definitions is not None:
+            definitions.let_go()
+        lock.release()
+
+
+def _label(holding: Holding) -> str:
+    return f"queue {holding.name!r}" if holding.kind else f"logs {holding.identity}"
+
+
+def _tell(found: list[Holding]) -> None:
+    click.echo(_COLUMNS.format(*_HEADS))
+    for holding in found:
+        row = _COLUMNS.format(
+            holding.vhost or "-",
+            holding.name if holding.kind else _NOBODY,
+            holding.kind or "-",
+            holding.messages,
+            holding.unacknowledged,
+            octets(holding.octets),
+            holding.segments,
+        )
+        click.echo(row.rstrip())
+    messages = sum(holding.messages for holding in found)
+    size = octets(sum(holding.octets for holding in found))
+    segments = sum(holding.segments for holding in found)
+    click.echo(f"{messages} messages, {size} in {segments} segments")
+
+
+def _tell_damage(found: list[Holding], complaints: list[str], *, err: bool) -> bool:
+    """Say what is wrong; whether anything is."""
+    lines = [f"damaged: {text}" for text in complaints]
+    for holding in found:
+        lines += [f"damaged: {_label(holding)}: {text}" for text in holding.damage]
+    for line in lines:
+        click.echo(line, err=err)
+    for holding in found:
+        for text in holding.harmless:
+            click.echo(f"note: {_label(holding)}: {text}", err=err)
+    if not lines:
+        click.echo("no damage", err=err)
+    return bool(lines)
+
+
+def _tell_quarantine(found: list[Holding], there: list[str], *, mended: bool) -> None:
+    verb = "moved to" if mended else "would go to"
+    for holding in found:
+        for name in dict.fromkeys(holding.quarantined):
+            click.echo(f"{verb} {name}")
+    if there:
+        click.echo(f"{len(there)} files in quarantine")
+
+
+def _dump(survey: Survey, holding: Holding) -> None:
+    from harebell.base.message import Properties
+    from harebell.cli.show import as_json
+    from harebell.client.message import Delivered
+
+    for position, message, seen in survey.messages(holding):
+        properties = Properties(message.raw)
+        shown = as_json(
+            Delivered(message.body, message.exchange, message.routing_key, properties, 0, seen)
+        )
+        place = {"vhost": holding.vhost, "queue": holding.name, "position": position}
+        # Names may have octets that are no UTF-8, which only escapes can show.
+        click.echo(json.dumps({**place, **shown}))

@@ -1,0 +1,168 @@
+"""Dead-lettering: where messages go that a queue could not get rid of in the usual way.
+
+A dead message is published again, to the queue's dead-letter exchange, with its history in headers:
+
+    x-death               array of tables, the newest event first, one per queue and reason:
+                          count, reason, queue, time of the first, exchange, routing-keys, and
+                          original-expiration if it had one
+    x-first-death-*       reason, queue and exchange of the first event, never overwritten
+    x-last-death-*        the same of the last event
+
+A message does not go to a queue where it died before unless somebody rejected it since: it would
+go round for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from harebell.base.clock import Clock
+from harebell.base.message import Message
+from harebell.base.values import Long
+from harebell.model.editor import Editor
+from harebell.model.queue.kind import ACCEPTED, Queue
+from harebell.model.router import Router
+
+REJECTED = "rejected"
+DELIVERY_LIMIT = "delivery_limit"
+EXPIRED = "expired"
+MAXLEN = "maxlen"
+
+NOWHERE = 4
+"""No queue took the message, as none is bound."""
+GONE = 8
+"""There is no dead-letter exchange."""
+
+HISTORY = "x-death"
+_MS = 1000
+
+
+def _texts(value: Any) -> list[str]:
+    """What of a header is a list of texts."""
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _history(headers: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The events that a message carries; what does not look like one is left out."""
+    found = headers.get(HISTORY)
+    if not isinstance(found, list):
+        return []
+    events = []
+    for event in found:
+        if isinstance(event, Mapping) and isinstance(event.get("queue"), str):
+            count = event.get("count")
+            known = isinstance(count, int) and not isinstance(count, bool) and 0 < count < 2**62
+            events.append({**event, "count": Long(count if known else 1)})  # type: ignore[arg-type]
+    return events
+
+
+def goes_round(history: list[dict[str, Any]], queue: str) -> bool:
+    """Whether a message would come back to a queue where it died without anybody's wish."""
+    for event in history:
+        if event.get("reason") == REJECTED:
+            return False
+        if event["queue"] == queue:
+            return True
+    return False
+
+
+class DeadLetters:
+    """Where the dead messages of one queue go.
+
+    Args:
+        queue: the name of the queue.
+        exchange: the name of its dead-letter exchange, which need not exist.
+        routing_key: what they are routed by; None keeps their own keys.
+        router: of the vhost.
+        editor: looks into messages and changes them.
+        clock: the time of day.
+    """
+
+    def __init__(
+        self,
+        queue: str,
+        exchange: str,
+        routing_key: str | None,
+        router: Router,
+        editor: Editor,
+        clock: Clock,
+    ) -> None:
+        self._queue = queue
+        self._exchange = exchange
+        self._routing_key = routing_key
+        self._router = router
+        self._editor = editor
+        self._clock = clock
+
+    def send(self, message: Message, reason: str) -> int:
+        """Publish a dead message again.
+
+        Returns:
+            GONE or NOWHERE, or what the queues said that got it.
+        """
+        exchange = self._router.exchanges.get(self._exchange)
+        if exchange is None:
+            return GONE
+        headers = self._editor.headers_of(message) if message.has_headers else {}
+        copies = _texts(headers.get("CC"))
+        blind = _texts(headers.get("BCC"))
+        changes = self._events(message, reason, headers, [message.routing_key, *copies])
+        history = changes[HISTORY]
+        if "BCC" in headers:
+            changes["BCC"] = None
+        if self._routing_key is None:
+            keys = [message.routing_key, *copies, *blind]
+        else:
+            keys = [self._routing_key]
+            if "CC" in headers:
+                changes["CC"] = None
+        letter = self._editor.forwarded(message, self._exchange, keys[0], changes)
+        found = self._targets(exchange, letter, keys)
+        if not found:
+            return NOWHERE
+        outcome = ACCEPTED
+        for queue in found:
+            if reason == REJECTED or not goes_round(history, queue.name):
+                outcome |= queue.publish(letter)
+        return outcome
+
+    def _targets(self, exchange: Any, letter: Message, keys: list[str]) -> list[Queue]:
+        found: dict[Queue, None] = dict.fromkeys(self._router.route(exchange, letter))
+        for key in keys[1:]:
+            routed = self._editor.forwarded(letter, self._exchange, key, {})
+            found.update(dict.fromkeys(self._router.route(exchange, routed)))
+        return list(found)
+
+    def _events(
+        self, message: Message, reason: str, headers: Mapping[str, Any], keys: list[str]
+    ) -> dict[str, Any]:
+        """The headers that tell of this death."""
+        history = _history(headers)
+        mine = [e for e in history if e["queue"] == self._queue and e.get("reason") == reason]
+        if mine:
+            event = mine[0]
+            history = [each for each in history if each is not event]
+            event["count"] = Long(event["count"] + 1)
+        else:
+            event = self._event(message, reason, keys)
+        changes: dict[str, Any] = {HISTORY: [event, *history]}
+        about = {"reason": reason, "queue": self._queue, "exchange": message.exchange}
+        if "x-first-death-reason" not in headers:
+            changes |= {f"x-first-death-{what}": value for what, value in about.items()}
+        changes |= {f"x-last-death-{what}": value for what, value in about.items()}
+        return changes
+
+    def _event(self, message: Message, reason: str, keys: list[str]) -> dict[str, Any]:
+        event: dict[str, Any] = {}
+        expiration = self._editor.expiration_of(message)
+        if expiration is not None:
+            event["original-expiration"] = expiration
+        event["count"] = Long(1)
+        event["reason"] = reason
+        event["queue"] = self._queue
+        event["time"] = datetime.fromtimestamp(self._clock.ms // _MS, UTC)
+        event["exchange"] = message.exchange
+        event["routing-keys"] = keys
+        return event

@@ -1,0 +1,256 @@
+"""Queues whose messages go to one consumer each: turns, credit, and what comes back.
+
+A kind derives from this and says where a message is kept and which one is next. The methods it
+fills are called once per message, so they are typed and never called from Python.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import PERSISTENT, Message
+from harebell.model.consumer import Consumer
+from harebell.model.dead_letter import REJECTED, DeadLetters
+from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+
+if TYPE_CHECKING:
+    from harebell.model.surroundings import Surroundings
+
+NO_POSITION = -1
+_NO_POSITION = NO_POSITION
+_ACCEPTED = ACCEPTED
+_PENDING = PENDING
+_PERSISTENT = PERSISTENT
+
+
+class CompetingQueue(Queue):
+    """Consumers compete for its messages.
+
+    Args:
+        name: its name.
+        vhost: the name of its vhost.
+        **options: as for `Queue`.
+
+    Attributes:
+        dead_letters: where refused messages go; None when nobody wants them.
+    """
+
+    LASTING = False
+    """Whether all messages of a durable queue have to reach the disk, or persistent ones only."""
+
+    def __init__(self, name: str, vhost: str, **options: Any) -> None:
+        super().__init__(name, vhost, **options)
+        self.dead_letters: DeadLetters | None = None
+        self._ready = 0
+        self._turn = 0
+        self._ranked = False
+        self._lasting = self.LASTING
+        self._position = NO_POSITION
+        self._again = False
+
+    def _found(self, count: int) -> None:
+        """Ready messages were there from the start."""
+        self._ready += count
+
+    def join(self, surroundings: Surroundings) -> None:
+        """Find out where refused messages go."""
+        self.dead_letters = surroundings.dead_letters_of(self)
+
+    # --- what a kind fills ----------------------------------------------------------------------
+
+    def _keep(self, message: Message) -> int:
+        """Put a message behind those that are ready."""
+        raise NotImplementedError
+
+    def _hand_over(self, message: Message) -> int:
+        """Keep a message that goes out at once, as none is ready; returns its position."""
+        raise NotImplementedError
+
+    def _take(self) -> Message | None:
+        """The next ready message, counted in `_ready` no longer.
+
+        Sets `_position`, and `_again` when it may have been delivered before.
+        """
+        raise NotImplementedError
+
+    def _read(self, position: int) -> Message | None:
+        """A message that was delivered."""
+        raise NotImplementedError
+
+    def _drop(self, position: int) -> int:
+        """A message is done with."""
+        raise NotImplementedError
+
+    def _put_back(self, position: int) -> int:
+        """A delivered message is ready again, and counted in `_ready`."""
+        raise NotImplementedError
+
+    def _drop_ready(self) -> int:
+        """Every ready message is done with; `_ready` is set by the caller."""
+        raise NotImplementedError
+
+    def _drop_all(self) -> int:
+        """The queue is gone, and its logs with it."""
+        raise NotImplementedError
+
+    # --- messages -------------------------------------------------------------------------------
+
+    def publish(self, message: Message) -> int:
+        """Take a message; behind ready ones it waits, for then no consumer is ready."""
+        self.published += 1
+        if self._ready == 0 and self.consumers:
+            consumer = self._pick()
+            if consumer is not None:
+                if consumer.no_ack:
+                    consumer.deliver(message, _NO_POSITION, False)
+                    return _ACCEPTED
+                position = self._hand_over(message)
+                self.unacked += 1
+                consumer.deliver(message, position, False)
+                return self._taken(message)
+        self._keep(message)
+        self._ready += 1
+        return self._taken(message)
+
+    def _taken(self, message: Message) -> int:
+        """Whether a message that is in the log now has to reach the disk."""
+        if self.durable and (message.delivery_mode == _PERSISTENT or self._lasting):
+            return _PENDING
+        return _ACCEPTED
+
+    def ready_count(self) -> int:
+        """Messages waiting for a consumer."""
+        return self._ready
+
+    def drain(self) -> int:
+        """Serve ready consumers as long as there is a message and one of them."""
+        while self._ready > 0:
+            consumer = self._pick()
+            if consumer is None:
+                return 0
+            self._serve(consumer)
+        return 0
+
+    def _serve(self, consumer: Consumer) -> int:
+        """Hand the next ready message to a consumer that is ready."""
+        message = self._take()
+        if message is None:
+            return 0
+        position = self._position
+        if consumer.no_ack:
+            consumer.deliver(message, _NO_POSITION, self._again)
+            self._drop(position)
+        else:
+            self.unacked += 1
+            consumer.deliver(message, position, self._again)
+        return 0
+
+    def get(self) -> tuple[Message, int, bool] | None:
+        """Take the next message, to be settled or requeued later."""
+        message = self._take()
+        if message is None:
+            return None
+        self.unacked += 1
+        return message, self._position, self._again
+
+    def settle(self, position: int) -> int:
+        """A delivered message is done with."""
+        if not self.deleted:
+            self.unacked -= 1
+            self._drop(position)
+        return 0
+
+    def requeue(self, position: int) -> int:
+        """A delivered message comes back to its place; the caller drains afterwards."""
+        if not self.deleted:
+            self.unacked -= 1
+            self._put_back(position)
+        return 0
+
+    def reject(self, position: int) -> int:
+        """A delivered message is refused for good: it is dead-lettered where that is wanted."""
+        if not self.deleted:
+            self.unacked -= 1
+            self._bury(position, REJECTED)
+        return 0
+
+    def _bury(self, position: int, reason: str) -> int:
+        """A message leaves for a reason that dead-lettering knows."""
+        if self.dead_letters is not None:
+            message = self._read(position)
+            if message is not None:
+                self.dead_letters.send(message, reason)
+        self._drop(position)
+        return 0
+
+    def purge(self) -> int:
+        """Drop every ready message; returns how many."""
+        count = self._ready
+        self._drop_ready()
+        self._ready = 0
+        return count
+
+    def delete(self) -> int:
+        """Tell the consumers, drop everything."""
+        count = self._ready
+        self.deleted = True
+        consumers, self.consumers = self.consumers, []
+        for consumer in consumers:
+            consumer.queue_deleted()
+        self._drop_all()
+        self._ready = 0
+        self.unacked = 0
+        self.itself = ()
+        return count
+
+    # --- consumers ------------------------------------------------------------------------------
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Serve a new consumer after those of the same priority, and before lower ones."""
+        at = len(self.consumers)
+        while at and self.consumers[at - 1].priority < consumer.priority:
+            at -= 1
+        self.consumers.insert(at, consumer)
+        self.had_consumers = True
+        self._ranked = self.consumers[0].priority != self.consumers[-1].priority
+        self.drain()
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Serve a consumer no longer."""
+        if consumer in self.consumers:
+            self.consumers.remove(consumer)
+            self._turn = 0
+            self._ranked = bool(
+                self.consumers and self.consumers[0].priority != self.consumers[-1].priority
+            )
+
+    def _pick(self) -> Consumer | None:
+        """The consumer whose turn it is among those that are ready."""
+        if self._ranked:
+            return self._pick_ranked()
+        count = len(self.consumers)
+        turn = self._turn
+        for _ in range(count):
+            if turn >= count:
+                turn = 0
+            consumer = self.consumers[turn]
+            turn += 1
+            if consumer.ready():
+                self._turn = turn
+                return consumer
+        return None
+
+    def _pick_ranked(self) -> Consumer | None:
+        """The first ready consumer in order of priority; it goes behind its equals."""
+        for at, consumer in enumerate(self.consumers):
+            if consumer.ready():
+                last = at
+                while (
+                    last + 1 < len(self.consumers)
+                    and self.consumers[last + 1].priority == consumer.priority
+                ):
+                    last += 1
+                self.consumers.insert(last + 1, consumer)
+                del self.consumers[at]
+                return consumer
+        return None

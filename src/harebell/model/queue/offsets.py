@@ -1,0 +1,91 @@
+"""Where a stream's consumer begins, and what it wants, as its arguments say.
+
+x-stream-offset                       "first" "last" "next", an offset, a time, or how long ago:
+                                      a number and one of Y M D h m s
+x-stream-filter                       a text or an array of texts
+x-stream-match-unfiltered             whether messages without a filter value are wanted too
+x-stream-automatic-offset-tracking    go on after the last offset acknowledged under this tag
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from harebell.base.ports import Log
+from harebell.model.equivalence import shown, type_name
+from harebell.model.resource import precondition
+
+OFFSET = "x-stream-offset"
+FILTER = "x-stream-filter"
+MATCH_UNFILTERED = "x-stream-match-unfiltered"
+TRACKING = "x-stream-automatic-offset-tracking"
+FILTER_VALUE = "x-stream-filter-value"
+"""The header by which messages are filtered."""
+
+_MS = 1000
+_DAY = 86_400
+_UNITS = {"Y": 365 * _DAY, "M": 30 * _DAY, "D": _DAY, "h": 3600, "m": 60, "s": 1}
+_SPAN = re.compile(r"([0-9]{1,18})([YMDhms])\Z", re.ASCII)
+_NAMES = ("first", "last", "next")
+
+
+def span_ms(text: str) -> int | None:
+    """How many milliseconds a span such as "7D" is; None when it is no such text."""
+    match = _SPAN.match(text)
+    return None if match is None else int(match[1]) * _UNITS[match[2]] * _MS
+
+
+def check_offset(thing: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse an offset that nobody understands."""
+    if OFFSET not in arguments:
+        return
+    value = arguments[OFFSET]
+    if isinstance(value, str):
+        known = value in _NAMES or span_ms(value) is not None
+    else:
+        known = isinstance(value, datetime | int) and not isinstance(value, bool)
+    if not known:
+        text = f'<<"{value}">>' if isinstance(value, str) else shown(value)
+        raise precondition(
+            f"invalid arg '{OFFSET}' for {thing}: "
+            f"{{invalid_stream_offset_arg,{{{type_name(value)},{text}}}}}"
+        )
+
+
+def start_position(value: Any, log: Log, end: int, now: int) -> int:
+    """The position where a consumer begins.
+
+    Args:
+        value: what it said, checked.
+        log: the stream's.
+        end: where the next message will be, as far as consumers may know.
+        now: the time of day, in milliseconds.
+    """
+    first = log.first()
+    if isinstance(value, str):
+        if value == "first":
+            return first
+        if value == "next":
+            return end
+        if value == "last":
+            return max(first, end - 1)
+        return min(log.at_time(max(now - (span_ms(value) or 0), 0)), end)
+    if isinstance(value, datetime):
+        return min(log.at_time(max(int(value.timestamp() * _MS), 0)), end)
+    if type(value) is not int:
+        # A time so far away that no datetime has it.
+        return end
+    return min(max(value, first), end)
+
+
+def wanted_values(arguments: Mapping[str, Any]) -> frozenset[str] | None:
+    """The filter values that a consumer wants; None when it wants everything."""
+    value = arguments.get(FILTER)
+    if isinstance(value, str):
+        return frozenset((value,))
+    if isinstance(value, list):
+        return frozenset(each for each in value if isinstance(each, str))
+    return None

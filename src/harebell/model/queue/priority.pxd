@@ -1,0 +1,36 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.model.queue.competing cimport CompetingQueue
+from harebell.model.queue.ready cimport ReadyOrder
+
+cdef int _SHIFT
+cdef long long _LEVEL
+
+cdef class PriorityQueue(CompetingQueue):
+    cdef object _open_level
+    cdef list _orders
+    cdef int _most
+    cdef int _top
+
+    @cython.locals(order=ReadyOrder)
+    cpdef ReadyOrder _make(self, int level)
+    @cython.locals(level=int)
+    cdef int _level_of(self, Message message) except -1
+    @cython.locals(level=int, order=ReadyOrder)
+    cdef int _keep(self, Message message) except -1
+    @cython.locals(level=int, order=ReadyOrder)
+    cdef long long _hand_over(self, Message message) except -1
+    @cython.locals(level=int, before="long long", order=ReadyOrder, message=Message)
+    cdef Message _take(self)
+    @cython.locals(order=ReadyOrder)
+    cdef ReadyOrder _order_of(self, long long position)
+    cdef Message _read(self, long long position)
+    cdef int _drop(self, long long position) except -1
+    @cython.locals(level=int)
+    cdef int _put_back(self, long long position) except -1
+    @cython.locals(order=ReadyOrder)
+    cdef int _drop_ready(self) except -1
+    @cython.locals(order=ReadyOrder)
+    cdef int _drop_all(self) except -1
+    @cython.locals(order=ReadyOrder)
+    cpdef int sync_soon(self) except -1

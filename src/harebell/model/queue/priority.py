@@ -1,0 +1,146 @@
+"""The priority queue: a classic queue with a level for each priority, the highest first.
+
+Every level is a log of its own, made when the first message of that priority comes, with its own
+ready order; so within a level everything is as in a classic queue. A position says the level too:
+
+    position of the queue   = position in the level's log << 8 | level
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harebell.base.message import Message
+from harebell.base.ports import Log
+from harebell.model.queue.competing import CompetingQueue
+from harebell.model.queue.kind import ACCEPTED, PENDING
+from harebell.model.queue.ready import ReadyOrder
+
+_SHIFT = 8
+_LEVEL = (1 << _SHIFT) - 1
+HIGHEST = _LEVEL
+"""The largest x-max-priority."""
+
+
+class PriorityQueue(CompetingQueue):
+    """A ready order for each level.
+
+    Args:
+        name: its name.
+        vhost: the name of its vhost.
+        open_level: opens the log of a level.
+        most: the highest level, 1 to 255.
+        restored: whether there may be messages from before.
+        **options: as for `Queue`.
+    """
+
+    KIND = "priority"
+
+    def __init__(
+        self,
+        name: str,
+        vhost: str,
+        open_level: Callable[[int], Log],
+        most: int,
+        *,
+        restored: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, vhost, **options)
+        self._open_level = open_level
+        self._most = most
+        self._top = -1
+        self._orders: list[ReadyOrder | None] = [None] * (most + 1)
+        if restored:
+            for level in range(most + 1):
+                order = self._make(level)
+                if order.count:
+                    self._found(order.count)
+                    self._top = level
+
+    def _make(self, level: int) -> ReadyOrder:
+        order = ReadyOrder(self._open_level(level), self.durable)
+        self._orders[level] = order
+        return order
+
+    def _level_of(self, message: Message) -> int:
+        """The level of a message: none is 0, and more than there is counts as the highest."""
+        level = message.priority
+        if level < 0:
+            return 0
+        return min(level, self._most)
+
+    def _keep(self, message: Message) -> int:
+        level = self._level_of(message)
+        order = self._orders[level]
+        if order is None:
+            order = self._make(level)
+        if level > self._top:
+            self._top = level
+        return order.keep(message)
+
+    def _hand_over(self, message: Message) -> int:
+        level = self._level_of(message)
+        order = self._orders[level]
+        if order is None:
+            order = self._make(level)
+        return order.hand_over(message) << _SHIFT | level
+
+    def _take(self) -> Message | None:
+        level = self._top
+        while level >= 0:
+            order = self._orders[level]
+            if order is not None and order.count:
+                before = order.count
+                message = order.take()
+                self._ready -= before - order.count
+                if message is not None:
+                    self._top = level
+                    self._position = order.position << _SHIFT | level
+                    self._again = order.again
+                    return message
+            level -= 1
+        self._top = -1
+        return None
+
+    def _order_of(self, position: int) -> ReadyOrder:
+        order = self._orders[position & _LEVEL]
+        assert order is not None, "the level of a delivered message has an order"
+        return order
+
+    def _read(self, position: int) -> Message | None:
+        return self._order_of(position).log.read(position >> _SHIFT)
+
+    def _drop(self, position: int) -> int:
+        return self._order_of(position).log.settle(position >> _SHIFT)
+
+    def _put_back(self, position: int) -> int:
+        level = position & _LEVEL
+        if level > self._top:
+            self._top = level
+        self._order_of(position).put_back(position >> _SHIFT)
+        self._ready += 1
+        return 0
+
+    def _drop_ready(self) -> int:
+        for order in self._orders:
+            if order is not None:
+                order.purge()
+        self._top = -1
+        return 0
+
+    def _drop_all(self) -> int:
+        for order in self._orders:
+            if order is not None:
+                order.delete()
+        return 0
+
+    def sync_soon(self) -> int:
+        """What was settled here shall be part of the next commit."""
+        if not self.durable or self.deleted:
+            return ACCEPTED
+        for order in self._orders:
+            if order is not None:
+                order.log.sync_soon()
+        return PENDING

@@ -1,0 +1,24 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.base.ports cimport Commit, Log
+from harebell.model.queue.classic cimport ClassicQueue
+from harebell.model.queue.ready cimport ReadyOrder
+
+cdef class QuorumQueue(ClassicQueue):
+    cdef Commit _commit
+    cdef long long _limit
+    cdef bint _at_least_once
+    cdef object _returned
+    cdef object _leaving
+    cdef object _stuck
+
+    @cython.locals(log=Log, count=int)
+    cpdef int requeue(self, long long position) except -1
+    @cython.locals(order=ReadyOrder, message=Message, position="long long")
+    cdef Message _take(self)
+    @cython.locals(count=int)
+    cdef Message _counted(self, Message message)
+    cdef int _drop_ready(self) except -1
+    cdef int _drop_all(self) except -1
+    @cython.locals(message=Message, outcome=int)
+    cdef int _bury(self, long long position, str reason) except -1

@@ -1,0 +1,172 @@
+"""The quorum queue, on one node: everything in it is durable, and failed deliveries are counted.
+
+There is one copy, for there is one node. What clients of quorum queues count on besides is here:
+every message is kept on disk whatever its delivery-mode; a message whose delivery fails goes out
+again before those that wait, with its count in `x-delivery-count`; when the count exceeds the
+limit it is dead-lettered or dropped. With the strategy at-least-once a dead message leaves only
+when its new queues have it on disk.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
+from harebell.base.message import Message, copy_message
+from harebell.base.ports import Commit, Log
+from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
+from harebell.model.dead_letter import NOWHERE
+from harebell.model.queue.classic import ClassicQueue
+from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.model.resource import rendered
+
+NO_LIMIT = -1
+
+
+class QuorumQueue(ClassicQueue):
+    """A classic queue that counts, and keeps everything.
+
+    Args:
+        name: its name.
+        vhost: the name of its vhost.
+        log: where its messages are kept; what is in it is ready.
+        commit: of the store.
+        **options: as for `Queue`.
+    """
+
+    KIND = "quorum"
+    LASTING = True
+    TICKS = True
+
+    def __init__(self, name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> None:
+        super().__init__(name, vhost, log, **options)
+        limit = self.arguments.get("x-delivery-limit", DELIVERY_LIMIT)
+        self._limit = max(limit, NO_LIMIT) if isinstance(limit, int) else DELIVERY_LIMIT
+        # RabbitMQ gives the stronger promise only to a queue that does not drop its head either.
+        self._at_least_once = (
+            self.arguments.get("x-dead-letter-strategy") == "at-least-once"
+            and self.arguments.get("x-overflow") == "reject-publish"
+        )
+        self._commit = commit
+        self._returned: deque[int] = deque()
+        self._leaving: deque[tuple[int, int]] = deque()
+        self._stuck: deque[tuple[int, str]] = deque()
+
+    # --- failed deliveries ----------------------------------------------------------------------
+
+    def requeue(self, position: int) -> int:
+        """A delivery failed: the message goes out again, unless that was once too often."""
+        if self.deleted:
+            return 0
+        self.unacked -= 1
+        log = self._order.log
+        count = log.count(position) + 1
+        if self._limit != NO_LIMIT and count > self._limit:
+            self._bury(position, OVER_THE_LIMIT)
+            return 0
+        log.set_count(position, count)
+        self._returned.append(position)
+        self._ready += 1
+        return 0
+
+    def _take(self) -> Message | None:
+        order = self._order
+        while self._returned:
+            position = self._returned.popleft()
+            self._ready -= 1
+            message = order.log.read(position)
+            if message is not None:
+                self._position = position
+                self._again = True
+                return self._counted(message)
+        message = order.take()
+        self._ready = order.count
+        self._position = order.position
+        self._again = order.again
+        if message is not None and self._again:
+            return self._counted(message)
+        return message
+
+    def _counted(self, message: Message) -> Message:
+        """The message, knowing how many of its deliveries failed."""
+        count = self._order.log.count(self._position)
+        if message.deliveries != count:
+            # Other queues may hold the same object.
+            message = copy_message(message, message.exchange, message.routing_key)
+            message.deliveries = count
+        return message
+
+    def _drop_ready(self) -> int:
+        for position in self._returned:
+            self._drop(position)
+        self._returned.clear()
+        self._order.purge()
+        return 0
+
+    def _drop_all(self) -> int:
+        self._returned.clear()
+        self._leaving.clear()
+        self._stuck.clear()
+        return self._order.delete()
+
+    # --- dead-lettering at least once -----------------------------------------------------------
+
+    def _bury(self, position: int, reason: str) -> int:
+        if self.dead_letters is None:
+            self._drop(position)
+            return 0
+        message = self._read(position)
+        if message is None:
+            return 0
+        outcome = self.dead_letters.send(message, reason)
+        if not self._at_least_once:
+            self._drop(position)
+        elif outcome & (NOWHERE | REJECTED):
+            self._stuck.append((position, reason))
+        elif outcome & PENDING:
+            self._commit.urgent = True
+            self._leaving.append((self._commit.ticket, position))
+        else:
+            self._drop(position)
+        return 0
+
+    def tick(self) -> None:
+        """Let go what is safe elsewhere, and try again what nobody took."""
+        while self._leaving and self._leaving[0][0] <= self._commit.done:
+            self._drop(self._leaving.popleft()[1])
+        for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
+            position, reason = self._stuck.popleft()
+            self._bury(position, reason)
+
+    # --- what clients may ask -------------------------------------------------------------------
+
+    def check_consumer(
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
+    ) -> bool:
+        """The flag exclusive means nothing here, as with RabbitMQ."""
+        return False
+
+    def check_prefetch_global(self) -> None:
+        """One limit for a whole channel is refused, as with RabbitMQ."""
+        thing = rendered("queue", self.name, self.vhost)
+        raise Refusal(ErrorKind.NOT_IMPLEMENTED, f"{thing} does not support global qos")
+
+    def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
+        """Conditions are refused, as with RabbitMQ."""
+        for condition, asked in (("if-unused", if_unused), ("if-empty", if_empty)):
+            if asked:
+                thing = rendered("queue", self.name, self.vhost)
+                raise Refusal(
+                    ErrorKind.NOT_IMPLEMENTED,
+                    f"cannot delete {thing}. queue.delete operations with {condition} flag set "
+                    "are not supported by quorum queues",
+                )

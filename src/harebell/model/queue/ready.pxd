@@ -1,0 +1,27 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.base.ports cimport Log
+
+cdef class ReadyOrder:
+    cdef readonly Log log
+    cdef readonly long long count
+    cdef readonly long long position
+    cdef readonly long long damaged
+    cdef readonly bint again
+    cdef bint _marks
+    cdef long long _cursor
+    cdef long long _old
+    cdef long long _seen
+    cdef list _returned
+
+    cpdef int keep(self, Message message) except -1
+    @cython.locals(position="long long")
+    cpdef long long hand_over(self, Message message) except -1
+    @cython.locals(position="long long", again=bint, message=Message)
+    cpdef Message take(self)
+    @cython.locals(end="long long")
+    cdef int _pass_over(self, long long position) except -1
+    cpdef int put_back(self, long long position) except -1
+    @cython.locals(count="long long", end="long long")
+    cpdef long long purge(self) except -1
+    cpdef int delete(self) except -1

@@ -1,0 +1,52 @@
+cimport cython
+from harebell.base.message cimport Message, copy_message
+from harebell.base.ports cimport Commit, Log
+from harebell.model.consumer cimport Consumer
+from harebell.model.queue.kind cimport Queue
+
+cdef int _SHIFT
+cdef long long _TAG
+cdef int _SCAN
+cdef int _PENDING
+cdef int _ACCEPTED
+cdef bytes _FILTER_NAME
+
+cdef class Cursor:
+    cdef readonly Consumer consumer
+    cdef readonly long long position
+    cdef readonly object wanted
+    cdef readonly bint unfiltered
+    cdef readonly int number
+
+cdef class StreamQueue(Queue):
+    cdef Log _log
+    cdef Commit _commit
+    cdef object _tracking
+    cdef long long _segment_octets
+    cdef long long _max_octets
+    cdef long long _max_age
+    cdef long long _grown
+    cdef long long _visible
+    cdef long long _ticket
+    cdef long long _reached
+    cdef list _flying
+    cdef list _cursors
+    cdef object _surroundings
+    cdef object _editor
+    cdef object _clock
+
+    @cython.locals(position="long long", ticket="long long")
+    cpdef int publish(self, Message message) except -1
+    cdef int _await(self, long long ticket) except -1
+    cpdef int _retain(self) except -1
+    cpdef long long ready_count(self) except -1
+    @cython.locals(cursor=Cursor, visible="long long")
+    cpdef int drain(self) except -1
+    @cython.locals(consumer=Consumer, position="long long", visible="long long", passed=int,
+                   message=Message)
+    cdef int _feed(self, Cursor cursor) except -1
+    cdef bint _wants(self, Cursor cursor, Message message) except -1
+    cpdef int settle(self, long long position) except -1
+    cpdef int reject(self, long long position) except -1
+    cpdef int requeue(self, long long position) except -1
+    cpdef int sync_soon(self) except -1

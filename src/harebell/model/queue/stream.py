@@ -1,0 +1,345 @@
+"""The stream: an append-only log that any number of consumers read, each at its own place.
+
+    log      | gone by retention | kept kept kept kept kept kept | not on disk yet |
+                                        ^ cursor     ^ cursor    ^ visible         ^ end
+
+Nothing is taken out by reading. What consumers acknowledge is credit for more, and where they want
+that, the offset after which the next consumer of the same tag goes on. A message becomes visible
+when it is on disk: after a power failure no offset means another message than consumers saw.
+
+What a consumer has to acknowledge is known by its offset and by whom its offsets are kept for:
+
+    position of a delivery  = offset << 16 | number of the consumer tag, 0 when nothing is kept
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harebell.base.clock import Clock
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import STREAM_SCAN_MESSAGES
+from harebell.base.message import Message, copy_message
+from harebell.base.ports import Commit, Log
+from harebell.model.consumer import Consumer
+from harebell.model.editor import Editor
+from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.queue.offsets import (
+    FILTER_VALUE,
+    MATCH_UNFILTERED,
+    OFFSET,
+    TRACKING,
+    check_offset,
+    span_ms,
+    start_position,
+    wanted_values,
+)
+from harebell.model.queue.tracking import Tracking
+from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
+from harebell.model.surroundings import Surroundings
+
+MAX_AGE = "x-max-age"
+MAX_OCTETS = "x-max-length-bytes"
+_SHIFT = 16
+_TAG = (1 << _SHIFT) - 1
+_SCAN = STREAM_SCAN_MESSAGES
+_PENDING = PENDING
+_ACCEPTED = ACCEPTED
+_FILTER_NAME = FILTER_VALUE.encode()
+
+
+class Cursor:
+    """Where one consumer is.
+
+    Args:
+        consumer: whose cursor it is.
+        position: of the next message it may get.
+        wanted: the filter values it wants; None for everything.
+        unfiltered: whether it wants messages without a filter value too.
+        number: of its tag where offsets are kept for it, else 0.
+    """
+
+    __slots__ = ("consumer", "number", "position", "unfiltered", "wanted")
+
+    def __init__(
+        self,
+        consumer: Consumer,
+        position: int,
+        wanted: frozenset[str] | None,
+        unfiltered: bool,
+        number: int,
+    ) -> None:
+        self.consumer = consumer
+        self.position = position
+        self.wanted = wanted
+        self.unfiltered = unfiltered
+        self.number = number
+
+
+class StreamQueue(Queue):
+    """A log and its readers.
+
+    Args:
+        name: its name.
+        vhost: the name of its vhost.
+        log: where its messages are kept.
+        commit: of the store.
+        tracking: the offsets kept for consumer tags.
+        segment_octets: how much may be published before retention is looked at.
+        **options: as for `Queue`.
+    """
+
+    KIND = "stream"
+    TICKS = True
+
+    def __init__(
+        self,
+        name: str,
+        vhost: str,
+        log: Log,
+        commit: Commit,
+        tracking: Tracking,
+        segment_octets: int,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, vhost, **options)
+        self._log = log
+        self._commit = commit
+        self._tracking = tracking
+        self._segment_octets = segment_octets
+        self._max_octets: int = self.arguments.get(MAX_OCTETS, 0)
+        self._max_age = span_ms(self.arguments.get(MAX_AGE, "")) or 0
+        self._grown = 0
+        self._visible = log.end()
+        self._ticket = 0
+        self._reached = 0
+        self._flying: list[tuple[int, int]] = []
+        self._cursors: list[Cursor] = []
+        self._surroundings: Surroundings | None = None
+        self._editor: Editor | None = None
+        self._clock = Clock()
+
+    def join(self, surroundings: Surroundings) -> None:
+        """Take the clock and what decodes headers from the vhost."""
+        self._surroundings = surroundings
+        self._editor = surroundings.editor
+        self._clock = surroundings.clock
+
+    # --- messages in ----------------------------------------------------------------------------
+
+    def publish(self, message: Message) -> int:
+        """Append a message. Consumers get it when it is on disk."""
+        self.published += 1
+        position = self._log.append(message)
+        self._grown += len(message.body) + len(message.raw)
+        if self._grown >= self._segment_octets:
+            self._retain()
+        ticket = self._commit.ticket
+        if self._commit.done >= ticket:
+            # Memory: nothing will ever be safer than it is now.
+            self._visible = position + 1
+            if self._cursors:
+                self.drain()
+            return _ACCEPTED
+        if ticket != self._ticket:
+            self._await(ticket)
+        self._reached = position + 1
+        return _PENDING
+
+    def _await(self, ticket: int) -> int:
+        """The first message for another commit."""
+        if self._reached > self._visible:
+            self._flying.append((self._ticket, self._reached))
+        self._ticket = ticket
+        if self._surroundings is not None and self not in self._surroundings.awaiting:
+            self._surroundings.awaiting.append(self)
+        return 0
+
+    def committed(self) -> None:
+        """A commit is on disk: what was part of it is visible."""
+        done = self._commit.done
+        while self._flying and self._flying[0][0] <= done:
+            self._visible = self._flying.pop(0)[1]
+        if self._ticket <= done:
+            self._visible = max(self._visible, self._reached)
+        elif self._surroundings is not None and self not in self._surroundings.awaiting:
+            self._surroundings.awaiting.append(self)
+        self.drain()
+
+    def tick(self) -> None:
+        """Let old segments go, and write down offsets."""
+        self._retain()
+        self._tracking.write()
+
+    def _retain(self) -> int:
+        """Let whole segments go that are too much or too old."""
+        self._grown = 0
+        if self._max_octets or self._max_age:
+            moment = max(self._clock.ms - self._max_age, 0) if self._max_age else 0
+            self._log.retain(self._max_octets, moment)
+        return 0
+
+    def ready_count(self) -> int:
+        """Messages that are kept."""
+        return self._log.live()
+
+    # --- messages out ---------------------------------------------------------------------------
+
+    def drain(self) -> int:
+        """Serve consumers that have credit with what they have not seen."""
+        visible = self._visible
+        for cursor in self._cursors:
+            if cursor.position < visible:
+                self._feed(cursor)
+        return 0
+
+    def _feed(self, cursor: Cursor) -> int:
+        """Serve one consumer as far as it goes."""
+        consumer = cursor.consumer
+        position = cursor.position
+        visible = self._visible
+        passed = 0
+        while position < visible and consumer.ready():
+            message = self._log.read(position)
+            if message is None:
+                # Damaged, or gone by retention.
+                position = self._log.next(position + 1)
+                continue
+            if cursor.wanted is not None and not self._wants(cursor, message):
+                position += 1
+                passed += 1
+                if passed >= _SCAN:
+                    consumer.again()
+                    break
+                continue
+            if message.timestamp == 0:
+                # A store that gives out the object it was given: other queues may hold it too.
+                message = copy_message(message, message.exchange, message.routing_key)
+            message.offset = position
+            self.unacked += 1
+            # A cursor is moved first: what follows may look at it again.
+            cursor.position = position + 1
+            consumer.deliver(message, position << _SHIFT | cursor.number, False)
+            position += 1
+        cursor.position = position
+        return 0
+
+    def _wants(self, cursor: Cursor, message: Message) -> bool:
+        """Whether a consumer's filter lets a message through."""
+        value: Any = None
+        # Most messages without the header are told by their octets, without decoding.
+        if message.has_headers and _FILTER_NAME in message.raw and self._editor is not None:
+            value = self._editor.headers_of(message).get(FILTER_VALUE)
+        if not isinstance(value, str):
+            return cursor.unfiltered
+        return cursor.wanted is not None and value in cursor.wanted
+
+    def settle(self, position: int) -> int:
+        """A consumer has credit for another message."""
+        if not self.deleted:
+            self.unacked -= 1
+            if position & _TAG:
+                self._tracking.acknowledged(position & _TAG, position >> _SHIFT)
+        return 0
+
+    def reject(self, position: int) -> int:
+        """The same as an acknowledgement."""
+        return self.settle(position)
+
+    def requeue(self, position: int) -> int:
+        """Nothing returns to a stream; the consumer has credit again."""
+        if not self.deleted:
+            self.unacked -= 1
+        return 0
+
+    def sync_soon(self) -> int:
+        """Nothing is settled in a stream."""
+        return ACCEPTED
+
+    def get(self) -> tuple[Message, int, bool] | None:
+        """There is no next message for everybody."""
+        raise self._unsupported("basic.get")
+
+    def purge(self) -> int:
+        """Messages go by retention alone."""
+        raise self._unsupported("queue.purge")
+
+    def _unsupported(self, what: str) -> Refusal:
+        thing = rendered("queue", self.name, self.vhost)
+        return Refusal(ErrorKind.NOT_IMPLEMENTED, f"{what} not supported by stream queues {thing}")
+
+    # --- consumers ------------------------------------------------------------------------------
+
+    def check_consumer(
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
+    ) -> bool:
+        """Refuse a consumer that cannot say how much it takes, or where it begins."""
+        thing = rendered("queue", self.name, self.vhost)
+        if no_ack:
+            raise Refusal(
+                ErrorKind.NOT_IMPLEMENTED,
+                f"automatic acknowledgement not supported by stream {thing}",
+            )
+        if not prefetch:
+            raise precondition(f"consumer prefetch count is not set for stream {thing}")
+        if exclusive:
+            raise precondition(f"exclusive consumers are not supported by stream {thing}")
+        check_offset(thing, arguments)
+        if arguments.get(TRACKING) is True:
+            self._tracking.check(tag)
+        return False
+
+    def check_prefetch_global(self) -> None:
+        """One limit for a whole channel is refused, as with RabbitMQ."""
+        thing = rendered("queue", self.name, self.vhost)
+        raise Refusal(ErrorKind.NOT_IMPLEMENTED, f"{thing} does not support global qos")
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Serve a new consumer from where it wants to begin."""
+        arguments = consumer.arguments
+        number = 0
+        kept = -1
+        if arguments.get(TRACKING) is True and not consumer.tag.startswith(RESERVED_PREFIX):
+            # Nobody comes back with a tag that the broker made up.
+            number, kept = self._tracking.number_of(consumer.tag)
+        value = arguments.get(OFFSET, kept + 1 if number else "next")
+        self.consumers.append(consumer)
+        self.had_consumers = True
+        cursor = Cursor(
+            consumer,
+            start_position(value, self._log, self._visible, self._clock.ms),
+            wanted_values(arguments),
+            arguments.get(MATCH_UNFILTERED) is True,
+            number,
+        )
+        self._cursors.append(cursor)
+        if cursor.position < self._visible:
+            self._feed(cursor)
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Serve a consumer no longer; where it got to is written down."""
+        if consumer in self.consumers:
+            self.consumers.remove(consumer)
+            self._cursors = [each for each in self._cursors if each.consumer is not consumer]
+            self._tracking.write()
+
+    def delete(self) -> int:
+        """Tell the consumers, drop everything."""
+        count = self._log.live()
+        self.deleted = True
+        consumers, self.consumers = self.consumers, []
+        self._cursors = []
+        for consumer in consumers:
+            consumer.queue_deleted()
+        self._log.delete()
+        self._tracking.forget()
+        self.unacked = 0
+        self.itself = ()
+        return count

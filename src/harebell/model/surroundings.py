@@ -1,0 +1,35 @@
+"""What a queue may use of the vhost and the broker that it is part of."""
+
+from __future__ import annotations
+
+from harebell.base.clock import Clock
+from harebell.model.dead_letter import DeadLetters
+from harebell.model.editor import Editor
+from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
+from harebell.model.queue.kind import Queue
+from harebell.model.router import Router
+
+
+class Surroundings:
+    """What the queues of one vhost share.
+
+    Args:
+        router: of the vhost.
+        editor: looks into messages and changes them.
+        clock: the time of day.
+        awaiting: queues that want to know of the next commit; the broker's.
+    """
+
+    def __init__(self, router: Router, editor: Editor, clock: Clock, awaiting: list[Queue]) -> None:
+        self.router = router
+        self.editor = editor
+        self.clock = clock
+        self.awaiting = awaiting
+
+    def dead_letters_of(self, queue: Queue) -> DeadLetters | None:
+        """Where a queue's dead messages go; None when it did not ask for that."""
+        exchange = queue.arguments.get(DEAD_LETTER_EXCHANGE)
+        if not isinstance(exchange, str):
+            return None
+        key = queue.arguments.get(DEAD_LETTER_KEY)
+        return DeadLetters(queue.name, exchange, key, self.router, self.editor, self.clock)

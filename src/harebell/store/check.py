@@ -1,0 +1,185 @@
+"""What a data directory holds and what of it is damaged, while no broker uses it.
+
+Every log is opened by the same code that a broker opens it with, either for real, which mends what
+can be mended, or over a `Shadow`, which leaves everything as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harebell.base.clock import Clock
+from harebell.base.gauge import Gauge
+from harebell.base.message import Message
+from harebell.base.ports import Definitions, Files, Log
+from harebell.store.disk import QUEUES, DiskStore
+from harebell.store.memory import MemoryDefinitions
+from harebell.store.quarantine import FOLDER
+from harebell.store.shadow import Shadow, Watched
+
+_DIGITS = frozenset("0123456789abcdef")
+_IDENTITY_DIGITS = 32
+
+
+@dataclass
+class Holding:
+    """What one queue holds, over all its logs.
+
+    Args:
+        identity: of the queue.
+        vhost: the queue's vhost; "" when no queue claims the logs.
+        name: the queue's name.
+        kind: its kind, such as "classic"; "" when no queue claims the logs.
+
+    Attributes:
+        logs: the folders of its logs.
+        messages: how many are there.
+        unacknowledged: how many of them may have been delivered before.
+        octets: size of its segments.
+        segments: how many there are.
+        damage: a sentence for everything that is wrong.
+        harmless: a sentence for what an abrupt end leaves behind.
+        quarantined: copies that were made, or would be.
+    """
+
+    identity: str
+    vhost: str = ""
+    name: str = ""
+    kind: str = ""
+    logs: list[str] = field(default_factory=list)
+    messages: int = 0
+    unacknowledged: int = 0
+    octets: int = 0
+    segments: int = 0
+    damage: list[str] = field(default_factory=list)
+    harmless: list[str] = field(default_factory=list)
+    quarantined: list[str] = field(default_factory=list)
+
+
+class Survey:
+    """Looks through a data directory.
+
+    Args:
+        files: the directory; the caller owns its lock.
+        definitions: what is declared; None when they cannot be read.
+        was_clean: whether the last process closed in good order.
+        mend: open the logs for real.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        definitions: Definitions | None,
+        *,
+        was_clean: bool = False,
+        mend: bool = False,
+    ) -> None:
+        self._files = Watched(files if mend else Shadow(files))
+        self._was_clean = was_clean
+        self._said: list[tuple[str, str]] = []
+        self._claims = _claims(definitions)
+        self._store = DiskStore(
+            self._files,
+            definitions or MemoryDefinitions(),
+            Gauge(0),
+            Clock(0),
+            bytes,
+            lambda level, text: self._said.append((level, text)),
+            clean=was_clean,
+        )
+
+    def holdings(self, *, vhost: str = "", queue: str = "") -> Iterator[Holding]:
+        """Every queue with what it holds, in the order of making, then logs without a queue.
+
+        Args:
+            vhost: only queues of this vhost; "" for all.
+            queue: only queues of this name; "" for all.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        folders: dict[str, list[str]] = {identity: [] for identity in self._claims}
+        for folder in self._files.names(QUEUES):
+            folders.setdefault(folder.partition("-")[0], []).append(folder)
+        for identity, logs in folders.items():
+            vhost_name, name, kind = self._claims.get(identity, ("", "", ""))
+            if vhost not in ("", vhost_name) or queue not in ("", name):
+                continue
+            holding = Holding(identity, vhost_name, name, kind)
+            for folder in sorted(logs, key=_suffix):
+                self._look(folder, holding)
+            yield holding
+
+    def messages(self, holding: Holding) -> Iterator[tuple[int, Message, bool]]:
+        """The messages of a queue that was looked at: position, message, delivered before.
+
+        What cannot be read is left out; it is in the damage of the holding.
+        """
+        for identity in holding.logs:
+            log = self._store.logs[identity]
+            position, end, seen = log.first(), log.end(), log.seen()
+            while position < end:
+                message = log.read(position)
+                if message is not None:
+                    yield position, message, position < seen
+                position = log.next(position + 1)
+
+    def quarantine(self) -> list[str]:
+        """The names of what is in quarantine."""
+        return self._files.names(FOLDER)
+
+    def close(self) -> None:
+        """Let every file go."""
+        self._store.shut()
+
+    def _look(self, identity: str, holding: Holding) -> None:
+        if not _is_identity(identity):
+            holding.damage.append(f"{QUEUES}/{identity} is no folder of a log")
+            return
+        self._said.clear()
+        self._files.arrived.clear()
+        log = self._store.open_log(identity, durable=True)
+        for level, text in self._said:
+            # An end in good order leaves nothing torn behind.
+            harmless = level == "warning" and not self._was_clean
+            (holding.harmless if harmless else holding.damage).append(text)
+        self._said.clear()
+        holding.quarantined += self._files.arrived
+        holding.logs.append(identity)
+        holding.messages += log.live()
+        holding.unacknowledged += _below(log, log.seen())
+        holding.octets += log.octets()
+        holding.segments += len(self._store.logs[identity].segments)
+
+
+def _claims(definitions: Definitions | None) -> dict[str, tuple[str, str, str]]:
+    """Whose every identity is: vhost, queue, kind."""
+    if definitions is None:
+        return {}
+    found = {}
+    for (vhost, name), fields in definitions.load("queue"):
+        row: Mapping[str, Any] = fields
+        found[str(row["identity"])] = (vhost, name, str(row["kind"]))
+    return found
+
+
+def _is_identity(folder: str) -> bool:
+    digits, _, suffix = folder.partition("-")
+    known = len(digits) == _IDENTITY_DIGITS and _DIGITS.issuperset(digits)
+    return known and (not suffix or suffix.isdecimal())
+
+
+def _suffix(folder: str) -> tuple[str, int]:
+    digits, _, suffix = folder.partition("-")
+    return digits, int(suffix) if suffix.isdecimal() else -1
+
+
+def _below(log: Log, limit: int) -> int:
+    """How many messages stand below a position."""
+    count, position = 0, log.first()
+    while position < limit:
+        count += 1
+        position = log.next(position + 1)
+    return count

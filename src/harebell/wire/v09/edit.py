@@ -1,0 +1,80 @@
+"""Changes to an encoded property list that leave every other octet as its publisher wrote it.
+
+    before   flags | content-type ... | headers: size entry entry | ... expiration ...
+    after    flags'| content-type ... | headers: size' entry new  | ...
+
+Decoding and encoding again would widen or narrow numbers and drop second entries of one name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from harebell.wire.v09.fields import encode_entry, entries
+
+_SIZE = 4
+_FIRST_BIT = 15
+_HEADERS = 13
+_EXPIRATION = 8
+_FIXED = {12: 1, 11: 1, 6: 8}
+"""Bits of the properties that are neither short strings nor tables, and their octets."""
+_LAST_BIT = 2
+
+
+def _parts(raw: bytes) -> Iterator[tuple[int, int, int]]:
+    """The properties of a well-formed list: the bit in the flags, begin and end."""
+    flags = int.from_bytes(raw[:2])
+    at = 2
+    for bit in range(_FIRST_BIT, _LAST_BIT - 1, -1):
+        if not flags >> bit & 1:
+            continue
+        if bit == _HEADERS:
+            end = at + _SIZE + int.from_bytes(raw[at : at + _SIZE])
+        elif bit in _FIXED:
+            end = at + _FIXED[bit]
+        else:
+            end = at + 1 + raw[at]
+        yield bit, at, end
+        at = end
+
+
+def _table(raw: bytes, begin: int, end: int, changes: Mapping[str, Any]) -> bytes:
+    """A table without the entries that change, and with their new values at its end."""
+    names = {name.encode(errors="surrogateescape") for name in changes}
+    kept = b""
+    if begin < end:
+        kept = b"".join(raw[at:to] for name, at, to in entries(raw, begin) if name not in names)
+    added = b"".join(
+        encode_entry(name, value) for name, value in changes.items() if value is not None
+    )
+    return (len(kept) + len(added)).to_bytes(_SIZE) + kept + added
+
+
+def edited(raw: bytes, changes: Mapping[str, Any], *, keep_expiration: bool = True) -> bytes:
+    """A property list with some headers set or removed.
+
+    Args:
+        raw: a well-formed list, as it was published.
+        changes: headers and their new values; None removes a header.
+        keep_expiration: False removes the property expiration.
+
+    Raises:
+        TypeError, ValueError: a value cannot stand in a table; the text names its key.
+    """
+    flags = int.from_bytes(raw[:2])
+    before = after = b""
+    table = b""
+    for bit, begin, end in _parts(raw):
+        if bit == _HEADERS:
+            table = _table(raw, begin, end, changes)
+        elif bit == _EXPIRATION and not keep_expiration:
+            flags &= ~(1 << _EXPIRATION)
+        elif bit > _HEADERS:
+            before += raw[begin:end]
+        else:
+            after += raw[begin:end]
+    if not table and any(value is not None for value in changes.values()):
+        table = _table(raw, 0, 0, changes)
+        flags |= 1 << _HEADERS
+    return flags.to_bytes(2) + before + table + after

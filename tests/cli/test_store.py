@@ -1,0 +1,194 @@
+"""`harebell store` on the data directory of a real broker, whole and with planted damage."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harebell.cli.failure import DAMAGED, FAILED
+from harebell.client.blocking import connect
+from tests.cli.conftest import error_of, run_harebell
+from tests.running import RunningBroker, running_broker
+
+COUNT = 20
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory that a broker closed: queues with many messages, one, and none."""
+    folder = tmp_path_factory.mktemp("store") / "data"
+    with running_broker("--data-dir", str(folder)) as broker:
+        _fill(broker)
+        assert broker.stop() == 0
+    return folder
+
+
+def _fill(broker: RunningBroker) -> None:
+    with connect(broker.address()) as connection:
+        channel = connection.channel()
+        channel.declare_queue("jobs", durable=True)
+        channel.declare_queue("none", durable=True)
+        channel.declare_queue("few", durable=True)
+        channel.publish(b"alone", routing_key="few", delivery_mode=2)
+        for number in range(COUNT):
+            headers = {"number": number}
+            body = b"body %d" % number if number else b"\xff"
+            channel.publish(body, routing_key="jobs", headers=headers, delivery_mode=2)
+        for _ in range(3):
+            message = channel.get("jobs")
+            assert message is not None
+            message.ack() if message.body == b"\xff" else message.nack(requeue=True)
+
+
+@pytest.fixture
+def data(closed: Path, tmp_path: Path) -> Path:
+    """A copy to be damaged."""
+    copy = tmp_path / "data"
+    shutil.copytree(closed, copy, ignore=shutil.ignore_patterns("control.sock"))
+    return copy
+
+
+def _segment(data: Path) -> Path:
+    (found,) = (path for path in data.glob("queues/*/*.seg") if path.stat().st_size > 500)
+    return found
+
+
+def _state(data: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(data)): path.read_bytes()
+        for path in sorted(data.rglob("*"))
+        # SQLite makes its two empty helpers even to look.
+        if path.is_file() and path.name != "LOCK" and "sqlite-" not in path.name
+    }
+
+
+def _flip(data: Path) -> None:
+    """Damage one bit of one message."""
+    path = _segment(data)
+    octets = bytearray(path.read_bytes())
+    octets[octets.index(b"body 7")] ^= 0x10
+    path.write_bytes(octets)
+
+
+def test_a_whole_directory_is_described_and_left_alone(data: Path) -> None:
+    before = _state(data)
+    result = run_harebell("store", "check", str(data))
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.decode().splitlines()
+    assert lines[0].split()[:4] == ["vhost", "queue", "kind", "messages"]
+    rows = {line.split()[1]: line.split() for line in lines[1:4]}
+    assert rows["jobs"][:5] == ["/", "jobs", "classic", str(COUNT - 1), "1"]
+    assert rows["none"][:5] == ["/", "none", "classic", "0", "0"]
+    assert rows["few"][:5] == ["/", "few", "classic", "1", "0"]
+    assert lines[-1] == "no damage"
+    assert _state(data) == before
+
+
+def test_the_messages_of_a_queue_are_dumped_as_json(data: Path) -> None:
+    before = _state(data)
+    result = run_harebell("store", "dump", str(data), "--queue", "jobs")
+    assert result.returncode == 0, result.stderr
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [each["headers"]["number"] for each in found] == list(range(1, COUNT))
+    assert found[0]["body"] == "body 1"
+    assert found[0]["redelivered"]
+    assert not found[-1]["redelivered"]
+    assert {each["queue"] for each in found} == {"jobs"}
+    assert found[0]["properties"]["delivery_mode"] == 2
+    assert _state(data) == before
+
+
+def test_damage_is_reported_and_a_check_changes_nothing(data: Path) -> None:
+    _flip(data)
+    before = _state(data)
+    result = run_harebell("store", "check", str(data))
+    assert result.returncode == DAMAGED
+    said = result.stdout.decode()
+    assert "damaged: queue 'jobs': " in said
+    assert "would go to quarantine/" in said
+    assert _state(data) == before
+
+
+def test_a_repair_keeps_a_copy_of_what_is_damaged_and_the_rest(data: Path) -> None:
+    _flip(data)
+    result = run_harebell("store", "repair", str(data))
+    assert result.returncode == DAMAGED
+    (copy,) = (data / "quarantine").iterdir()
+    assert f"moved to quarantine/{copy.name}" in result.stdout.decode()
+    assert copy.stat().st_size > 0
+    dumped = run_harebell("store", "dump", str(data), "--queue", "jobs")
+    numbers = [json.loads(line)["headers"]["number"] for line in dumped.stdout.splitlines()]
+    assert numbers == [number for number in range(1, COUNT) if number != 7]
+
+
+def test_a_broker_starts_on_what_was_repaired_and_delivers_the_rest(data: Path) -> None:
+    _flip(data)
+    run_harebell("store", "repair", str(data))
+    with running_broker("--data-dir", str(data)) as broker, connect(broker.address()) as link:
+        channel = link.channel()
+        bodies = []
+        while (message := channel.get("jobs")) is not None:
+            bodies.append(message.body)
+            message.ack()
+    assert bodies == [b"body %d" % number for number in range(1, COUNT) if number != 7]
+
+
+def test_a_torn_end_is_cut_by_a_repair_alone(data: Path) -> None:
+    path = _segment(data)
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b"\x77" * 100)
+    run_harebell("store", "check", str(data))
+    assert path.stat().st_size == size + 100
+    run_harebell("store", "repair", str(data))
+    assert path.stat().st_size == size
+    (copy,) = (data / "quarantine").iterdir()
+    assert copy.read_bytes() == b"\x77" * 100
+
+
+def test_a_segment_of_another_log_is_found(data: Path) -> None:
+    path = _segment(data)
+    (other,) = (each for each in (data / "queues").iterdir() if each != path.parent)
+    shutil.copy(path, other / path.name)
+    result = run_harebell("store", "check", str(data))
+    assert result.returncode == DAMAGED
+    assert "damaged: queue 'few': " in result.stdout.decode()
+
+
+def test_without_definitions_the_messages_can_still_be_read(data: Path) -> None:
+    (data / "definitions.sqlite").write_bytes(b"not a database, but long enough" * 40)
+    result = run_harebell("store", "check", str(data))
+    assert result.returncode == DAMAGED
+    assert "(no queue)" in result.stdout.decode()
+    assert "definitions.sqlite" in result.stdout.decode()
+    dumped = run_harebell("store", "dump", str(data))
+    assert len(dumped.stdout.splitlines()) == COUNT
+
+
+def test_a_directory_in_use_is_refused() -> None:
+    with running_broker() as broker:
+        result = run_harebell("store", "check", str(broker.data_dir))
+        assert result.returncode == FAILED
+        assert "another broker runs on the data directory" in error_of(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("check", "/nowhere/at/all"), FAILED, "is no data directory of Harebell"),
+        (("chekc", "x"), 2, "'chekc' is not one of"),
+    ],
+)
+def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], code: int, words: str) -> None:
+    result = run_harebell("store", *arguments)
+    assert result.returncode == code
+    assert words in error_of(result)
+
+
+def test_a_queue_that_is_not_there_is_a_failure(data: Path) -> None:
+    result = run_harebell("store", "dump", str(data), "--queue", "jbos")
+    assert result.returncode == FAILED
+    assert "there is no queue 'jbos'" in error_of(result)

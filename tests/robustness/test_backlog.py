@@ -1,0 +1,136 @@
+"""A backlog is on disk: it takes little memory, slows nobody down, and outlives the process."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harebell.base import impl
+from tests.robustness.bulk import Filler, Order, declare, depth, drain
+from tests.robustness.cgroup import memory_limit
+from tests.robustness.lives import life
+from tests.robustness.raw import MIB, memory_of
+from tests.robustness.swift import Link
+from tests.running import RunningBroker
+
+QUEUE = "backlog"
+SIZE = 128
+# Uncompiled it is the same code, and twenty times slower.
+MESSAGES = 1_000_000 if impl.chosen() == impl.NATIVE else 100_000
+MEMORY_OCTETS = 160 * MIB
+SOAK_MESSAGES = 10_000_000
+SOAK_MEMORY_OCTETS = 400 * MIB
+SOAK_GROUP_OCTETS = 512 * MIB
+RATE_AT_THE_END = 0.7
+_CHUNKS = 20
+
+
+def _slowdown(rates: list[float]) -> float:
+    """How fast the last quarter was, as a share of the first."""
+    quarter = len(rates) // 4
+    return statistics.median(rates[-quarter:]) / statistics.median(rates[:quarter])
+
+
+def _fill(broker: RunningBroker, count: int, most_octets: int) -> str:
+    """Publish a backlog, and say what it took."""
+    declare(broker.port, QUEUE)
+    filler = Filler(broker.port, QUEUE, SIZE)
+    rates = filler.fill(count, _CHUNKS)
+    share = _slowdown(rates)
+    memory = memory_of(broker.pid)
+    filler.link.goodbye()
+    assert filler.confirmed == count
+    said = (
+        f"{count:,} x {SIZE} B in at {statistics.median(rates):,.0f}/s, at the end "
+        f"{share:.0%} of the start, {memory['VmRSS'] // MIB} MiB, "
+        f"at most {memory['VmHWM'] // MIB} MiB"
+    )
+    assert memory["VmHWM"] <= most_octets, said
+    assert share >= RATE_AT_THE_END, f"{said}: {[round(rate) for rate in rates]}"
+    return said
+
+
+def _empty(broker: RunningBroker, count: int, most_octets: int) -> str:
+    begin = time.monotonic()
+    drain(broker.port, QUEUE, count, Order(SIZE).check)
+    memory = memory_of(broker.pid)
+    said = (
+        f"out at {count / (time.monotonic() - begin):,.0f}/s, {memory['VmRSS'] // MIB} MiB, "
+        f"at most {memory['VmHWM'] // MIB} MiB"
+    )
+    assert memory["VmHWM"] <= most_octets, said
+    return said
+
+
+@pytest.mark.timeout(400)
+def test_a_backlog_takes_little_memory_and_outlives_a_restart(
+    tmp_path: Path, counted: Callable[[str], None]
+) -> None:
+    with life(tmp_path / "data") as broker:
+        filled = _fill(broker, MESSAGES, MEMORY_OCTETS)
+        assert broker.stop() == 0
+    begin = time.monotonic()
+    with life(tmp_path / "data") as broker:
+        link = Link(broker.port)
+        assert depth(link, QUEUE) == MESSAGES
+        started = time.monotonic() - begin
+        link.goodbye()
+        emptied = _empty(broker, MESSAGES, MEMORY_OCTETS)
+        assert broker.stop() == 0
+    left = sum(path.stat().st_size for path in (tmp_path / "data" / "queues").rglob("*.seg"))
+    assert left <= 16 * MIB, f"{left} octets are left of an empty queue"
+    counted(f"{filled}; back after {started:.2f} s; {emptied}")
+
+
+@pytest.mark.timeout(200)
+def test_a_backlog_that_is_drained_by_the_same_broker_is_complete(
+    tmp_path: Path, counted: Callable[[str], None]
+) -> None:
+    count = MESSAGES // 5
+    with life(tmp_path / "data") as broker:
+        filled = _fill(broker, count, MEMORY_OCTETS)
+        emptied = _empty(broker, count, MEMORY_OCTETS)
+        counted(f"{filled}; {emptied}")
+        declare(broker.port, QUEUE)
+        filler = Filler(broker.port, QUEUE, SIZE)
+        filler.fill(1_000, 2)
+        filler.link.goodbye()
+        drain(broker.port, QUEUE, 1_000, Order(SIZE).check)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_ten_million_messages_take_little_memory(
+    tmp_path: Path, counted: Callable[[str], None]
+) -> None:
+    with memory_limit(SOAK_GROUP_OCTETS) as prefix:
+        with life(tmp_path / "data", prefix=prefix) as broker:
+            filled = _fill(broker, SOAK_MESSAGES, SOAK_MEMORY_OCTETS)
+            assert broker.stop() == 0
+        begin = time.monotonic()
+        with life(tmp_path / "data", prefix=prefix) as broker:
+            started = time.monotonic() - begin
+            emptied = _empty(broker, SOAK_MESSAGES, SOAK_MEMORY_OCTETS)
+    counted(f"{filled}; back after {started:.2f} s; {emptied}")
+
+
+def test_a_broker_that_slows_down_is_found_out() -> None:
+    assert _slowdown([100.0] * 8) == 1.0
+    assert _slowdown([100.0] * 6 + [60.0] * 2) < RATE_AT_THE_END
+    # One slow chunk is the machine's mood.
+    assert _slowdown([100.0] * 18 + [30.0, 100.0]) == 1.0
+
+
+def test_a_group_limits_the_memory_of_what_it_runs(tmp_path: Path) -> None:
+    import subprocess
+
+    octets = f"x = bytearray({64 * MIB}); print(len(x))"
+    with memory_limit(32 * MIB) as prefix:
+        done = subprocess.run(
+            [*prefix, "python3", "-c", octets], capture_output=True, timeout=60, check=False
+        )
+    assert done.returncode == -9, done

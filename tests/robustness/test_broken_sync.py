@@ -1,0 +1,68 @@
+"""A sync that fails is never confirmed: the broker says so and ends, and its successor goes on."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.robustness import strace
+from tests.robustness.lives import kill, life
+from tests.robustness.load import Load
+from tests.running import DidNotStartError
+
+EXIT_CODE = 74
+SECONDS = 10.0
+_CALL = re.compile(r"^(\d+) +(fdatasync|fsync)\((\d+)(?:</\S+>)?\) += (\S+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("call", "number"), [("fdatasync", 25), ("fdatasync", 60), ("fsync", 8)])
+def test_nothing_of_a_failed_sync_is_confirmed(tmp_path: Path, call: str, number: int) -> None:
+    trace = tmp_path / "trace"
+    command = strace.log_to(strace.fail_at(call, "EIO", number), trace)
+    load = Load(number)
+    with life(tmp_path / "data", prefix=command) as broker:
+        load.declare(broker.port)
+        load.run(broker.port, time.monotonic() + SECONDS, lambda: kill(broker))
+        code = broker.process.wait(SECONDS)
+        assert code == EXIT_CODE, broker.log
+        (line,) = (each for each in broker.log.splitlines() if "[error]" in each.lower())
+        assert "Input/output error" in line
+        assert str(tmp_path / "data") in line or "definitions.sqlite" in line
+        assert "Traceback" not in broker.log
+    calls = Counter(result for _, _, _, result in _CALL.findall(trace.read_text()))
+    assert calls["-1"] >= 1
+    with life(tmp_path / "data") as broker:
+        load.declare(broker.port)
+        load.drain(broker.port)
+        assert broker.stop() == 0
+
+
+def test_a_failed_sync_is_not_tried_again(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    command = strace.log_to(strace.fail_at("fdatasync", "EIO", 20, for_ever=False), trace)
+    load = Load(20)
+    with life(tmp_path / "data", prefix=command) as broker:
+        load.declare(broker.port)
+        load.run(broker.port, time.monotonic() + SECONDS, lambda: kill(broker))
+        assert broker.process.wait(SECONDS) == EXIT_CODE
+    failed = [call for call in _CALL.findall(trace.read_text()) if call[3] == "-1"]
+    assert len(failed) == 1
+    after = trace.read_text().partition("(INJECTED)")[2]
+    assert not _CALL.search(after), "something was synced after a sync had failed"
+    with life(tmp_path / "data") as broker:
+        load.declare(broker.port)
+        load.drain(broker.port)
+
+
+def test_a_sync_that_fails_at_the_start_ends_it_with_a_sentence(tmp_path: Path) -> None:
+    command = strace.fail_at("fdatasync", "EIO", 1)
+    with pytest.raises(DidNotStartError) as caught, life(tmp_path / "data", prefix=command):
+        pass
+    assert caught.value.code == 1
+    assert "Error: cannot use " in str(caught.value)
+    assert "definitions.sqlite" in str(caught.value)
+    assert "Traceback" not in str(caught.value)

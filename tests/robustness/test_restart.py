@@ -1,0 +1,238 @@
+"""The real process, stopped in good order and killed, on the same data directory again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harebell.server.control import ask_overview
+from harebell.wire.v09.content import BasicProperties
+from tests.model.peer import call, m, publish
+from tests.robustness.raw import RawClient, wait_until
+from tests.running import RunningBroker, command, environment
+
+KEPT = BasicProperties(delivery_mode=2)
+ENDS = [signal.SIGTERM, signal.SIGKILL]
+
+
+class Client(RawClient):
+    """A raw client that knows its broker."""
+
+    def __init__(self, broker: RunningBroker) -> None:
+        super().__init__(broker)
+        self.broker = broker
+
+
+@contextmanager
+def running(folder: Path, *flags: str, end: signal.Signals = signal.SIGTERM) -> Iterator[Client]:
+    """A broker on the directory, a client of it, and the end that the broker meets."""
+    broker = RunningBroker("--data-dir", str(folder), *flags)
+    try:
+        with Client(broker) as client:
+            yield client
+            if end is signal.SIGKILL:
+                broker.stop(end)
+        code = broker.stop(end)
+        assert code == (0 if end is signal.SIGTERM else -signal.SIGKILL), broker.log
+        assert "Traceback" not in broker.log
+        assert "quarantine" not in broker.log, broker.log
+        assert "octets are missing" not in broker.log, broker.log
+    finally:
+        broker.process.kill()
+        broker.process.wait()
+        broker.remove()
+
+
+def fill(client: Client, queue: str, bodies: list[bytes], properties: BasicProperties) -> None:
+    """Publish with confirms, and wait for the last of them."""
+    client.ask(m.ConfirmSelect(), m.ConfirmSelectOk)
+    client.send(b"".join(publish(1, "", queue, body, properties=properties) for body in bodies))
+    seen = 0
+    while seen < len(bodies):
+        ack = client.until(m.BasicAck).method
+        assert isinstance(ack, m.BasicAck)
+        seen = ack.delivery_tag
+
+
+def taken(client: Client, queue: str) -> list[tuple[bytes, bool]]:
+    """Everything in a queue, with whether it was marked as redelivered."""
+    found = []
+    while True:
+        client.send(call(1, m.BasicGet(queue=queue, no_ack=True)))
+        (event,) = client.collect(lambda events: len(events) == 1)
+        if not isinstance(event.method, m.BasicGetOk):
+            return found
+        found.append((event.body, event.method.redelivered))
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_is_declared_durably_is_back(end: signal.Signals, tmp_path: Path) -> None:
+    with running(tmp_path, end=end) as client:
+        arguments = {"alternate-exchange": "rest"}
+        client.ask(m.ExchangeDeclare("rest", "fanout", durable=True), m.ExchangeDeclareOk)
+        client.ask(
+            m.ExchangeDeclare("orders", "topic", durable=True, arguments=arguments),
+            m.ExchangeDeclareOk,
+        )
+        client.ask(m.QueueDeclare("paid", durable=True), m.QueueDeclareOk)
+        client.ask(m.QueueDeclare("other", durable=True), m.QueueDeclareOk)
+        client.ask(m.QueueDeclare("passing"), m.QueueDeclareOk)
+        client.ask(m.QueueBind("paid", "orders", "*.paid", arguments={"a": 1}), m.QueueBindOk)
+        client.ask(m.QueueBind("other", "rest"), m.QueueBindOk)
+        client.ask(m.QueueDeclare("gone", durable=True), m.QueueDeclareOk)
+        client.ask(m.QueueDelete("gone"), m.QueueDeleteOk)
+    with running(tmp_path) as client:
+        client.send(publish(1, "orders", "eu.paid", b"1") + publish(1, "orders", "odd", b"2"))
+        client.ask(
+            m.ExchangeDeclare("orders", "topic", durable=True, arguments=arguments),
+            m.ExchangeDeclareOk,
+        )
+        assert taken(client, "paid") == [(b"1", False)]
+        assert taken(client, "other") == [(b"2", False)]
+        client.ask(m.QueueDeclare("passing", passive=True), m.ChannelClose)
+    with running(tmp_path) as client:
+        client.ask(m.QueueDeclare("gone", passive=True), m.ChannelClose)
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("durability", ["fsync", "interval", "os"])
+def test_confirmed_messages_are_back_in_order(
+    durability: str, end: signal.Signals, tmp_path: Path
+) -> None:
+    bodies = [b"%d" % number for number in range(500)]
+    with running(tmp_path, "--durability", durability, end=end) as client:
+        client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
+        fill(client, "q", bodies, KEPT)
+    with running(tmp_path, "--durability", durability, end=end) as client:
+        found = client.ask(m.QueueDeclare("q", passive=True), m.QueueDeclareOk)
+        assert found.method == m.QueueDeclareOk("q", 500, 0)
+    with running(tmp_path) as client:
+        assert [body for body, _ in taken(client, "q")] == bodies
+
+
+def test_transient_messages_are_gone_and_acknowledged_ones_stay_away(tmp_path: Path) -> None:
+    with running(tmp_path) as client:
+        client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
+        fill(client, "q", [b"kept", b"taken", b"kept too"], KEPT)
+        client.send(publish(1, "", "q", b"transient"))
+        first = client.ask(m.BasicGet("q"), m.BasicGetOk)
+        second = client.ask(m.BasicGet("q"), m.BasicGetOk)
+        assert (first.body, second.body) == (b"kept", b"taken")
+        assert isinstance(second.method, m.BasicGetOk)
+        client.send(call(1, m.BasicAck(second.method.delivery_tag)))
+        client.ask(m.BasicQos(0, 1), m.BasicQosOk)
+    with running(tmp_path) as client:
+        assert taken(client, "q") == [(b"kept", True), (b"kept too", False)]
+
+
+def test_an_acknowledgement_is_safe_soon_after_it_was_given(tmp_path: Path) -> None:
+    with running(tmp_path, end=signal.SIGKILL) as client:
+        client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
+        fill(client, "q", [b"1", b"2"], KEPT)
+        client.ask(m.BasicGet("q", no_ack=True), m.BasicGetOk)
+        assert wait_until(lambda: idle(client), 5)
+    with running(tmp_path) as client:
+        assert [body for body, _ in taken(client, "q")] == [b"2"]
+
+
+def overview(client: Client) -> dict[str, int]:
+    """Figures of the client's broker."""
+    return ask_overview(client.broker.data_dir)
+
+
+def idle(client: Client) -> bool:
+    """Whether half a second went by without a commit."""
+    before = overview(client)["commits"]
+    return not wait_until(lambda: overview(client)["commits"] > before, 0.5)
+
+
+def test_a_transaction_that_was_answered_is_there_as_a_whole(tmp_path: Path) -> None:
+    with running(tmp_path, end=signal.SIGKILL) as client:
+        client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
+        client.ask(m.TxSelect(), m.TxSelectOk)
+        for number in range(10):
+            client.send(publish(1, "", "q", b"%d" % number, properties=KEPT))
+        client.ask(m.TxCommit(), m.TxCommitOk)
+        client.send(publish(1, "", "q", b"not committed", properties=KEPT))
+        client.ask(m.BasicQos(0, 1), m.BasicQosOk)
+    with running(tmp_path) as client:
+        assert [body for body, _ in taken(client, "q")] == [b"%d" % n for n in range(10)]
+
+
+def test_the_default_user_of_the_first_start_stays(tmp_path: Path) -> None:
+    with running(tmp_path):
+        pass
+    broker = RunningBroker(
+        "--data-dir", str(tmp_path), "--default-user", "late", env={"HAREBELL_DEFAULT_PASS": "x"}
+    )
+    try:
+        with RawClient(broker):
+            pass
+    finally:
+        broker.stop()
+        broker.remove()
+
+
+def test_a_second_broker_on_the_directory_is_refused(tmp_path: Path) -> None:
+    with running(tmp_path):
+        second = subprocess.run(
+            [command(), "serve", "--port", "0", "--data-dir", str(tmp_path)],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            env=environment(),
+        )
+        assert second.returncode == 1
+        assert "another broker runs on the data directory" in second.stderr
+        assert "Traceback" not in second.stderr
+
+
+def test_a_strange_database_ends_the_start_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "definitions.sqlite").write_bytes(b"my letters\n" * 500)
+    tried = subprocess.run(
+        [command(), "serve", "--port", "0", "--data-dir", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+        env=environment(),
+    )
+    assert tried.returncode == 1
+    assert tried.stderr.startswith("Error: ")
+    assert "definitions.sqlite is damaged" in tried.stderr
+    assert (tmp_path / "definitions.sqlite").read_bytes() == b"my letters\n" * 500
+
+
+def test_everything_in_the_directory_belongs_to_its_owner_alone(tmp_path: Path) -> None:
+    with running(tmp_path / "data") as client:
+        client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
+        fill(client, "q", [b"1"], KEPT)
+        for folder, _, names in os.walk(tmp_path / "data"):
+            assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700, folder
+            for name in names:
+                mode = stat.S_IMODE(os.stat(f"{folder}/{name}").st_mode)
+                assert mode & 0o077 == 0, name
+
+
+def test_less_durability_is_said_in_the_log_and_in_the_status(tmp_path: Path) -> None:
+    with running(tmp_path, "--durability", "os") as client:
+        assert overview(client)["durability"] == "os"
+        assert "[WARNING] durability is 'os'" in client.broker.log
+
+
+def test_a_disk_below_its_limit_blocks_who_publishes_and_nobody_else(tmp_path: Path) -> None:
+    with running(tmp_path, "--disk-free-limit", "1.0") as client:
+        client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
+        assert overview(client)["disk_alarm"] is True
+        client.send(publish(1, "", "q", b"1"))
+        assert wait_until(lambda: overview(client)["blocked_connections"] == 1, 5)
+        with RawClient(client.broker) as other:
+            assert other.ask(m.BasicGet("q", no_ack=True), m.BasicGetOk).body == b"1"

@@ -1,0 +1,50 @@
+"""Users come back with their passwords hashed; the default one is made once."""
+
+from __future__ import annotations
+
+from harebell.auth.users import Users
+from harebell.base.ports import Definitions
+from harebell.server.accounts import load_users, save_user
+from harebell.store.memory import MemoryDefinitions
+
+
+def loaded(definitions: Definitions, name: str = "guest", password: str = "guest") -> Users:
+    users = Users(lambda size: b"s" * size)
+    load_users(users, definitions, name, password)
+    return users
+
+
+def test_the_default_user_is_made_on_the_first_start_only() -> None:
+    definitions = MemoryDefinitions()
+    first = loaded(definitions, "orders", "secret")
+    assert first.authenticate("orders", "secret", "192.0.2.1") is not None
+    second = loaded(definitions, "other", "else")
+    assert [user.name for user in second.all()] == ["orders"]
+    found = second.authenticate("orders", "secret", "192.0.2.1")
+    assert found == first.get("orders")
+    assert found is not None
+    assert found.vhosts == {"/"}
+    assert found.tags == ("administrator",)
+
+
+def test_guest_comes_from_this_machine_only_after_a_restart_too() -> None:
+    definitions = MemoryDefinitions()
+    for _ in range(2):
+        users = loaded(definitions)
+        assert users.authenticate("guest", "guest", "127.0.0.1") is not None
+        assert users.authenticate("guest", "guest", "192.0.2.1") is None
+
+
+def test_no_password_is_written_down() -> None:
+    definitions = MemoryDefinitions()
+    loaded(definitions, "orders", "a long secret")
+    assert "secret" not in repr(list(definitions.load("user")))
+
+
+def test_a_user_without_tags_or_vhosts_comes_back_so() -> None:
+    definitions = MemoryDefinitions()
+    users = Users(lambda size: b"s" * size)
+    save_user(users.add("plain", "x"), definitions)
+    definitions.put("permission", ("/", "gone"), {})
+    (found,) = loaded(definitions).all()
+    assert (found.name, found.tags, found.vhosts) == ("plain", (), set())

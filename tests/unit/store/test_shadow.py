@@ -1,0 +1,81 @@
+"""A folder seen through stays as it is, whatever is done to it."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.store.shadow import Shadow, Watched
+from tests.sim.disk import SimDisk
+
+
+def _disk() -> SimDisk:
+    disk = SimDisk()
+    disk.make_folder("queues/a")
+    file = disk.open("queues/a/1.seg", create=True)
+    file.write_at(b"octets", 0)
+    file.close()
+    return disk
+
+
+def _content(disk: SimDisk) -> bytes:
+    file = disk.open("queues/a/1.seg")
+    found = file.read_at(100, 0)
+    file.close()
+    return found
+
+
+def test_what_is_there_can_be_read() -> None:
+    shadow = Shadow(_disk())
+    file = shadow.open("queues/a/1.seg")
+    assert (file.read_at(3, 1), file.size()) == (b"cte", 6)
+    file.close()
+    assert shadow.names("queues/a") == ["1.seg"]
+    assert shadow.free() > 0
+
+
+def test_nothing_is_written_cut_renamed_made_or_removed() -> None:
+    disk = _disk()
+    shadow = Shadow(disk)
+    file = shadow.open("queues/a/1.seg", create=True)
+    assert file.write_at(b"other", 0) == 5
+    file.truncate(1)
+    file.sync()
+    file.close()
+    shadow.rename("queues/a/1.seg", "queues/a/2.seg")
+    shadow.remove("queues/a/1.seg")
+    shadow.make_folder("quarantine")
+    shadow.sync_folder("quarantine")
+    shadow.remove_folder("queues/a")
+    assert _content(disk) == b"octets"
+    assert disk.names("queues/a") == ["1.seg"]
+    assert disk.names("") == ["queues"]
+
+
+def test_a_new_file_is_pretended_and_empty() -> None:
+    disk = _disk()
+    shadow = Shadow(disk)
+    file = shadow.open("queues/a/3.seg", create=True)
+    assert file.write_at(b"octets", 0) == 6
+    file.sync()
+    assert (file.size(), file.read_at(6, 0)) == (0, b"")
+    file.close()
+    assert disk.names("queues/a") == ["1.seg"]
+    with pytest.raises(FileNotFoundError):
+        shadow.open("queues/a/3.seg")
+
+
+def test_everything_goes_through_a_watched_folder_and_renames_are_noted() -> None:
+    disk = _disk()
+    watched = Watched(disk)
+    watched.make_folder("quarantine")
+    watched.rename("queues/a/1.seg", "quarantine/x.bin")
+    watched.sync_folder("quarantine")
+    assert watched.arrived == ["quarantine/x.bin"]
+    assert disk.names("quarantine") == watched.names("quarantine") == ["x.bin"]
+    file = watched.open("quarantine/x.bin")
+    assert file.read_at(6, 0) == b"octets"
+    file.close()
+    watched.remove("quarantine/x.bin")
+    watched.remove_folder("queues/a")
+    assert disk.names("quarantine") == disk.names("queues") == []
+    assert watched.free() == disk.free()
