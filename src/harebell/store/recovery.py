@@ -167,7 +167,8 @@ class Recovery:
         header = decode_header(file.read_at(HEADER_OCTETS, 0))
         if header is None:
             at = self._resume(file, segment, 0, size)
-            self._damage("error", f"{path}: its header is damaged")
+            self._damage("error", f"{path}: its header is damaged, octets 0 to {at} are skipped")
+            self._quarantine.copy(file, path, 0, at)
         else:
             at = HEADER_OCTETS
             self._marks.append(header[2])
