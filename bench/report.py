@@ -96,11 +96,11 @@ _OTHERS = (
         "f: messages of 1 KiB, persistent, into a durable queue, then out",
         (
             ("messages", "messages", 0),
-            ("us/msg in", "us_in", 2),
-            ("us/msg out", "us_out", 2),
+            ("us in", "us_in", 2),
+            ("us out", "us_out", 2),
             ("msg/s in", "messages_per_second", 0),
             ("MiB full", "resident_mib", 0),
-            ("MiB at most", "peak_mib", 0),
+            ("most MiB", "peak_mib", 0),
         ),
     ),
     (

@@ -93,7 +93,7 @@ SCENARIOS = {
         ),
         Scenario(
             name="c1k",
-            says="the same, 1 KiB",
+            says="c128 with 1 KiB",
             size=1024,
             prefetch=200,
             durable=True,
@@ -101,7 +101,7 @@ SCENARIOS = {
         ),
         Scenario(
             name="c128w",
-            says="c128 with 2,000 outstanding; beside it a loop that appends and syncs the same",
+            says="c128 with 2,000 outstanding, beside a loop that appends and syncs as much",
             prefetch=200,
             durable=True,
             confirms=WINDOW,
@@ -109,7 +109,7 @@ SCENARIOS = {
         ),
         Scenario(
             name="c1kw",
-            says="the same, 1 KiB",
+            says="c128w with 1 KiB",
             size=1024,
             prefetch=200,
             durable=True,

@@ -44,3 +44,5 @@ def test_the_rows_of_the_track_record_are_complete() -> None:
     for row in rows(record.section("Faults")):
         assert len(row) == 4, row
         assert all(part.strip() for part in row), row
+        path, _, name = row[3].partition("::")
+        assert f"def {name}(" in (ROOT / path).read_text(), row

@@ -17,6 +17,7 @@ from random import Random
 import pytest
 
 from harebell.base import impl
+from tests.counts import VARIABLE
 from tests.robustness.clients import ALL_QUEUES
 from tests.robustness.ledger import Verdict
 from tests.robustness.lives import forget, kill, life, snapshot
@@ -41,7 +42,7 @@ def play(data_dir: Path, seed: int, rounds: int) -> Verdict:
             end_at = time.monotonic() + rng.uniform(_FIRST_SECONDS, _LAST_SECONDS)
             assert load.run(broker.port, end_at, lambda: kill(broker)), "it survived a kill -9"
             assert "Traceback" not in broker.log, broker.log
-    where = f"HAREBELL_SEED={seed}"
+    where = f"{VARIABLE}={seed}"
     with life(data_dir) as broker:
         load.drain(broker.port, where)
         assert broker.stop() == 0

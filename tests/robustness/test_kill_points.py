@@ -18,6 +18,7 @@ from random import Random
 import pytest
 
 from harebell.base import impl
+from tests.counts import VARIABLE
 from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
@@ -26,8 +27,8 @@ from tests.running import DidNotStartError
 # Uncompiled it is the same code, and every life takes longer.
 POINTS = 120 if impl.chosen() == impl.NATIVE else 40
 SOAK_POINTS = 2_000
-POINTS_TOGETHER = 20
-"""So many points share a data directory and a ledger."""
+LIVES_TOGETHER = 12
+"""So many lives share a data directory and a ledger."""
 
 KINDS = ("write", "pwrite64", "fdatasync", strace.RENAMES, "unlink", "ftruncate", "fsync", "mkdir")
 KILLED = -signal.SIGKILL
@@ -40,39 +41,29 @@ class Points:
     """Lives that end at chosen calls, over one data directory.
 
     Args:
-        folder: for the data directory and traces.
+        data_dir: where; the first life makes it.
+        counts: how many calls of each kind a first life makes, and how many a later one.
         rng: chooses the points.
 
     Attributes:
         reached: by kind, how many lives ended at their point.
         early: how many of them before the broker was ready.
+        lives: how many there were.
     """
 
-    def __init__(self, folder: Path, rng: Random) -> None:
-        self.data_dir = folder / "data"
+    def __init__(self, data_dir: Path, counts: tuple[Counter[str], Counter[str]], rng: Random):
         self.reached: Counter[str] = Counter()
-        self.early = 0
-        self._trace = folder / "trace"
+        self.early = self.lives = 0
+        self._data_dir = data_dir
+        self._trace = data_dir.with_suffix(".trace")
+        self._counts = counts
         self._rng = rng
         self._load = Load(rng.randrange(1 << 32))
-        self._most = self._count()
-
-    def _count(self) -> Counter[str]:
-        """How many calls of each kind the busiest thread of one life makes."""
-        everything = ",".join(KINDS)
-        command = strace.log_to(strace.kill_at(everything, strace.MOST), self._trace)
-        self._live(command)
-        threads = Counter(_LINE.findall(self._trace.read_text()))
-        most: Counter[str] = Counter()
-        for (_, call), count in threads.items():
-            kind = next(each for each in KINDS if call in each.split(","))
-            most[kind] = max(most[kind], count)
-        return most
 
     def _live(self, command: list[str]) -> bool:
         """One life; returns whether it ended before it was ready."""
         try:
-            with life(self.data_dir, *_FLAGS, prefix=command) as broker:
+            with life(self._data_dir, *_FLAGS, prefix=command) as broker:
                 try:
                     self._load.declare(broker.port)
                 except ConnectionError:
@@ -86,18 +77,31 @@ class Points:
             return True
         return False
 
+    def count(self) -> Counter[str]:
+        """One life that ends by the clock: what its busiest thread calls how often."""
+        everything = ",".join(KINDS)
+        self._live(strace.log_to(strace.kill_at(everything, strace.MOST), self._trace))
+        threads = Counter(_LINE.findall(self._trace.read_text()))
+        most: Counter[str] = Counter()
+        for (_, call), count in threads.items():
+            kind = next(each for each in KINDS if call in each.split(","))
+            most[kind] = max(most[kind], count)
+        return most
+
     def play(self) -> None:
         """One life that ends at a call of a random kind."""
-        kinds = [kind for kind in KINDS if self._most[kind]]
-        kind = self._rng.choice(kinds)
-        number = self._rng.randint(1, self._most[kind])
+        most = self._counts[min(self.lives, 1)]
+        self.lives += 1
+        kind = self._rng.choice([kind for kind in KINDS if most[kind]])
+        # Lives differ: not every one makes as many calls as the one that was counted.
+        number = self._rng.randint(1, max(1, most[kind] * 3 // 4))
         self.early += self._live(strace.log_to(strace.kill_at(kind, number), self._trace))
         threads = Counter(_LINE.findall(self._trace.read_text()))
         self.reached[kind.split(",")[0]] += max(threads.values(), default=0) >= number
 
     def end(self, where: str) -> tuple[int, int]:
         """Drain and judge; how many messages were sent, and confirmed."""
-        with life(self.data_dir, *_FLAGS) as broker:
+        with life(self._data_dir, *_FLAGS) as broker:
             self._load.declare(broker.port)
             verdict = self._load.drain(broker.port, where)
             assert broker.stop() == 0
@@ -105,25 +109,28 @@ class Points:
 
 
 def _play_all(folder: Path, seed: int, points: int, counted: Callable[[str], None]) -> None:
+    """Lives until so many have ended at their points; some end by the clock before."""
     begin = time.monotonic()
+    rng = Random(seed)
+    scout = Points(folder / "scout", (Counter(), Counter()), rng)
+    counts = (scout.count(), scout.count())
     reached: Counter[str] = Counter()
-    early = sent = confirmed = 0
-    for first in range(0, points, POINTS_TOGETHER):
-        here = folder / str(first)
-        here.mkdir()
-        play = Points(here, Random(seed + first))
-        for _ in range(min(POINTS_TOGETHER, points - first)):
+    early = lives = sent = confirmed = 0
+    while reached.total() < points:
+        assert lives < points * 2, f"few points were reached: {reached}"
+        play = Points(folder / str(lives), counts, rng)
+        for _ in range(LIVES_TOGETHER):
             play.play()
-        totals = play.end(f"HAREBELL_SEED={seed}")
+        totals = play.end(f"{VARIABLE}={seed}")
         sent, confirmed = sent + totals[0], confirmed + totals[1]
         reached += play.reached
         early += play.early
+        lives += play.lives
     kinds = ", ".join(f"{count} {kind}" for kind, count in reached.most_common())
     counted(
-        f"{points} points, {reached.total()} reached ({kinds}; {early} during the start), "
+        f"{reached.total()} points reached in {lives} lives ({kinds}; {early} during the start), "
         f"{sent:,} sent, {confirmed:,} confirmed, {time.monotonic() - begin:.0f} s"
     )
-    assert reached.total() >= points // 2, f"few points were reached: {reached}"
 
 
 @pytest.mark.timeout(400)
