@@ -348,3 +348,31 @@ def test_the_files_of_a_deleted_log_do_not_come_back() -> None:
     assert not list(life.definitions.load("dropped"))
     for other in _images(life, accounts, 1):
         assert not other.damages(), other.damages()
+
+
+def test_positions_of_lost_messages_are_not_given_out_again_before_what_speaks_of_them() -> None:
+    disk, accounts, rng = SimDisk(), Accounts(), Random(1)
+    definitions = SimDefinitions(disk)
+    life = _life(disk, definitions, accounts, 0)
+    identity = life.new_log()
+    life.append(identity, 10, True, rng)
+    assert life.commit()
+    [path] = [path for path in disk.paths() if path.startswith("queues/")]
+    whole = len(disk.content(path))
+    for _ in range(3):
+        life.append(identity, 600, True, rng)
+    life.deliver(identity)
+    while life.deliver(identity):
+        life.settle(identity, 1)
+    life.gather()
+    life.batch.perform()
+    # Of the batch that nobody was told of, only its end reached the disk: three are settled.
+    content = disk.content(path)
+    disk.replace(path, content[:whole] + bytes(1800) + content[whole + 1800 :])
+    known = accounts.copy()
+    life = _life(disk, definitions, known, 1)
+    for _ in range(3):
+        life.append(identity, 10, True, rng)
+    assert life.commit()
+    other = _life(disk, definitions, known, 2)
+    other.judge("once more", other.look("once more"))

@@ -96,6 +96,7 @@ class Life:
         definitions: which logs there are: rows of the kind "queue".
         accounts: what is known from before.
         number: which life it is; later ones have later times.
+        clean: whether the last one says that it ended in good order.
 
     Attributes:
         reports: what the store reported, with levels.
@@ -104,7 +105,13 @@ class Life:
     """
 
     def __init__(
-        self, disk: SimDisk, definitions: SimDefinitions, accounts: Accounts, number: int = 0
+        self,
+        disk: SimDisk,
+        definitions: SimDefinitions,
+        accounts: Accounts,
+        number: int = 0,
+        *,
+        clean: bool = False,
     ) -> None:
         self.disk = disk
         self.definitions = definitions
@@ -120,6 +127,7 @@ class Life:
             self.clock,
             self._made.randbytes,
             lambda level, text: self.reports.append((level, text)),
+            clean=clean,
         )
         self.logs: dict[str, Log] = {}
         self.cursors: dict[str, int] = {}
@@ -328,7 +336,7 @@ class Life:
         """Compare what is there with the accounts, as if everything was delivered now."""
         ledger = self.accounts.ledger.copy()
         for identity, position, octets, count in picture:
-            number = self._number(octets)
+            number = self.number_in(octets)
             again = position < self.logs[identity].seen()
             ledger.delivers(identity, number, octets, redelivered=again, reader=self.number)
             if number is not None:
@@ -336,7 +344,9 @@ class Life:
                 self._judge_details(where, identity, number, position, count)
         ledger.judge().check(where)
 
-    def _number(self, octets: bytes) -> int | None:
+    @staticmethod
+    def number_in(octets: bytes) -> int | None:
+        """Who a message of a picture says it is."""
         head = octets.split(b"|", 4)
         text = head[4][int(head[3]) :].partition(b":")[0]
         return int(text) if text.isdigit() else None

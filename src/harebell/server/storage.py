@@ -108,8 +108,14 @@ class Storage:
             raise StoreError(f"cannot use the data directory: {error}") from None
 
     def low(self) -> bool:
-        """Whether less is free than shall be; asks the system."""
-        self.free = self.files.free()
+        """Whether less is free than shall be; asks the system.
+
+        A disk that cannot even be asked has no room: the tick that asks must go on.
+        """
+        try:
+            self.free = self.files.free()
+        except OSError:
+            self.free = 0
         return self.free < self.free_limit
 
     def after_batch(self) -> None:

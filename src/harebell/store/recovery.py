@@ -167,7 +167,8 @@ class Recovery:
         header = decode_header(file.read_at(HEADER_OCTETS, 0))
         if header is None:
             at = self._resume(file, segment, 0, size)
-            self._damage("error", f"{path}: its header is damaged")
+            self._damage("error", f"{path}: its header is damaged, octets 0 to {at} are skipped")
+            self._quarantine.copy(file, path, 0, at)
         else:
             at = HEADER_OCTETS
             self._marks.append(header[2])
@@ -216,9 +217,10 @@ class Recovery:
             position, _, kind, octets = head(window, index)
             if position < segment.positions.end() or not self._in_reach(position, segment):
                 break
+            # After a gap where something was skipped its positions are not given out again: notes
+            # that come later may speak of the messages that were lost.
+            segment.positions.miss(position)
             if kind == MESSAGE:
-                # It follows a gap where something was skipped.
-                segment.positions.miss(position)
                 continue
             self._notes.append(Note(segment, kind, payload(window, index)))
             self._last_kind = kind

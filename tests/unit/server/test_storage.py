@@ -126,6 +126,16 @@ def test_a_disk_with_less_room_than_wanted_is_low(tmp_path: Path) -> None:
     opened.close()
 
 
+def test_a_directory_that_is_gone_has_no_room(tmp_path: Path) -> None:
+    opened = Opened(tmp_path / "d")
+    (tmp_path / "d").rename(tmp_path / "elsewhere")
+    assert opened.storage.low()
+    assert opened.storage.free == 0
+    (tmp_path / "elsewhere").rename(tmp_path / "d")
+    assert not opened.storage.low()
+    opened.close()
+
+
 def test_the_sizes_of_segments_are_the_configured_ones(tmp_path: Path) -> None:
     opened = Opened(tmp_path, segment_bytes=65_536, stream_segment_bytes=131_072)
     assert opened.storage.store.stream_segment_octets == 131_072
