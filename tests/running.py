@@ -119,9 +119,15 @@ class RunningBroker:
         try:
             return self.process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self.process.kill()
+            self._kill()
             self.process.wait()
             raise
+
+    def _kill(self) -> None:
+        """Kill the broker itself too: strace does not take along what it traces."""
+        if self.process.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.process.kill()
 
     def remove(self) -> None:
         """Remove its files; it must have stopped."""
@@ -132,7 +138,7 @@ class RunningBroker:
         until = time.monotonic() + _START_SECONDS
         while READY not in self.log:
             if self.process.poll() is not None or time.monotonic() > until:
-                self.process.kill()
+                self._kill()
                 code = self.process.wait()
                 output = self.log
                 self.remove()
