@@ -141,6 +141,8 @@ STREAM_SEGMENT_LEAST_BYTES = 16_384
 """Smallest segment that a stream may ask for: every segment is a file."""
 STREAM_SEGMENT_BYTES = 67_108_864
 """The same for a stream (64 MiB)."""
+WRITE_EARLY_BYTES = 2_097_152
+"""What a log gathers before it writes without waiting for the next commit."""
 TRANSIENT_SEGMENT_BYTES = 1_048_576
 """Size from which a transient log goes on in a new segment (1 MiB)."""
 TRANSIENT_FIRST_BYTES = 65_536

@@ -46,19 +46,19 @@ class Part:
     Args:
         log: the log.
         folder: of its segments.
-        durable: whether its writes are synced.
 
     Attributes:
         writes: in the order of the segments.
+        early: segments that were written to without a batch, and have to be synced.
         removals: segments to remove, the oldest first, once the writes are durable.
         gone: the whole folder is to be removed.
     """
 
-    def __init__(self, log: SegmentLog, folder: str, durable: bool) -> None:
+    def __init__(self, log: SegmentLog, folder: str) -> None:
         self.log = log
         self.folder = folder
-        self.durable = durable
         self.writes: list[Write] = []
+        self.early: list[Segment] = []
         self.removals: list[Segment] = []
         self.gone = False
 
@@ -124,8 +124,15 @@ class Batch:
         while self._written < len(writes):
             part, write = writes[self._written]
             self._open(part, write)
-            _write_all(write)
+            assert write.segment.writer is not None
+            write_all(write.segment.writer, write.data, write.start)
             self._written += 1
+        for part in self.parts:
+            for segment in part.early:
+                if segment.writer is None:
+                    segment.writer = self._files.open(segment.path)
+                if segment.fresh:
+                    self._made[part.folder] = None
 
     def _open(self, part: Part, write: Write) -> None:
         segment = write.segment
@@ -133,16 +140,15 @@ class Batch:
             return
         if write.start == 0:
             self._files.make_folder(part.folder)
-            if part.durable:
-                self._made[part.folder] = None
+            self._made[part.folder] = None
         segment.writer = self._files.open(segment.path, create=write.start == 0)
 
     def _sync_all(self) -> None:
         for part in self.parts:
-            if part.durable:
-                for write in part.writes:
-                    assert write.segment.writer is not None
-                    write.segment.writer.sync()
+            written = [write.segment for write in part.writes]
+            for segment in dict.fromkeys([*part.early, *written]):
+                assert segment.writer is not None
+                segment.writer.sync()
         for folder in self._made:
             self._files.sync_folder(folder)
         for above in dict.fromkeys(folder.rpartition("/")[0] for folder in self._made):
@@ -152,17 +158,15 @@ class Batch:
         for part in self.parts:
             for segment in part.removals:
                 _remove_file(self._files, segment.path)
-                if part.durable:
-                    # One by one: a younger segment must not go for good before an older one of
-                    # which it says what is settled.
-                    self._sync_names(part.folder)
+                # One by one: a younger segment must not go for good before an older one of which it
+                # says what is settled.
+                self._sync_names(part.folder)
             if part.gone:
                 for name in self._files.names(part.folder):
                     _remove_file(self._files, f"{part.folder}/{name}")
                 _remove_folder(self._files, part.folder)
-                if part.durable:
-                    # Once the definitions forget it, nobody would know what came back.
-                    self._sync_names(part.folder.rpartition("/")[0])
+                # Once the definitions forget it, nobody would know what came back.
+                self._sync_names(part.folder.rpartition("/")[0])
 
     def _sync_names(self, folder: str) -> None:
         """Sync a folder; whatever goes wrong with that is not tried again."""
@@ -171,15 +175,17 @@ class Batch:
         self._syncing = False
 
 
-def _write_all(write: Write) -> None:
-    writer: File | None = write.segment.writer
-    assert writer is not None
-    rest = memoryview(write.data)
-    offset = write.start
+def write_all(file: File, data: bytes, offset: int) -> None:
+    """Write all octets at an offset, in as many calls as it takes.
+
+    Raises:
+        OSError: the disk refuses; ENOSPC also when nothing at all could be written.
+    """
+    rest = memoryview(data)
     while rest:
-        done = writer.write_at(rest, offset)
+        done = file.write_at(rest, offset)
         if done <= 0:
-            raise OSError(errno.ENOSPC, "nothing could be written", write.segment.path)
+            raise OSError(errno.ENOSPC, "nothing could be written")
         rest = rest[done:]
         offset += done
 

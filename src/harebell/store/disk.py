@@ -9,10 +9,11 @@ from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.limits import SEGMENT_BYTES
 from harebell.base.ports import Definitions, Files, Log, Store
-from harebell.store.commit import GroupCommit
+from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
 from harebell.store.log import SegmentLog
 from harebell.store.recovery import Recovery
+from harebell.store.segment import Segment
 
 QUEUES = "queues"
 TRANSIENT = "transient"
@@ -138,6 +139,29 @@ class DiskStore(Store):
         if log.durable:
             self.definitions.drop("dropped", (log.identity,))
             self.commit.waiting = True
+
+    def write_now(self, segment: Segment, folder: str, data: bytes, offset: int) -> None:
+        """Write octets of a segment without a batch, and without a sync.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        # A batch that is to make the file may be under way and not have come that far.
+        self.files.make_folder(folder)
+        file = self.files.open(segment.path, create=True)
+        try:
+            write_all(file, data, offset)
+        finally:
+            file.close()
+
+    def unspill(self, segment: Segment) -> None:
+        """A segment of a transient log is not needed any more."""
+        self.handles.close(segment)
+        try:
+            self.files.remove(segment.path)
+        except OSError as error:
+            # The next start empties the folder.
+            self.report("warning", f"cannot remove {segment.path}: {error}")
 
     def _empty(self, folder: str) -> None:
         for name in self.files.names(folder):

@@ -15,6 +15,7 @@ cdef long long _FIRST_LIMIT
 cdef long long _LAST_LIMIT
 cdef long long _MEMORY
 cdef long long _RESET
+cdef long long _EARLY
 
 cdef class SegmentLog(Log):
     cdef readonly str identity
@@ -38,6 +39,9 @@ cdef class SegmentLog(Log):
     cdef long long _seen
     cdef Notes _notes
     cdef list _leaving
+    cdef list _sealed
+    cdef list _early
+    cdef long long _early_from
     cdef object _counted
     cdef object _unreadable
     cdef bint _gone
@@ -71,4 +75,5 @@ cdef class SegmentLog(Log):
     cdef Segment _find(self, long long position)
     cdef Py_ssize_t _index(self, long long position) except -1
     cdef Segment _next_segment(self)
+    cdef int _write_early(self, Segment segment) except -1
     cdef int _emptied(self, Segment segment) except -1

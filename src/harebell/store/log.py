@@ -16,13 +16,15 @@ from harebell.base.limits import (
     TRANSIENT_MEMORY_BYTES,
     TRANSIENT_RESET_BYTES,
     TRANSIENT_SEGMENT_BYTES,
+    WRITE_EARLY_BYTES,
 )
 from harebell.base.message import PERSISTENT, Message
 from harebell.base.ports import Log
 from harebell.store.commit import GroupCommit, Part, Write
-from harebell.store.notes import Notes, write_counts, write_settled
+from harebell.store.notes import Notes, write_all_of
 from harebell.store.reader import BlockReader
 from harebell.store.segment import Segment, encode_header, seed_of
+from harebell.store.times import position_at
 
 if TYPE_CHECKING:
     from harebell.store.disk import DiskStore
@@ -33,6 +35,7 @@ _FIRST_LIMIT = TRANSIENT_FIRST_BYTES
 _LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
 _MEMORY = TRANSIENT_MEMORY_BYTES
 _RESET = TRANSIENT_RESET_BYTES
+_EARLY = WRITE_EARLY_BYTES
 
 
 class SegmentLog(Log):
@@ -70,6 +73,9 @@ class SegmentLog(Log):
         self._seen = 0
         self._notes = Notes()
         self._leaving: list[Segment] = []
+        self._sealed: list[Segment] = []
+        self._early: list[Segment] = []
+        self._early_from = _EARLY
         self._counted: dict[int, int] | None = None
         self._unreadable: set[int] | None = None
         self._gone = False
@@ -95,6 +101,8 @@ class SegmentLog(Log):
         self._end = position + 1
         self._live += 1
         if self.durable:
+            if buffer.size >= self._early_from:
+                self._write_early(tail)
             if not self.dirty:
                 self._touch()
             if keep:
@@ -223,17 +231,7 @@ class SegmentLog(Log):
 
     def at_time(self, moment: int) -> int:
         """The first position appended at `moment` or later; `end()` without one."""
-        for segment in self.segments:
-            if segment.newest >= moment and segment.positions.count:
-                low, high = max(segment.first, self.first()), segment.positions.end() - 1
-                while low < high:
-                    middle = low + (high - low) // 2
-                    if self.time_of(middle) < moment:
-                        low = middle + 1
-                    else:
-                        high = middle
-                return low
-        return self._end
+        return position_at(self, self.segments, moment)
 
     def retain(self, octets: int, moment: int) -> int:
         """Let whole old segments go, never the one that is written to; returns `first()`."""
@@ -263,8 +261,12 @@ class SegmentLog(Log):
         self._counted = None
         for segment in self.segments:
             segment.held = 0
-        if any([segment.made for segment in [*self.segments, *self._leaving]]):  # noqa: C419
+        made = [segment for segment in [*self.segments, *self._leaving] if segment.made]
+        if self.durable and made:
             self._touch()
+        elif made:
+            for segment in made:
+                self._store.unspill(segment)
         self._store.closed(self)
         self._reader.forget()
         self._near = None
@@ -299,24 +301,28 @@ class SegmentLog(Log):
     def collect(self) -> Part | None:
         """What is to be written now; called when a batch is gathered."""
         self.dirty = False
-        part = Part(self, self.folder, self.durable)
+        part = Part(self, self.folder)
         if self._gone:
             part.gone = True
             return part
         tail = self._tail
-        if self.durable and tail is not None:
+        if tail is not None:
             self._write_notes(tail)
             self._carry_over(tail)
         part.removals = sorted(self._leaving, key=lambda segment: segment.first)
         self._leaving = []
-        for segment in self.segments:
-            # A transient log keeps its newest segment in memory.
-            if segment.buffer.size and (self.durable or segment is not tail):
+        for segment in self._sealed:
+            if segment in self.segments:
                 start = segment.buffer.start
-                data = segment.flying = segment.buffer.take()
+                part.writes.append(Write(segment, start, segment.take(), False))
                 segment.made = True
-                part.writes.append(Write(segment, start, data, segment is tail))
-        return part if part.writes or part.removals else None
+        self._sealed = []
+        if tail is not None and tail.buffer.size:
+            part.writes.append(Write(tail, tail.buffer.start, tail.take(), True))
+            tail.made = True
+        part.early = [segment for segment in self._early if segment in self.segments]
+        self._early = []
+        return part if part.writes or part.early or part.removals else None
 
     def committed(self, part: Part) -> int:
         """The batch is on disk."""
@@ -324,12 +330,11 @@ class SegmentLog(Log):
         for write in part.writes:
             segment = write.segment
             segment.flying = None
-            segment.written = write.start + len(write.data)
-            freed = min(segment.held, len(write.data))
-            segment.held -= freed
-            self._held -= freed
-            self._gauge.take(freed)
+            self._release(segment, len(write.data))
             handles.wrote(segment, write.goes_on and not self._gone)
+        for segment in part.early:
+            segment.fresh = False
+            handles.wrote(segment, segment is self._tail and not self._gone)
         for segment in part.removals:
             handles.close(segment)
         if self._gone:
@@ -392,9 +397,55 @@ class SegmentLog(Log):
         self.segments.append(fresh)
         if tail is not None and tail.positions.live == 0:
             self._emptied(tail)
-        if not self.durable and self._held > _MEMORY:
-            self._touch()
+        elif tail is not None and self.durable and tail.buffer.size:
+            self._sealed.append(tail)
+        elif tail is not None and not self.durable and self._held > _MEMORY:
+            self._spill(tail)
         return fresh
+
+    def _spill(self, segment: Segment) -> None:
+        """Write a full segment of a transient log to disk; without room it stays in memory.
+
+        No thread does that: a publisher faster than the disk waits for it here, without memory.
+        """
+        data = segment.buffer.take()
+        try:
+            self._store.write_now(segment, self.folder, data, 0)
+        except OSError as error:
+            self._store.report("warning", f"{self.folder} stays in memory: {error}")
+            segment.put_back(data, 0, self.seed)
+            return
+        segment.made = True
+        self._release(segment, len(data))
+
+    def _write_early(self, segment: Segment) -> int:
+        """Write what the newest segment has gathered without waiting for a batch.
+
+        Publishers that are faster than the syncs fill no memory that way. The next batch syncs it.
+        """
+        at = segment.buffer.start
+        data = segment.buffer.take()
+        try:
+            self._store.write_now(segment, self.folder, data, at)
+        except OSError:
+            # The next batch meets the same disk.
+            segment.put_back(data, at, self.seed)
+            self._early_from = segment.buffer.size + _EARLY
+            return 0
+        self._early_from = _EARLY
+        segment.fresh = segment.fresh or not segment.made
+        segment.made = True
+        self._release(segment, len(data))
+        if segment not in self._early:
+            self._early.append(segment)
+        return 0
+
+    def _release(self, segment: Segment, octets: int) -> None:
+        """So many octets of a segment are not in memory any more."""
+        freed = min(segment.held, octets)
+        segment.held -= freed
+        self._held -= freed
+        self._gauge.take(freed)
 
     def _emptied(self, segment: Segment) -> int:
         """Nothing in a segment is live."""
@@ -409,8 +460,11 @@ class SegmentLog(Log):
         self._held -= segment.held
         segment.held = 0
         if segment.made:
-            self._leaving.append(segment)
-            self._touch()
+            if self.durable:
+                self._leaving.append(segment)
+                self._touch()
+            else:
+                self._store.unspill(segment)
         return 0
 
     def _unreadable_at(self, segment: Segment, position: int, why: str) -> None:
@@ -439,16 +493,7 @@ class SegmentLog(Log):
         for segment in self.segments:
             if segment.first not in told or segment is tail:
                 continue
-            payload = segment.positions.ranges()
-            if payload:
-                write_settled(tail.buffer, self._end, self._clock.ms, payload)
-            counts = {
-                position: count
-                for position, count in (self._counted or {}).items()
-                if segment.first <= position < segment.positions.end()
-            }
-            if counts:
-                write_counts(tail.buffer, self._end, self._clock.ms, counts)
+            write_all_of(tail.buffer, segment, self._counted or {}, self._end, self._clock.ms)
             tail.refer(segment.first)
         return 0
 

@@ -5,10 +5,12 @@ Between two batches it gathers here, and leaves as a few records (FORMAT.md, kin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from struct import pack
 
 from harebell.base.limits import SEEN_AHEAD
 from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED, RecordBuffer
+from harebell.store.segment import Segment
 
 _AHEAD = SEEN_AHEAD
 
@@ -120,3 +122,19 @@ def write_counts(buffer: RecordBuffer, end: int, now: int, counts: dict[int, int
     """Write down how often deliveries failed."""
     content = b"".join([pack("<QI", position, count) for position, count in counts.items()])
     buffer.note(COUNT, end, now, content)
+
+
+def write_all_of(
+    buffer: RecordBuffer, segment: Segment, counts: Mapping[int, int], end: int, now: int
+) -> None:
+    """Write down everything that is settled and counted in a segment."""
+    ranges = segment.positions.ranges()
+    if ranges:
+        write_settled(buffer, end, now, ranges)
+    here = {
+        position: count
+        for position, count in counts.items()
+        if segment.first <= position < segment.positions.end()
+    }
+    if here:
+        write_counts(buffer, end, now, here)

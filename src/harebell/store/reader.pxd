@@ -1,3 +1,4 @@
+cimport cython
 from harebell.base.message cimport Message
 from harebell.kernels.records cimport parse, record_octets
 from harebell.store.segment cimport Segment
@@ -13,6 +14,7 @@ cdef class BlockReader:
     cdef bytes _block
     cdef Py_ssize_t _ahead
 
+    @cython.locals(flying=bytes, at="long long")
     cpdef Message read(self, Segment segment, long long offset)
     cpdef int forget(self) except -1
     cdef bint _holds(self, Py_ssize_t at) except -1

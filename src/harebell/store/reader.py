@@ -38,9 +38,9 @@ class BlockReader:
         """
         if offset >= segment.buffer.start:
             return segment.buffer.read(offset)
-        if offset >= segment.written:
-            flying = segment.flying
-            return None if flying is None else parse(flying, offset - segment.written)
+        flying = segment.flying
+        if flying is not None and 0 <= offset - segment.flying_at < len(flying):
+            return parse(flying, offset - segment.flying_at)
         at = offset - self._base
         if segment is not self._segment or at < 0 or not self._holds(at):
             self._load(segment, offset)
@@ -67,7 +67,9 @@ class BlockReader:
         elif segment is not self._segment and self._ahead < _MOST:
             self._ahead = _FIRST
         file = self._handles.reader(segment)
-        left = segment.written - offset
+        # What is being written may not be there yet, so no block goes that far.
+        before = segment.flying is not None and offset < segment.flying_at
+        left = (segment.flying_at if before else segment.buffer.start) - offset
         block = file.read_at(min(self._ahead, left), offset)
         size = record_octets(block, 0)
         if len(block) < size <= left:

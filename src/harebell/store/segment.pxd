@@ -7,7 +7,8 @@ cdef class Segment:
     cdef readonly Positions positions
     cdef readonly RecordBuffer buffer
     cdef public bytes flying
-    cdef public long long written
+    cdef public long long flying_at
+    cdef public bint fresh
     cdef public long long held
     cdef public bint made
     cdef public long long limit

@@ -1,7 +1,7 @@
 """One segment of a log: its place, its header, and the octets that are not on disk yet.
 
-| header | records on disk | records being written | records in the buffer |
-                           ^ written                ^ buffer.start          ^ end
+| header | written | being written | written early | in the buffer |
+                   ^ flying_at                     ^ buffer.start  ^ end
 """
 
 from __future__ import annotations
@@ -88,8 +88,10 @@ class Segment:
         path: of the file.
         positions: where its messages stand, and which are settled.
         buffer: records that nobody writes yet.
-        flying: octets that are being written, which follow those on disk; None without any.
-        written: octets of the file that are there to be read.
+        flying: octets that are being written; None without any. All others before the buffer's
+            are there to be read.
+        flying_at: the offset of the first of them.
+        fresh: whether the file was made without its folder being synced since.
         held: octets of it that the memory gauge counts.
         made: whether the file exists, or is being made.
         limit: the size from which the log goes on in another segment.
@@ -104,6 +106,8 @@ class Segment:
         "buffer",
         "first",
         "flying",
+        "flying_at",
+        "fresh",
         "held",
         "limit",
         "made",
@@ -113,7 +117,6 @@ class Segment:
         "reader",
         "targets",
         "writer",
-        "written",
     )
 
     reader: File | None
@@ -125,7 +128,8 @@ class Segment:
         self.positions = Positions(first)
         self.buffer = RecordBuffer(0, seed)
         self.flying: bytes | None = None
-        self.written = 0
+        self.flying_at = 0
+        self.fresh = False
         self.held = 0
         self.made = False
         self.limit = 0
@@ -137,8 +141,18 @@ class Segment:
     def goes_on(self, written: int, seed: int) -> None:
         """The file exists and has that many octets; more are added behind them."""
         self.buffer = RecordBuffer(written, seed)
-        self.written = written
         self.made = True
+
+    def take(self) -> bytes:
+        """The octets of the buffer, to be written; they are `flying` until then."""
+        self.flying_at = self.buffer.start
+        self.flying = self.buffer.take()
+        return self.flying
+
+    def put_back(self, data: bytes, at: int, seed: int) -> None:
+        """Octets that were just taken from the buffer could not be written."""
+        self.buffer = RecordBuffer(at, seed)
+        self.buffer.raw(data)
 
     def end(self) -> int:
         """The size that the file will have."""

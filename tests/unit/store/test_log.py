@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import TRANSIENT_MEMORY_BYTES, TRANSIENT_SEGMENT_BYTES
+from harebell.base.limits import (
+    TRANSIENT_MEMORY_BYTES,
+    TRANSIENT_SEGMENT_BYTES,
+    WRITE_EARLY_BYTES,
+)
+from tests.sim.disk import Random
 from tests.unit.store.stores import IDENTITY, NOW, Bench, message
 
 
@@ -158,16 +163,42 @@ def test_counts_are_kept_until_the_message_is_settled() -> None:
     assert again.count(1) == 0
 
 
-def test_times_find_positions() -> None:
-    bench = Bench(segment_octets=600)
+def test_more_than_a_commit_can_take_is_written_early() -> None:
+    bench = Bench(segment_octets=1 << 30)
     log = bench.log()
-    for number in range(20):
-        bench.clock.ms = NOW + number * 10
-        log.append(message(bytes(50)))
+    body = bytes(100_000)
+    count = 4 * WRITE_EARLY_BYTES // len(body) // 2 * 2
+    for _ in range(count // 2):
+        log.append(message(body))
+    batch = bench.store.commit.gather()
+    assert batch is not None
+    for _ in range(count // 2):
+        log.append(message(body))
+    assert bench.gauge.used < 2 * WRITE_EARLY_BYTES
+    assert all(log.read(number).body == body for number in range(count))
+    batch.perform()
+    bench.store.commit.finish(batch)
     bench.commit()
-    assert log.time_of(7) == NOW + 70
-    for moment, expected in ((0, 0), (70, 7), (71, 8), (190, 19), (191, 20)):
-        assert log.at_time(NOW + moment) == expected
+    again = bench.again()
+    assert len(live(again.log())) == count
+    assert again.reports == []
+    lost = Bench(bench.disk.crash(Random(1)))
+    assert len(live(lost.log())) == count, "what was written early is synced by the next commit"
+
+
+def test_without_room_what_would_be_written_early_stays_in_memory() -> None:
+    bench = Bench(segment_octets=1 << 30)
+    log = bench.log()
+    bench.disk.capacity = 1_000
+    body = bytes(100_000)
+    count = 2 * WRITE_EARLY_BYTES // len(body)
+    for _ in range(count):
+        log.append(message(body))
+    assert bench.gauge.used > WRITE_EARLY_BYTES
+    assert all(log.read(number).body == body for number in range(count))
+    bench.disk.capacity = 0
+    bench.commit()
+    assert len(live(bench.again().log())) == count
 
 
 def test_retention_lets_whole_old_segments_go_and_keeps_the_newest() -> None:
@@ -210,7 +241,7 @@ def test_a_transient_log_stays_in_memory_until_it_is_large() -> None:
     bench.commit()
     names = bench.disk.names(f"transient/{IDENTITY}")
     assert names
-    assert bench.gauge.used < 2 * TRANSIENT_SEGMENT_BYTES
+    assert bench.gauge.used < TRANSIENT_MEMORY_BYTES + 2 * TRANSIENT_SEGMENT_BYTES
     assert log.read(0).body == body
     assert log.read(log.end() - 1).body == body
     log.settle_range(0, log.end())

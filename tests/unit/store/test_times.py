@@ -1,0 +1,34 @@
+"""Times find positions, within a segment and over several."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.store.times import position_at
+from tests.unit.store.stores import NOW, Bench, message
+
+
+@pytest.mark.parametrize("segment_octets", [400, 1 << 20])
+def test_the_first_position_at_or_after_a_moment_is_found(segment_octets: int) -> None:
+    bench = Bench(segment_octets=segment_octets)
+    log = bench.log()
+    times = [0, 5, 5, 5, 9, 20, 20, 31]
+    for time in times:
+        bench.clock.ms = NOW + time
+        log.append(message())
+    bench.commit()
+    for moment in range(-1, 33):
+        expected = sum(time < moment for time in times)
+        assert position_at(log, log.segments, NOW + moment) == expected
+
+
+def test_what_retention_let_go_is_not_found() -> None:
+    bench = Bench(segment_octets=400)
+    log = bench.log()
+    for time in range(20):
+        bench.clock.ms = NOW + time
+        log.append(message())
+    bench.commit()
+    first = log.retain(1, 0)
+    assert first > 0
+    assert position_at(log, log.segments, NOW) == first
