@@ -1,7 +1,6 @@
 """The log of one queue: segments in a row, and what is settled in them.
 
-What happens per message is in this file. What a batch takes is in `collect`, how a log is found
-again after a restart in `recovery`.
+How a log is found again after a restart is in `recovery`.
 """
 
 from __future__ import annotations
@@ -428,7 +427,6 @@ class SegmentLog(Log):
         try:
             self._store.write_now(segment, self.folder, data, at)
         except OSError:
-            # The next batch meets the same disk.
             segment.put_back(data, at, self.seed)
             self._early_from = segment.buffer.size + _EARLY
             return 0
