@@ -84,18 +84,26 @@ class Filler:
         while self.link.alive and self.sent - self.confirmed > _WINDOW:
             self.link.read()
 
-    def fill(self, count: int, chunks: int) -> list[float]:
-        """Publish so many and wait for the confirms; messages per second, chunk by chunk."""
+    def fill(
+        self, count: int, chunks: int, clock: Callable[[], float] = time.monotonic
+    ) -> list[float]:
+        """Publish so many and wait for the confirms; messages per second, chunk by chunk.
+
+        Args:
+            count: how many messages.
+            chunks: in how many chunks.
+            clock: what counts the seconds.
+        """
         rates = []
         each = count // chunks
         assert each % _BLOCK == 0
-        begin = time.monotonic()
+        begin = clock()
         for _ in range(chunks):
             until = self.sent + each
             while self.sent < until:
                 self.step()
-            now = time.monotonic()
-            rates.append(each / (now - begin))
+            now = clock()
+            rates.append(each / max(now - begin, 0.001))
             begin = now
         self.wait()
         return rates

@@ -72,7 +72,8 @@ def _push(client: RawClient, queue: str, limit: int) -> tuple[int, bytes]:
 
 
 def test_a_publisher_that_outruns_everything_is_blocked_and_let_go_again() -> None:
-    watermark = 20 * MIB
+    # Below what a queue keeps in memory before it writes to disk.
+    watermark = 12 * MIB
     with running_broker("--memory-high-watermark", str(watermark)) as broker:
         with RawClient(broker) as publisher, RawClient(broker) as consumer:
             publisher.ask(m.QueueDeclare(queue="flood"), m.QueueDeclareOk)

@@ -20,6 +20,7 @@ class ByHand:
 
     def __init__(self, ticket: int, outcomes: list[Any]) -> None:
         self.ticket = ticket
+        self.records = 0
         self.stalled: OSError | None = None
         self.failed: Exception | None = None
         self.may_end = threading.Event()
@@ -43,6 +44,7 @@ class Gatherer(Commit):
     def __init__(self) -> None:
         super().__init__()
         self.waiting = False
+        self.records = 0
         self.batches: list[ByHand] = []
         self.outcomes: list[Any] = []
         self.held = False
