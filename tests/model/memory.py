@@ -6,7 +6,9 @@ import random
 from collections.abc import Callable
 
 from harebell.auth.users import Users
+from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
+from harebell.base.ports import Store
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
 from harebell.front.session09.connection import Connection, Peer
@@ -57,7 +59,9 @@ class MemoryBroker:
     def __init__(self, seed: int = 0, high: int = 0, **settings: float) -> None:
         rng = entropy(seed)
         self.gauge = Gauge(high)
-        self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of, EDITOR)
+        self.clock = Clock()
+        self.store = self.make_store()
+        self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
         self.hub = Hub(self.gauge)
         self.users = Users(rng)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
@@ -68,6 +72,10 @@ class MemoryBroker:
             **settings,  # type: ignore[arg-type]
         )
         self._ports = 0
+
+    def make_store(self) -> Store:
+        """Where its queues keep their messages."""
+        return MemoryStore(self.gauge)
 
     @property
     def vhost(self):  # type: ignore[no-untyped-def]

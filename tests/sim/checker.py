@@ -8,7 +8,7 @@ does:
   queue was deleted);
 * nothing is received that nobody sent, and every body is what was sent;
 * a message comes without the mark of redelivery at most once;
-* what was acked before a clean close is gone for good;
+* what was acked before a clean close is gone for good, unless the broker dies soon after;
 * a consumer sees the messages of one publisher's channel in order, redelivered ones excepted.
 """
 
@@ -37,12 +37,23 @@ class Checker:
     settled: set[Item] = field(default_factory=set)
     excused: set[Item] = field(default_factory=set)
     targets: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    transient: set[int] = field(default_factory=set)
     _last: dict[tuple[int, str, int], int] = field(default_factory=dict)
 
     # --- publishers -----------------------------------------------------------------------------
 
-    def publishes(self, number: int, body: bytes, source: int, queues: tuple[str, ...]) -> None:
+    def publishes(
+        self,
+        number: int,
+        body: bytes,
+        source: int,
+        queues: tuple[str, ...],
+        *,
+        persistent: bool = True,
+    ) -> None:
         """A message is sent; `source` names the publishing channel."""
+        if not persistent:
+            self.transient.add(number)
         self.sent[number] = body
         self.sources[number] = (source, number)
         self.targets[number] = queues
@@ -61,6 +72,14 @@ class Checker:
     def queue_deleted(self, queue: str) -> None:
         """What was sent to this queue so far is owed to nobody."""
         self.excused.update((queue, number) for number in self.sent)
+
+    # --- the broker -----------------------------------------------------------------------------
+
+    def restarts(self) -> None:
+        """The broker died and came back: transient messages are gone, late acks may be, too."""
+        for number in self.transient:
+            self.excused.update((queue, number) for queue in self.targets[number])
+        self.settled.clear()
 
     # --- consumers ------------------------------------------------------------------------------
 

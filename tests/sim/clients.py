@@ -7,6 +7,7 @@ tempers do the rest.
 from __future__ import annotations
 
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import Event, Reader, call, frame, login, publish
 from tests.sim.checker import Checker, Item
 from tests.sim.network import Link, World
@@ -137,8 +138,11 @@ class Publisher(Actor):
         if self.link is not None and not self.closing:
             self.tag += 1
             self.unconfirmed[self.tag] = number
-            self.checker.publishes(number, body, self.number * 10_000 + self.session, queues)
-            self.send(publish(1, exchange, key, body))
+            persistent = self.rng.random() < 0.8
+            source = self.number * 10_000 + self.session
+            self.checker.publishes(number, body, source, queues, persistent=persistent)
+            properties = BasicProperties(delivery_mode=2 if persistent else 1)
+            self.send(publish(1, exchange, key, body, properties=properties))
 
     def event(self, event: Event) -> None:
         """Confirms, and the alarm."""

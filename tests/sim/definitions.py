@@ -40,6 +40,11 @@ class SimDefinitions(Definitions):
         self._writing: list[Change] = []
         self._gathered: list[Change] = []
 
+    @property
+    def gathered(self) -> bool:
+        """Whether there are changes for the next transaction."""
+        return bool(self._gathered)
+
     def put(self, kind: str, key: Key, fields: Mapping[str, Any]) -> None:
         """Add a definition to the next transaction."""
         self._gathered.append((kind, key, dict(fields)))

@@ -68,20 +68,25 @@ class FailNth:
 
 
 class CutNth:
-    """A hook: the power goes before the N-th operation of any kind.
+    """A hook: the power goes before the N-th operation.
 
     Args:
         disk: which disk's power it is.
-        nth: which operation, from 1.
+        nth: which operation, from 1 on from now.
+        kinds: which operations count; all of them without any.
     """
 
-    def __init__(self, disk: SimDisk, nth: int) -> None:
+    def __init__(self, disk: SimDisk, nth: int, kinds: frozenset[str] = frozenset()) -> None:
         self.disk = disk
-        self.nth = nth
+        self.left = nth
+        self.kinds = kinds
 
     def __call__(self, operation: int, kind: str, path: str) -> int | None:
         """What the disk asks before every operation."""
-        if operation >= self.nth:
+        if self.kinds and kind not in self.kinds:
+            return None
+        self.left -= 1
+        if self.left <= 0:
             self.disk.cut_power()
             raise PowerCut
         return None

@@ -43,7 +43,8 @@ class World:
         self.seed = seed
         self.rng = random.Random(seed)
         self.now = 1000.0
-        self.broker = MemoryBroker(seed=seed, high=high)
+        self.high = high
+        self.broker = self.start_broker()
         self.links: list[Link] = []
         self.accepted = 0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -52,6 +53,10 @@ class World:
         self.steps = 0
         self.most_output = 0
         self.later(TICK, self._tick)
+
+    def start_broker(self) -> MemoryBroker:
+        """A broker to begin with."""
+        return MemoryBroker(seed=self.seed, high=self.high)
 
     # --- time -----------------------------------------------------------------------------------
 
@@ -224,6 +229,16 @@ class Link:
     def vanish(self) -> None:
         """The peer is gone and nobody says so: nothing passes any more."""
         self.silent = True
+        if self.client is not None:
+            client, self.client = self.client, None
+            client.lost()
+
+    def die(self) -> None:
+        """The broker is gone from one moment to the next, with all that it had read and written."""
+        self.dead = True
+        self.world.note("die", self.number, b"")
+        self.connection.shell = None
+        self.world.links.remove(self)
         if self.client is not None:
             client, self.client = self.client, None
             client.lost()

@@ -9,6 +9,7 @@ from harebell.wire.v09 import methods as m
 from tests.model.peer import Reader, call, login
 from tests.sim.checker import Checker, Item
 from tests.sim.clients import EVERYWHERE, QUEUES, Actor, Consumer, Publisher
+from tests.sim.machine import Machine
 from tests.sim.network import World
 
 BIGGEST = 250_000
@@ -44,15 +45,17 @@ class Scenario:
         seconds: how long clients are active.
     """
 
+    durable = False
+
     def __init__(self, seed: int, seconds: float = 30.0) -> None:
         print(f"simulation seed {seed}")  # noqa: T201 - what a replay needs
         self.seconds = seconds
-        self.world = World(seed, high=HIGH)
         self.checker = Checker()
+        self.world = self.make_world(seed)
         self.alarms = self.faults = self.most_used = 0
         self._administer(
-            *(m.QueueDeclare(queue=name) for name in QUEUES),
-            m.ExchangeDeclare(exchange=EVERYWHERE, type="fanout"),
+            *(m.QueueDeclare(queue=name, durable=self.durable) for name in QUEUES),
+            m.ExchangeDeclare(exchange=EVERYWHERE, type="fanout", durable=self.durable),
             *(m.QueueBind(queue=name, exchange=EVERYWHERE) for name in QUEUES),
         )
         rng = self.world.rng
@@ -60,6 +63,10 @@ class Scenario:
             *(Publisher(self.world, self.checker, n) for n in range(rng.randint(1, 4))),
             *(Consumer(self.world, self.checker, 100 + n) for n in range(rng.randint(1, 5))),
         ]
+
+    def make_world(self, seed: int) -> World:
+        """Where it happens."""
+        return World(seed, high=HIGH)
 
     def run(self) -> Outcome:
         """Let it happen, then settle the accounts."""
@@ -101,7 +108,7 @@ class Scenario:
         self.checker.queue_deleted(name)
         self._administer(
             m.QueueDelete(queue=name),
-            m.QueueDeclare(queue=name),
+            m.QueueDeclare(queue=name, durable=self.durable),
             m.QueueBind(queue=name, exchange=EVERYWHERE),
         )
 
@@ -127,11 +134,15 @@ class Scenario:
         self.world.flush()
         assert not self.world.broker.hub.connections, "a connection outlived its peer"
 
+    def settle(self) -> None:
+        """Everything that waits for a disk is done."""
+
     def _administer(self, *steps: m.Method) -> None:
         """Do something at once, over a connection without a network."""
         connection = self.world.broker.accept(self.world.now)
         octets = login() + call(1, m.ChannelOpen())
         connection.receive(octets + b"".join(call(1, s) for s in steps), self.world.now)
+        self.settle()
         events = Reader().feed(connection.take_output(self.world.now))
         assert len(events) == 4 + len(steps), events
         connection.eof()
@@ -155,6 +166,7 @@ class Scenario:
         return left
 
     def _check_nothing_is_left(self) -> None:
+        self.settle()
         broker = self.world.broker
         assert broker.gauge.used == 0, f"{broker.gauge.used} octets are counted, the queues empty"
         assert not broker.hub.blocked
@@ -164,6 +176,54 @@ class Scenario:
         broker.hub.take_dirty()
 
 
+class PowerScenario(Scenario):
+    """The same with durable queues over a disk that loses its power now and then."""
+
+    durable = True
+
+    def make_world(self, seed: int) -> Machine:
+        """A machine with a disk."""
+        self.machine = Machine(seed, HIGH, self.checker.restarts)
+        return self.machine
+
+    def settle(self) -> None:
+        """Everything is on disk."""
+        self.machine.settle_disk()
+
+    def _fault(self) -> None:
+        machine = self.machine
+        kind = machine.rng.random()
+        if kind < 0.04:
+            machine.restart(cut=True)
+        elif kind < 0.06:
+            machine.restart(cut=False)
+        elif kind < 0.12:
+            machine.cut_soon()
+        elif kind < 0.16:
+            machine.fill(machine.rng.choice((0.1, 2.0)))
+        else:
+            super()._fault()
+            return
+        self.faults += 1
+        machine.flush()
+
+    def _calm_down(self) -> None:
+        self.settle()
+        super()._calm_down()
+
+    def _check_nothing_is_left(self) -> None:
+        super()._check_nothing_is_left()
+        # What was taken from the queues and is on disk does not come back.
+        self.machine.restart(cut=True)
+        left = self._drain()
+        assert not left, f"{sorted(left)[:5]} came back after the queues were empty"
+
+
 def simulate(seed: int, seconds: float = 30.0) -> Outcome:
     """One run from a seed."""
     return Scenario(seed, seconds).run()
+
+
+def simulate_power(seed: int, seconds: float = 30.0) -> Outcome:
+    """One run from a seed, over a disk."""
+    return PowerScenario(seed, seconds).run()

@@ -94,3 +94,30 @@ def test_a_confirm_after_the_end_is_found() -> None:
     checker.gives_up(1)
     with pytest.raises(Violation, match="after its connection ended"):
         checker.confirms(1)
+
+
+def test_a_transient_message_may_be_gone_after_a_restart_and_not_before() -> None:
+    checker = _with_messages()
+    checker.publishes(3, b"3:body", 1, ("q",), persistent=False)
+    checker.confirms(3)
+    with pytest.raises(Violation, match="gone"):
+        checker.ends(set())
+    checker.restarts()
+    checker.ends(set())
+
+
+def test_a_persistent_message_is_owed_over_a_restart() -> None:
+    checker = _with_messages()
+    checker.confirms(1)
+    checker.restarts()
+    with pytest.raises(Violation, match="gone"):
+        checker.ends(set())
+
+
+def test_an_ack_may_be_forgotten_when_the_broker_dies() -> None:
+    checker = _with_messages()
+    item = checker.receives(9, "q", b"0:body", False)
+    checker.acks(item)
+    checker.closes_cleanly({item})
+    checker.restarts()
+    checker.ends({item})

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.sim.disk import SECTOR, PowerCut, SimDisk
+from tests.sim.disk import CHANGES, SECTOR, PowerCut, SimDisk
 from tests.sim.faults import FAULTS, SHORT, CutNth, FailNth
 
 TRIES = 300
@@ -404,7 +404,7 @@ def test_a_full_disk_takes_what_fits() -> None:
 def test_nothing_works_after_the_power_is_cut() -> None:
     disk = _disk(b"1")
     file = disk.open("a/f")
-    disk.hook = CutNth(disk, disk.operations + 2)
+    disk.hook = CutNth(disk, 2, CHANGES)
     file.write_at(b"2", 0)
     acts = (file.sync, file.close, file.size, lambda: disk.names(""), lambda: disk.open("a/f"))
     for act in acts:
