@@ -157,6 +157,8 @@ READ_FIRST_BYTES = 16_384
 """The first read of a log from disk."""
 READ_MOST_BYTES = 262_144
 """What one read takes when a log is read in order."""
+READ_PLACES = 7
+"""Places of a log that are read in order at the same time, beside the one read last."""
 SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
 EXIT_DISK = 74

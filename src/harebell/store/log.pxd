@@ -7,7 +7,7 @@ from harebell.kernels.positions cimport Positions
 from harebell.kernels.records cimport RecordBuffer
 from harebell.store.commit cimport GroupCommit
 from harebell.store.notes cimport Notes
-from harebell.store.reader cimport BlockReader
+from harebell.store.reader cimport Reader
 from harebell.store.segment cimport Segment
 
 cdef int _PERSISTENT
@@ -30,7 +30,7 @@ cdef class SegmentLog(Log):
     cdef Clock _clock
     cdef bint _keep_all
     cdef long long _limit
-    cdef BlockReader _reader
+    cdef Reader _reader
     cdef Segment _tail
     cdef Segment _near
     cdef long long _end

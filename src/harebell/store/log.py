@@ -21,7 +21,7 @@ from harebell.base.message import PERSISTENT, Message
 from harebell.base.ports import Log
 from harebell.store.commit import GroupCommit, Part, Write
 from harebell.store.notes import Notes, write_all_of
-from harebell.store.reader import BlockReader
+from harebell.store.reader import Reader
 from harebell.store.segment import Segment, encode_header, seed_of
 from harebell.store.times import position_at
 
@@ -63,7 +63,7 @@ class SegmentLog(Log):
         self._clock: Clock = store.clock
         self._keep_all = keep_all
         self._limit = segment_octets if durable else _FIRST_LIMIT
-        self._reader = BlockReader(store.handles, self.seed)
+        self._reader = Reader(store.handles, self.seed)
         self._tail: Segment | None = None
         self._near: Segment | None = None
         self._end = 0

@@ -6,16 +6,25 @@ from harebell.store.segment cimport Segment
 cdef Py_ssize_t _FIRST
 cdef Py_ssize_t _MOST
 
-cdef class BlockReader:
-    cdef object _handles
-    cdef unsigned int _seed
-    cdef Segment _segment
-    cdef long long _base
-    cdef bytes _block
+cdef class Block:
+    cdef readonly Segment segment
+    cdef readonly long long base
+    cdef readonly bytes data
     cdef Py_ssize_t _ahead
 
-    @cython.locals(flying=bytes, at="long long")
+    @cython.locals(at="long long", size=Py_ssize_t)
+    cpdef bint has(self, Segment segment, long long offset) except -1
+    cpdef bint near(self, Segment segment, long long offset) except -1
+    cpdef int load(self, object handles, Segment segment, long long offset) except -1
+
+cdef class Reader:
+    cdef object _handles
+    cdef unsigned int _seed
+    cdef Block _current
+    cdef list _blocks
+
+    @cython.locals(flying=bytes, block=Block)
     cpdef Message read(self, Segment segment, long long offset)
     cpdef int forget(self) except -1
-    cdef bint _holds(self, Py_ssize_t at) except -1
-    cdef int _load(self, Segment segment, long long offset) except -1
+    @cython.locals(block=Block, found=Block)
+    cdef Block _find(self, Segment segment, long long offset)

@@ -59,3 +59,30 @@ def test_a_message_larger_than_a_block_is_read_whole() -> None:
     bench.commit()
     assert bodies(log, 0, 3) == [b"small", large, b"after"]
     assert bodies(log, 1, 2) == [large]
+
+
+def test_several_who_read_in_order_at_different_places_do_not_disturb_each_other() -> None:
+    bench = Bench(segment_octets=1 << 20)
+    log = bench.log()
+    for number in range(20_000):
+        log.append(message(b"%06d" % number + bytes(100)))
+    bench.commit()
+    reads = []
+    bench.disk.hook = lambda _number, kind, _path: reads.append(kind)
+    places = [0, 5_000, 11_000]
+    for step in range(5_000):
+        for place in places:
+            assert log.read(place + step).body.startswith(b"%06d" % (place + step))
+    octets = log.octets() * 3 // 4
+    assert reads.count("read") <= octets // READ_MOST_BYTES + 30
+
+
+def test_more_readers_than_places_still_read_what_is_right() -> None:
+    bench = Bench(segment_octets=8192)
+    log = bench.log()
+    for number in range(600):
+        log.append(message(b"%03d" % number + bytes(60)))
+    bench.commit()
+    for step in range(40):
+        for place in range(0, 560, 40):
+            assert log.read(place + step).body.startswith(b"%03d" % (place + step))
