@@ -61,10 +61,17 @@ class Driver:
     """
 
     def __init__(self) -> None:
-        self.real = MemoryBroker()
+        self.real = self.make_broker()
         self.reference = Reference()
         self.links: dict[int, Link] = {}
         self.confirmed: dict[Place, int] = {}
+
+    def make_broker(self) -> MemoryBroker:
+        """The broker under test."""
+        return MemoryBroker()
+
+    def settle(self) -> None:
+        """Let what waits for a disk happen."""
 
     # --- getting there --------------------------------------------------------------------------
 
@@ -108,6 +115,7 @@ class Driver:
 
     def compare(self, at: Place, expected: Said) -> list[Event]:
         """Read every connection and compare with what was expected."""
+        self.settle()
         own: list[Event] = []
         deliveries: Said = []
         for number, link in list(self.links.items()):

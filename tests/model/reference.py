@@ -74,6 +74,26 @@ class Reference(Topology):
             self.drop_queue(queue)
         del self.connections[connection]
 
+    def restart(self, clean: bool) -> None:
+        """The broker ended, and another goes on: what is durable is left, and nobody is connected.
+
+        After an end that was not clean everything may have been handed out before.
+        """
+        for channel in self.channels.values():
+            self.undo(channel)
+            self.give_back(list(channel.unacked.values()))
+        self.channels.clear()
+        self.connections.clear()
+        self.queues = {name: queue for name, queue in self.queues.items() if queue.durable}
+        self.exchanges = {name: each for name, each in self.exchanges.items() if each.durable}
+        ends = {"queue": self.queues, "exchange": self.exchanges}
+        self.bindings = [b for b in self.bindings if b[0] in self.exchanges and b[2] in ends[b[1]]]
+        for queue in self.queues.values():
+            queue.consumers.clear()
+            queue.ready = [entry for entry in queue.ready if entry.message.persistent]
+            for entry in queue.ready:
+                entry.redelivered |= not clean
+
     # --- publishing ------------------------------------------------------------------------------
 
     def publish(self, channel: Channel, message: Message, mandatory: bool) -> None:

@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
+from tests.model.disk_driver import DiskDriver
 from tests.model.driver import Driver
 from tests.model.peer import call, publish
 from tests.model.things import Exchange, Message
@@ -44,10 +45,15 @@ SELDOM = st.integers(0, 7).map(lambda n: n == 0)
 class SameAsReference(RuleBasedStateMachine):
     """Any operations, from three connections with two channels each."""
 
+    durable = False
+
     def __init__(self) -> None:
         super().__init__()
-        self.driver = Driver()
+        self.driver = self.make_driver()
         self.bodies = 0
+
+    def make_driver(self) -> Driver:
+        return Driver()
 
     def run(self, at: tuple[int, int], method: m.Method, operation: str, *rest: Any) -> Any:
         return self.driver.run(at, call(at[1], method), operation, *rest)
@@ -57,10 +63,11 @@ class SameAsReference(RuleBasedStateMachine):
         at = (0, 1)
         self.driver.ensure(at)
         for name in ("q0", "q1"):
-            self.run(at, m.QueueDeclare(queue=name), "declare_queue", name, False, False, False)
+            declare = m.QueueDeclare(queue=name, durable=self.durable)
+            self.run(at, declare, "declare_queue", name, self.durable, False, False)
         for name, kind in zip(OWN_EXCHANGES, ("topic", "direct", "headers"), strict=True):
-            wanted = Exchange(kind)
-            method = m.ExchangeDeclare(exchange=name, type=kind)
+            wanted = Exchange(kind, self.durable)
+            method = m.ExchangeDeclare(exchange=name, type=kind, durable=self.durable)
             self.run(at, method, "declare_exchange", name, wanted)
 
     # --- topology -------------------------------------------------------------------------------
@@ -114,6 +121,7 @@ class SameAsReference(RuleBasedStateMachine):
         self, at: tuple[int, int], name: str, durable: bool, exclusive: bool, auto_delete: bool
     ) -> None:
         self.driver.ensure(at)
+        durable ^= self.durable
         method = m.QueueDeclare(
             queue=name, durable=durable, exclusive=exclusive, auto_delete=auto_delete
         )
@@ -175,9 +183,11 @@ class SameAsReference(RuleBasedStateMachine):
         self.driver.ensure(at)
         self.bodies += 1
         body = b"%d" % self.bodies
-        properties = BasicProperties(headers=headers or None)
+        persistent = self.bodies % 4 > 0
+        mode = 2 if persistent else None
+        properties = BasicProperties(headers=headers or None, delivery_mode=mode)
         octets = publish(at[1], exchange, key, body, mandatory=must, properties=properties)
-        message = Message(exchange, key, body, headers)
+        message = Message(exchange, key, body, headers, persistent)
         self.driver.run(at, octets, "publish", message, must)
 
     @rule(at=PLACES, exchange=EXCHANGES, key=KEYS, headers=HEADERS, must=BITS)
@@ -331,6 +341,34 @@ def _settings(examples: int, *, same_every_time: bool) -> settings:
         suppress_health_check=list(HealthCheck),
         phases=(Phase.explicit, Phase.generate, Phase.shrink),
         print_blob=True,
+    )
+
+
+class SameAfterRestarts(SameAsReference):
+    """The same over a disk; the broker ends and another goes on, again and again."""
+
+    durable = True
+
+    def make_driver(self) -> DiskDriver:
+        return DiskDriver()
+
+    @rule(clean=BITS, at=PLACES, name=QUEUES)
+    def restart(self, clean: bool, at: tuple[int, int], name: str) -> None:
+        assert isinstance(self.driver, DiskDriver)
+        self.driver.restart(clean=clean)
+        self.check_queue(at, name)
+
+
+@pytest.mark.timeout(300)
+def test_a_broker_on_a_disk_goes_on_after_restarts_as_the_reference_says() -> None:
+    run_state_machine_as_test(SameAfterRestarts, settings=_settings(EXAMPLES, same_every_time=True))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+def test_a_broker_on_a_disk_does_what_the_reference_says_for_a_long_time() -> None:
+    run_state_machine_as_test(
+        SameAfterRestarts, settings=_settings(SOAK_EXAMPLES, same_every_time=False)
     )
 
 

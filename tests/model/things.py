@@ -30,6 +30,7 @@ class Message:
     key: str
     body: bytes
     headers: dict[str, Any]
+    persistent: bool = False
 
 
 @dataclass(eq=False)

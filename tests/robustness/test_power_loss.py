@@ -67,22 +67,32 @@ class Storm:
         self.disk = SimDisk(seed=seed)
         self.definitions = SimDefinitions(self.disk)
         self.accounts = Accounts()
+        self.base = 0
 
     def run(self) -> None:
-        """Work, with a power loss after every operation."""
-        self.disk.after = self._lose_power
-        life = Life(self.disk, self.definitions, self.accounts)
-        life.recover()
-        script = Script(life, self.shape, Random(f"script {self.seed}"))
-        script.run()
-        assert life.stop(), "the disk is not full"
-        assert not self.disk.handles, f"still open: {self.disk.handles}"
-        assert not life.damages(), life.damages()
-        self._stopped_well(life)
+        """Work, with a power loss after every operation; end in good order, and do it again."""
+        self._work(self.shape.steps)
+        self.disk = self.disk.copy()
+        self.definitions = self.definitions.crash(self.disk, self.rng)
+        self.base = 10
+        self._work(10)
         verdict = self.accounts.ledger.judge()
         self.tally.sent += verdict.sent
         self.tally.confirmed += verdict.confirmed
         self.tally.scripts += 1
+
+    def _work(self, steps: int) -> None:
+        """One life from its start to its end."""
+        self.disk.after = self._lose_power
+        clean = self.base > 0
+        life = Life(self.disk, self.definitions, self.accounts, self.base, clean=clean)
+        life.recover()
+        script = Script(life, self.shape, Random(f"script {self.seed} {self.base}"))
+        script.run(steps)
+        assert life.stop(), "the disk is not full"
+        assert not self.disk.handles, f"still open: {self.disk.handles}"
+        assert not life.damages(), life.damages()
+        self._stopped_well(life)
 
     def _where(self, more: str) -> str:
         return f"seed {self.seed}, operation {self.disk.operations}, {more}"
@@ -90,7 +100,9 @@ class Storm:
     def _lose_power(self) -> None:
         try:
             for number in range(IMAGES):
-                self._examine(self.disk, self.definitions, self.accounts, f"image {number}", 1)
+                self._examine(
+                    self.disk, self.definitions, self.accounts, f"image {number}", self.base + 1
+                )
         except Exception as error:
             raise Broken(f"{self._where('')}: {error!r}") from error
 
@@ -108,7 +120,7 @@ class Storm:
         known = accounts.copy()
         where = self._where(name)
         life = Life(image, rows, known, number)
-        if self.rng.random() < DEEPER and number < 4:
+        if self.rng.random() < DEEPER and number < self.base + 4:
             again = accounts.copy()
             image.after = lambda: self._cut(image, rows, again, f"{name}, in recovery", number)
         before = _files(image)
@@ -122,7 +134,7 @@ class Storm:
         self._again(image, False, rows, picture, number, f"{where}, opened again")
         self._again(image, True, rows, picture, number, f"{where}, crashed again")
         assert after == _files(image), f"{where}: reading changed the files"
-        if self.rng.random() < GO_ON and number < 4:
+        if self.rng.random() < GO_ON and number < self.base + 4:
             self._go_on(life, name, number)
 
     def _cut(
@@ -176,7 +188,8 @@ class Storm:
         where = self._where("after a clean end")
         expected = {identity: life.accounts.handed.get(identity, 0) for identity in life.logs}
         image = self.disk.crash(self.rng)
-        other = Life(image, self.definitions.crash(image, self.rng), self.accounts.copy(), 1)
+        rows = self.definitions.crash(image, self.rng)
+        other = Life(image, rows, self.accounts.copy(), self.base + 1, clean=True)
         other.recover()
         picture = other.look(where)
         other.judge(where, picture)

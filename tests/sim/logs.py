@@ -199,7 +199,8 @@ class Life:
             # It cannot be read now: it stays where it is.
             return True
         log.see(position + 1)
-        self.accounts.handed[identity] = position + 1
+        handed = self.accounts.handed.get(identity, 0)
+        self.accounts.handed[identity] = max(handed, position + 1)
         number = number_of(message)
         self.accounts.ledger.delivers(
             identity,

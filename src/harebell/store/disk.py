@@ -83,7 +83,11 @@ class DiskStore(Store):
                 found = Recovery(self.files, identity, log.folder, self.report).run()
             except OSError as error:
                 raise StoreError(f"cannot read the log {log.folder}: {error}") from None
-            if self._clean and found.segments and not found.closed and not found.damaged:
+            if self._clean and found.closed:
+                # Without a clean end since, its last word may be from the process before the last
+                # one, which handed out more without a chance to write that down.
+                found.seen = found.handed
+            elif self._clean and found.segments and not found.damaged:
                 found.seen = found.segments[-1].positions.end()
                 self.report(
                     "error",

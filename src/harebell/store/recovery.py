@@ -47,6 +47,7 @@ class Found:
     Attributes:
         segments: in order; the last one is where the log goes on.
         seen: every position below it may have been handed out.
+        handed: when it was closed in good order, and nobody opened it since: those that were.
         counts: failed deliveries by position.
         damaged: whether anything was wrong.
         closed: whether it was closed in good order.
@@ -54,6 +55,7 @@ class Found:
 
     segments: list[Segment] = field(default_factory=list)
     seen: int = 0
+    handed: int = 0
     counts: dict[int, int] = field(default_factory=dict)
     damaged: bool = False
     closed: bool = False
@@ -263,7 +265,7 @@ class Recovery:
             found.seen = end
         elif self._last_kind == CLOSED:
             found.closed = True
-            found.seen = min(unpack("<Q", self._notes[-1].content)[0], end)
+            found.handed = min(unpack("<Q", self._notes[-1].content)[0], end)
         found.counts = {
             position: count
             for position, count in found.counts.items()

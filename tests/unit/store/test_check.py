@@ -75,7 +75,7 @@ def test_what_was_handed_out_before_is_marked_and_counted() -> None:
     bench.commit()
     bench.store.close()
     bench.commit()
-    survey = _survey(bench)
+    survey = _survey(bench, was_clean=True)
     holding = _only(survey)
     assert holding.unacknowledged == 2
     assert [seen for _, _, seen in survey.messages(holding)] == [True, True, False]

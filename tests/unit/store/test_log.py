@@ -137,9 +137,18 @@ def test_what_was_handed_out_is_known_exactly_after_a_good_end() -> None:
     log.see(4)
     bench.store.close()
     bench.commit()
-    again = bench.again()
+    again = Bench(bench.disk, clean=True)
     assert again.log().seen() == 4
     assert again.reports == []
+
+
+def test_an_old_good_end_is_no_word_about_what_was_handed_out_since() -> None:
+    bench = Bench()
+    log = filled(bench, 10)
+    log.see(4)
+    bench.store.close()
+    bench.commit()
+    assert bench.again().log().seen() == 10
 
 
 def test_after_a_kill_everything_may_have_been_handed_out() -> None:
