@@ -72,6 +72,7 @@ def taken(client: Client, queue: str) -> list[tuple[bytes, bool]]:
         found.append((event.body, event.method.redelivered))
 
 
+@pytest.mark.rule("0-9-1r#066", "0-9-1r#074")
 @pytest.mark.parametrize("end", ENDS)
 def test_what_is_declared_durably_is_back(end: signal.Signals, tmp_path: Path) -> None:
     with running(tmp_path, end=end) as client:
@@ -101,6 +102,7 @@ def test_what_is_declared_durably_is_back(end: signal.Signals, tmp_path: Path) -
         client.ask(m.QueueDeclare("gone", passive=True), m.ChannelClose)
 
 
+@pytest.mark.rule("0-9-1#003", "0-9-1r#087")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("durability", ["fsync", "interval", "os"])
 def test_confirmed_messages_are_back_in_order(
