@@ -60,7 +60,9 @@ def _fill(broker: RunningBroker, count: int, most_octets: int) -> str:
         f"at most {memory['VmHWM'] // MIB} MiB"
     )
     assert memory["VmHWM"] <= most_octets, said
-    assert share >= RATE_AT_THE_END, f"{said}: {[round(rate) for rate in rates]}"
+    # A short chunk says nothing: the broker may have most of it still before it.
+    if count >= MESSAGES:
+        assert share >= RATE_AT_THE_END, f"{said}: {[round(rate) for rate in rates]}"
     return said
 
 
