@@ -13,7 +13,7 @@ from tests.running import RunningBroker
 
 _BALLAST = "ballast"
 _MEBIBYTE = 1 << 20
-_WATERMARK_MEBIBYTES = 48
+_WATERMARK_MEBIBYTES = 12
 
 
 class Broker(Protocol):
