@@ -11,9 +11,10 @@ from harebell.client import aio, blocking
 from tests.interop.rabbitmq import RabbitNode, free_port
 from tests.running import RunningBroker
 
-_BALLAST = "ballast"
+# Several, for a queue alone goes to disk before it fills so much memory.
+_BALLAST = [f"ballast-{number}" for number in range(4)]
 _MEBIBYTE = 1 << 20
-_WATERMARK_MEBIBYTES = 12
+_WATERMARK_MEBIBYTES = 48
 
 
 class Broker(Protocol):
@@ -95,22 +96,25 @@ class HarebellBroker:
         self.kill()
 
     def block_publishers(self) -> None:
-        """Fill a queue with more than the watermark allows."""
+        """Fill queues with more than the watermark allows."""
         asyncio.run(self._fill())
 
     async def _fill(self) -> None:
         async with aio.connect(self.url) as connection:
             channel = await connection.channel(confirms=False)
-            await channel.declare_queue(_BALLAST)
-            for _ in range(_WATERMARK_MEBIBYTES + 1):
+            for queue in _BALLAST:
+                await channel.declare_queue(queue)
+            for number in range(_WATERMARK_MEBIBYTES + 1):
                 # Without waiting for the socket: the last ones are not read any more.
-                channel.publish_nowait(bytes(_MEBIBYTE), routing_key=_BALLAST)
+                queue = _BALLAST[number % len(_BALLAST)]
+                channel.publish_nowait(bytes(_MEBIBYTE), routing_key=queue)
             await connection.blocked.wait()
 
     def unblock_publishers(self) -> None:
-        """Delete that queue; a connection that does not publish is not blocked."""
+        """Delete those queues; a connection that does not publish is not blocked."""
         with blocking.connect(self.url) as connection:
-            connection.channel().delete_queue(_BALLAST)
+            for queue in _BALLAST:
+                connection.channel().delete_queue(queue)
 
 
 class RabbitBroker(RabbitNode):
