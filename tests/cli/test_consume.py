@@ -115,6 +115,8 @@ def test_consume_prints_messages_while_it_runs_and_ends_at_ctrl_c(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment({"HAREBELL_URL": broker.address()}),
+        # A shell has what it runs in the background ignore SIGINT, and so its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert process.stdout is not None
