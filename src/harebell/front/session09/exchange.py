@@ -44,6 +44,8 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
     """exchange.bind: messages of `source` go to `destination` too."""
     channel.vhost.check_not_default(method.destination)
     channel.vhost.check_not_default(method.source)
+    # With both missing, the source is the one that is named.
+    channel.vhost.exchange(clean(method.source))
     destination = channel.vhost.exchange(clean(method.destination))
     channel.vhost.bind(clean(method.source), destination, method.routing_key, method.arguments)
     if destination.durable:

@@ -67,6 +67,8 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
     name = meant(method.queue, channel.last_queue)
     key = _binding_key(channel, method)
     channel.vhost.check_not_default(method.exchange)
+    # With both missing the exchange is named, and before a queue that is somebody else's, too.
+    channel.vhost.exchange(clean(method.exchange))
     queue = channel.vhost.queue(name, channel.connection)
     channel.vhost.bind(clean(method.exchange), queue, key, method.arguments)
     if queue.durable:

@@ -207,6 +207,7 @@ class CompetingQueue(Queue):
 
     def add_consumer(self, consumer: Consumer) -> None:
         """Serve a new consumer after those of the same priority, and before lower ones."""
+        self._rewind()
         at = len(self.consumers)
         while at and self.consumers[at - 1].priority < consumer.priority:
             at -= 1
@@ -218,11 +219,17 @@ class CompetingQueue(Queue):
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer."""
         if consumer in self.consumers:
+            self._rewind()
             self.consumers.remove(consumer)
-            self._turn = 0
             self._ranked = bool(
                 self.consumers and self.consumers[0].priority != self.consumers[-1].priority
             )
+
+    def _rewind(self) -> None:
+        """Put first whose turn it is, so that coming and going does not change whose it is."""
+        turn, self._turn = self._turn, 0
+        if turn and not self._ranked:
+            self.consumers[:] = self.consumers[turn:] + self.consumers[:turn]
 
     def _pick(self) -> Consumer | None:
         """The consumer whose turn it is among those that are ready."""
