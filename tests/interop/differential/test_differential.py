@@ -13,9 +13,6 @@ from tests.interop.differential.pairs import Side
 from tests.interop.rabbitmq import RabbitNode
 from tests.running import RunningBroker, running_broker
 
-pytestmark = pytest.mark.skipif(
-    not RabbitNode.installed(), reason="RabbitMQ is not installed here to compare with"
-)
 _GROUPS = 4
 _IN_GROUP = 10
 _SOAK_SEQUENCES = 2_000
