@@ -255,10 +255,10 @@ async def test_aio_pika_reads_a_stream_while_it_grows(broker: RunningBroker, nam
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_pika_sees_a_waiting_consumer_take_over_from_the_single_active_one(
-    channel: BlockingChannel, names: Names, kind: str
+    channel: BlockingChannel, name: Names, kind: str
 ) -> None:
     single = {"x-queue-type": kind, "x-single-active-consumer": True}
-    queue = declare(channel, names(kind), **single)
+    queue = declare(channel, name(kind), **single)
     got: list[tuple[str, bytes]] = []
 
     def keep(_: Any, method: Any, __: Any, body: bytes) -> None:
