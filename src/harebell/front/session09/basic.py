@@ -103,6 +103,8 @@ def cancel(channel: Channel, method: methods.BasicCancel) -> None:
         channel.connection.send(channel.number, reply)
     if consumer is not None:
         channel.vhost.remove_consumer(consumer)
+        if not consumer.queue.deleted:
+            consumer.queue.drain()
 
 
 def cancelled(channel: Channel, method: methods.BasicCancelOk) -> None:
