@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.checks import check_properties
 from harebell.front.session09.confirm import Confirms
+from harebell.front.session09.permission import EXCHANGE, check
 from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.tx import Transaction
@@ -116,6 +118,7 @@ class Channel(ChannelPort):
         return result
 
     def _find_exchange(self, name: str) -> Exchange:
+        check(self, WRITE, EXCHANGE, name)
         exchange = self.vhost.exchange(name)
         if exchange.internal:
             thing = rendered("exchange", name, self.vhost.name)
