@@ -28,8 +28,8 @@ from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.store.memory import MemoryStore
 
-START_SECONDS = 20.0
-STOP_SECONDS = 15.0
+START_SECONDS = 60.0
+STOP_SECONDS = 60.0
 _READ_OCTETS = 65_536
 _MAIN = "from harebell.cli.main import main; main()"
 

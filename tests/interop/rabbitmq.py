@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 START_SECONDS = 60.0
-STOP_SECONDS = 20.0
+STOP_SECONDS = 60.0
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _CTL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
 _GUARD = """

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 30.0
 
 
 def _parents() -> Iterator[tuple[Path, str]]:

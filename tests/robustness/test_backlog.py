@@ -26,6 +26,10 @@ SOAK_MESSAGES = 10_000_000
 SOAK_MEMORY_OCTETS = 400 * MIB
 SOAK_GROUP_OCTETS = 512 * MIB
 RATE_AT_THE_END = 0.7
+"""Of the start's; what a long run has to keep."""
+RATE_OF_A_SHORT_RUN = 0.2
+"""What a short one has to, on a machine that does other things: every message costs more than the
+last one only where this is missed."""
 _CHUNKS = 20
 
 
@@ -44,7 +48,9 @@ def cpu_of(pid: int) -> float:
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
-def _fill(broker: RunningBroker, count: int, most_octets: int) -> str:
+def _fill(
+    broker: RunningBroker, count: int, most_octets: int, rate: float = RATE_OF_A_SHORT_RUN
+) -> str:
     """Publish a backlog, and say what it took."""
     declare(broker.port, QUEUE)
     filler = Filler(broker.port, QUEUE, SIZE)
@@ -62,7 +68,7 @@ def _fill(broker: RunningBroker, count: int, most_octets: int) -> str:
     assert memory["VmHWM"] <= most_octets, said
     # A short chunk says nothing: the broker may have most of it still before it.
     if count >= MESSAGES:
-        assert share >= RATE_AT_THE_END, f"{said}: {[round(rate) for rate in rates]}"
+        assert share >= rate, f"{said}: {[round(rate) for rate in rates]}"
     return said
 
 
@@ -121,7 +127,7 @@ def test_ten_million_messages_take_little_memory(
 ) -> None:
     with memory_limit(SOAK_GROUP_OCTETS) as prefix:
         with life(tmp_path / "data", prefix=prefix) as broker:
-            filled = _fill(broker, SOAK_MESSAGES, SOAK_MEMORY_OCTETS)
+            filled = _fill(broker, SOAK_MESSAGES, SOAK_MEMORY_OCTETS, RATE_AT_THE_END)
             assert broker.stop() == 0
         begin = time.monotonic()
         with life(tmp_path / "data", prefix=prefix) as broker:

@@ -33,7 +33,7 @@ from tests.running import RunningBroker
 
 pytestmark = [pytest.mark.interop, pytest.mark.asyncio]
 
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 30.0
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 30.0
 
 
 def _connection(port: int, **more: Any) -> kombu.Connection:

@@ -153,7 +153,7 @@ async def test_what_nobody_waits_for_follows_within_a_moment() -> None:
     await asyncio.sleep(0)
     assert s.commit.batches == []
     await s.until(lambda: s.commit.done == 1)
-    assert 0.02 < time.monotonic() - begun < 2.0
+    assert 0.02 < time.monotonic() - begun < 20
     await s.flusher.stop()
 
 
