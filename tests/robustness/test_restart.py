@@ -102,6 +102,24 @@ def test_what_is_declared_durably_is_back(end: signal.Signals, tmp_path: Path) -
         client.ask(m.QueueDeclare("gone", passive=True), m.ChannelClose)
 
 
+@pytest.mark.parametrize("kind", ["x-consistent-hash", "x-modulus-hash"])
+def test_keys_stay_with_their_queues_over_a_restart(kind: str, tmp_path: Path) -> None:
+    keys = [f"key-{number}" for number in range(60)]
+    queues = ["c", "a", "b"]
+    found = []
+    for life in range(2):
+        with running(tmp_path, end=signal.SIGKILL) as client:
+            for name in queues if life == 0 else ():
+                client.ask(m.ExchangeDeclare("hash", kind, durable=True), m.ExchangeDeclareOk)
+                client.ask(m.QueueDeclare(name, durable=True), m.QueueDeclareOk)
+                client.ask(m.QueueBind(name, "hash", "2"), m.QueueBindOk)
+            client.send(b"".join(publish(1, "hash", key, key.encode()) for key in keys))
+            found.append({name: taken(client, name) for name in queues})
+    assert found[0] == found[1]
+    assert sum(map(len, found[0].values())) == len(keys)
+    assert all(found[0].values())
+
+
 @pytest.mark.rule("0-9-1#003", "0-9-1r#087")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("durability", ["fsync", "interval", "os"])

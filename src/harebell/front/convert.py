@@ -21,6 +21,11 @@ def expiration_of(message: Message) -> str | None:
     return decode_properties(message.raw).expiration
 
 
+def property_of(message: Message, name: str) -> Any:
+    """A property by its name in Python; None when there is none."""
+    return getattr(decode_properties(message.raw), name)
+
+
 def forwarded(
     message: Message, exchange: str, routing_key: str, headers: Mapping[str, Any]
 ) -> Message:
@@ -36,5 +41,5 @@ def forwarded(
     return Message(exchange, routing_key, parse_properties(raw), message.body)
 
 
-EDITOR = Editor(headers_of, expiration_of, forwarded)
+EDITOR = Editor(headers_of, expiration_of, forwarded, property_of)
 """All of that for the model."""

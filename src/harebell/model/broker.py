@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
@@ -26,6 +27,7 @@ class Broker:
         headers_of: decodes a message's headers.
         editor: looks into messages and changes them; without it dead letters have no history.
         clock: the time of day.
+        chooser: chooses at random for the exchanges; without it always alike.
 
     Attributes:
         store: as given.
@@ -39,6 +41,7 @@ class Broker:
         headers_of: Callable[[Message], Mapping[str, Any]],
         editor: Editor | None = None,
         clock: Clock | None = None,
+        chooser: Chooser | None = None,
     ) -> None:
         self.gauge = gauge
         self.store = store
@@ -46,6 +49,7 @@ class Broker:
         self.clock = Clock() if clock is None else clock
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
+        self._chooser = Chooser() if chooser is None else chooser
         self.vhosts: dict[str, VHost] = {}
         self._take_in(DEFAULT_VHOST)
 
@@ -58,7 +62,7 @@ class Broker:
         return vhost
 
     def _take_in(self, name: str) -> VHost:
-        vhost = VHost(name, self.store, self._editor, self.clock, self._awaiting)
+        vhost = VHost(name, self.store, self._editor, self.clock, self._awaiting, self._chooser)
         self.vhosts[name] = vhost
         return vhost
 

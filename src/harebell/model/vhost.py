@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Store
@@ -48,6 +49,7 @@ class VHost:
         editor: looks into messages and changes them; decodes headers for the exchanges, too.
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
+        chooser: chooses at random for the exchanges; the broker's.
 
     Attributes:
         ticking: queues that have something to do now and then.
@@ -61,6 +63,7 @@ class VHost:
         editor: Editor,
         clock: Clock | None = None,
         awaiting: list[Queue] | None = None,
+        chooser: Chooser | None = None,
     ) -> None:
         self.name = name
         self.router = Router(editor.headers_of)
@@ -70,6 +73,8 @@ class VHost:
             Clock() if clock is None else clock,
             [] if awaiting is None else awaiting,
         )
+        self._editor = editor
+        self._chooser = Chooser() if chooser is None else chooser
         self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
@@ -120,6 +125,7 @@ class VHost:
         if alternate is not None and not isinstance(alternate, str):
             found = equivalence.type_name(alternate)
             raise precondition(f"invalid type '{found}' for arg 'alternate-exchange' in {thing}")
+        KINDS[kind].check_arguments(thing, arguments)
         exchange = KINDS[kind](
             name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
@@ -129,6 +135,7 @@ class VHost:
 
     def add_exchange(self, exchange: Exchange) -> None:
         """Take an exchange in that was just made, or was here before a restart."""
+        exchange.enter(self._editor, self._chooser)
         self.exchanges[exchange.name] = exchange
         self.router.changed()
 

@@ -18,6 +18,7 @@ from typing import Any
 from harebell import __version__
 from harebell.auth.users import Users
 from harebell.base import impl, limits
+from harebell.base.chooser import Chooser
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
@@ -38,6 +39,7 @@ __all__ = ["App", "StartError", "run"]
 _GC_YOUNG = 50_000
 _GC_MIDDLE = 20
 _GC_OLD = 100
+_SEED_OCTETS = 8
 
 
 class App:
@@ -60,7 +62,8 @@ class App:
         gauge = Gauge(memory_octets(config.memory_high_watermark))
         self.storage = Storage(config, gauge, journal.write)
         self.wall = self.storage.wall
-        self.broker = Broker(self.storage.store, gauge, headers_of, EDITOR, self.wall)
+        chooser = Chooser(os.urandom(_SEED_OCTETS))
+        self.broker = Broker(self.storage.store, gauge, headers_of, EDITOR, self.wall, chooser)
         self.hub = Hub(gauge)
         self.users = Users(os.urandom)
         self._restore()

@@ -52,6 +52,21 @@ def test_fanout_exchange_gives_one_copy_to_each_queue(
     assert [bodies(channel, queue) for queue in queues] == [[b"once"]] * 3
 
 
+def test_consistent_hash_exchange_spreads_by_weight(channel: BlockingChannel, name: Names) -> None:
+    exchange = name("hash")
+    arguments = {"hash-property": "message_id"}
+    channel.exchange_declare(exchange, "x-consistent-hash", arguments=arguments)
+    light, heavy = _queue(channel), _queue(channel)
+    channel.queue_bind(light, exchange, "1")
+    channel.queue_bind(heavy, exchange, "3")
+    for number in range(400):
+        properties = pika.BasicProperties(message_id=f"order-{number}")
+        channel.basic_publish(exchange, "", b"", properties)
+    few, many = len(bodies(channel, light)), len(bodies(channel, heavy))
+    assert few + many == 400
+    assert 60 < few < 140
+
+
 TOPICS = [
     ("*.orange.*", {"quick.orange.rabbit", "lazy.orange.elephant"}),
     ("lazy.#", {"lazy.orange.elephant", "lazy.pink.rabbit", "lazy", "lazy.brown.fox.jumps"}),

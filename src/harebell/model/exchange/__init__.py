@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from harebell.model.exchange.consistent_hash import ConsistentHashExchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.headers import HeadersExchange
 from harebell.model.exchange.kind import Exchange
+from harebell.model.exchange.local_random import LocalRandomExchange
+from harebell.model.exchange.modulus_hash import ModulusHashExchange
+from harebell.model.exchange.random import RandomExchange
 from harebell.model.exchange.topic import TopicExchange
 
 KINDS: dict[str, type[Exchange]] = {
-    kind.KIND: kind for kind in (DirectExchange, FanoutExchange, TopicExchange, HeadersExchange)
+    kind.KIND: kind
+    for kind in (
+        DirectExchange,
+        FanoutExchange,
+        TopicExchange,
+        HeadersExchange,
+        ConsistentHashExchange,
+        LocalRandomExchange,
+        ModulusHashExchange,
+        RandomExchange,
+    )
 }
 
 __all__ = ["KINDS", "Exchange"]

@@ -14,6 +14,8 @@ from harebell.base.message import Message
 from harebell.model.binding import Binding
 
 if TYPE_CHECKING:
+    from harebell.base.chooser import Chooser
+    from harebell.model.editor import Editor
     from harebell.model.queue.kind import Queue
 
 
@@ -62,6 +64,13 @@ class Exchange:
         self.routes_epoch = -1
         self.published = 0
 
+    @classmethod
+    def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments of a declaration that this kind cannot use; `thing` names it."""
+
+    def enter(self, editor: Editor, chooser: Chooser) -> None:
+        """Become part of a vhost, which lends what the kinds that look or choose need."""
+
     def bind(self, binding: Binding) -> bool:
         """Add a binding; False when there is an equal one."""
         if binding.identity in self.bindings:
@@ -102,3 +111,8 @@ class Exchange:
     def needs_headers(self) -> bool:
         """Whether `match` looks at the headers, so that they have to be decoded."""
         return False
+
+
+def by_name(binding: Binding) -> tuple[bool, str]:
+    """What puts bindings in order by their destinations, however they came: queues, then names."""
+    return (isinstance(binding.destination, Exchange), binding.destination.name)

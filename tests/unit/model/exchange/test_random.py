@@ -1,0 +1,96 @@
+"""Random exchanges: one of what is bound, evenly."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from harebell.base.chooser import Chooser
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.model.binding import Binding
+from harebell.model.editor import Editor
+from harebell.model.exchange.fanout import FanoutExchange
+from harebell.model.exchange.kind import Exchange
+from harebell.model.exchange.local_random import LocalRandomExchange
+from harebell.model.exchange.random import RandomExchange
+from tests.unit.model.things import headers_of, message, priority_queue, queue, vhost
+
+KINDS = [RandomExchange, LocalRandomExchange]
+
+
+def _entered(kind: type[Exchange], seed: bytes = b"seed") -> Exchange:
+    exchange = kind("r")
+    exchange.enter(Editor(headers_of), Chooser(seed))
+    return exchange
+
+
+def _picks(exchange: Exchange, count: int) -> list[str]:
+    return [found.name for _ in range(count) for found in exchange.match(message(key="k"), {})]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_message_goes_to_one_of_them_evenly(kind: type[Exchange]) -> None:
+    exchange = _entered(kind)
+    for name in "abcd":
+        exchange.bind(Binding(exchange, queue(name), "", {}))
+    counts = Counter(_picks(exchange, 4000))
+    assert sum(counts.values()) == 4000
+    assert set(counts) == set("abcd")
+    assert all(850 < count < 1150 for count in counts.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_bound_is_nowhere_and_one_is_always_it(kind: type[Exchange]) -> None:
+    exchange = _entered(kind)
+    assert _picks(exchange, 1) == []
+    binding = Binding(exchange, queue("a"), "", {})
+    exchange.bind(binding)
+    assert _picks(exchange, 3) == ["a"] * 3
+    exchange.unbind(binding.identity)
+    assert _picks(exchange, 1) == []
+
+
+def test_two_keys_are_two_chances() -> None:
+    exchange = _entered(RandomExchange)
+    twice = queue("twice")
+    for key in ("a", "b"):
+        exchange.bind(Binding(exchange, twice, key, {}))
+    exchange.bind(Binding(exchange, queue("once"), "a", {}))
+    counts = Counter(_picks(exchange, 3000))
+    assert 1850 < counts["twice"] < 2150
+
+
+def test_the_same_seed_makes_the_same_choices() -> None:
+    rows = []
+    for seed in (b"one", b"one", b"two"):
+        exchange = _entered(RandomExchange, seed)
+        for name in "abcd":
+            exchange.bind(Binding(exchange, queue(name), "", {}))
+        rows.append(_picks(exchange, 50))
+    assert rows[0] == rows[1] != rows[2]
+
+
+def test_a_route_is_chosen_anew_for_every_message() -> None:
+    where = vhost()
+    exchange = where.declare_exchange("r", "x-random")
+    for name in ("a", "b"):
+        where.bind("r", where.declare_queue(name), "k")
+    found = {where.router.route(exchange, message(key="k"))[0].name for _ in range(50)}
+    assert found == {"a", "b"}
+
+
+def test_a_local_random_exchange_refuses_keys_exchanges_and_other_queue_types() -> None:
+    where = vhost()
+    exchange = where.declare_exchange("r", "x-local-random")
+    quorum = where.declare_queue("quorum", durable=True, arguments={"x-queue-type": "quorum"})
+    for destination, key, text in (
+        (queue(), "k", "Non empty binding 'k' key not permitted"),
+        (FanoutExchange("f"), "", "Destination not found"),
+        (quorum, "", "Queue type rabbit_quorum_queue not valid for this exchange type"),
+    ):
+        with pytest.raises(Refusal) as refused:
+            exchange.bind(Binding(exchange, destination, key, {}))
+        assert (refused.value.kind, refused.value.text) == (ErrorKind.PRECONDITION_FAILED, text)
+    assert exchange.bindings == {}
+    assert exchange.bind(Binding(exchange, priority_queue(), "", {}))
