@@ -19,6 +19,7 @@ from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
+from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
     COMPARED,
     check_queue_arguments,
@@ -52,6 +53,7 @@ class VHost:
     Attributes:
         ticking: queues that have something to do now and then.
         recorder: writes down what is declared here and outlives the process.
+        policies: settings for queues and exchanges by their names.
     """
 
     def __init__(
@@ -75,6 +77,7 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
+        self.policies = Policies(name, store, self._surroundings)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
@@ -130,6 +133,7 @@ class VHost:
     def add_exchange(self, exchange: Exchange) -> None:
         """Take an exchange in that was just made, or was here before a restart."""
         self.exchanges[exchange.name] = exchange
+        self.policies.apply_to_exchange(exchange)
         self.router.changed()
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
@@ -245,6 +249,7 @@ class VHost:
         """Take a queue in that was just made, or was here before a restart."""
         self.queues[queue.name] = queue
         queue.join(self._surroundings)
+        self.policies.apply_to_queue(queue)
         if queue.TICKS:
             self.ticking[queue.name] = queue
 
