@@ -95,6 +95,12 @@ LINGER_SECONDS = 3.0
 """Time a closed connection's peer has to end its side before the socket is cut."""
 TICK_SECONDS = 0.5
 """How often heartbeats and deadlines are looked at."""
+CONSUMER_TIMEOUT_MS = 1_800_000
+"""Time that a delivery may go without acknowledgement before its channel is closed."""
+CONSUMER_TIMEOUT_MAX_MS = 315_360_000_000
+"""The longest such time that can be configured: ten years."""
+TIMEOUT_MARKS = 32
+"""Marks that a channel's deliveries get over their timeout: it is kept to that share of itself."""
 SHUTDOWN_SECONDS = 3.0
 """Time that clients have to answer connection.close when the broker stops."""
 HEAP_KEEP_BYTES = 16_777_216

@@ -100,6 +100,7 @@ KEYS: dict[str, Key] = {
     "max-in-memory-length": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
     "max-in-memory-bytes": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
     "queue-mode": Key((CLASSIC,), _one_of("default", "lazy"), "a valid queue-mode value"),
+    "consumer-timeout": Key(_BOTH, _at_least(0), "a valid consumer timeout", min),
     "max-age": Key((STREAM,), _age, "a valid max age"),
 }
 """Every setting that policies may have."""

@@ -23,6 +23,7 @@ from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
 from harebell.front.session09.connection import Connection, Peer
+from harebell.front.session09.overdue import Overdue
 from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.server import status
@@ -65,6 +66,7 @@ class App:
         chooser = Chooser(os.urandom(_SEED_OCTETS))
         self.broker = Broker(self.storage.store, gauge, headers_of, EDITOR, self.wall, chooser)
         self.hub = Hub(gauge)
+        self.overdue = Overdue(self.hub, config.consumer_timeout)
         self.users = Users(os.urandom)
         self._restore()
         self.flusher = self._make_flusher()
@@ -215,6 +217,7 @@ class App:
         self._look_at_disk()
         for connection in list(self.hub.connections):
             connection.tick(now)
+        self.overdue.look(now)
         self.broker.tick()
         self.hub.relieve()
         if self.hub.dirty:

@@ -228,6 +228,11 @@ SETTINGS: tuple[Setting, ...] = (
         "Seconds that a client has to log in.",
     ),
     Setting(
+        "consumer_timeout",
+        whole(0, limits.CONSUMER_TIMEOUT_MAX_MS),
+        "Milliseconds that a delivery may go without acknowledgement; 0 for no limit.",
+    ),
+    Setting(
         "memory_high_watermark",
         watermark,
         "Memory for queued messages above which publishers wait.",

@@ -20,6 +20,7 @@ SEGMENT_OCTETS = "x-stream-max-segment-size-bytes"
 DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 SINGLE_ACTIVE = "x-single-active-consumer"
+CONSUMER_TIMEOUT = "x-consumer-timeout"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
 
@@ -121,7 +122,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     MAX_PRIORITY: ((CLASSIC,), _number(0, _PRIORITY_MAX, "max_value_exceeded")),
     SINGLE_ACTIVE: (_BOTH, _boolean),
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
-    "x-consumer-timeout": ((QUORUM,), _COUNT),
+    CONSUMER_TIMEOUT: (_BOTH, _COUNT),
     "x-consumer-disconnected-timeout": ((QUORUM,), _COUNT),
     "x-queue-mode": ((CLASSIC,), _text),
     "x-queue-version": ((CLASSIC,), _version),
@@ -144,6 +145,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
 
 _CONSUMER: dict[str, tuple[tuple[str, ...], Check]] = {
     "x-priority": (_BOTH, _anything),
+    CONSUMER_TIMEOUT: (_BOTH, _COUNT),
     OFFSET: ((STREAM,), _anything),
     FILTER: ((STREAM,), _anything),
     MATCH_UNFILTERED: ((STREAM,), _boolean),
@@ -263,7 +265,14 @@ def check_consumer_arguments(
 
 
 _ACTED_ON = {
-    CLASSIC: (QUEUE_TYPE, MAX_PRIORITY, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, SINGLE_ACTIVE),
+    CLASSIC: (
+        QUEUE_TYPE,
+        MAX_PRIORITY,
+        DEAD_LETTER_EXCHANGE,
+        DEAD_LETTER_KEY,
+        SINGLE_ACTIVE,
+        CONSUMER_TIMEOUT,
+    ),
     QUORUM: (
         QUEUE_TYPE,
         DEAD_LETTER_EXCHANGE,
@@ -271,6 +280,7 @@ _ACTED_ON = {
         "x-dead-letter-strategy",
         "x-delivery-limit",
         SINGLE_ACTIVE,
+        CONSUMER_TIMEOUT,
     ),
     STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_OCTETS),
 }

@@ -1,0 +1,114 @@
+"""Closes channels that hold a delivery for too long without acknowledging it.
+
+Nothing is noted per message. At every look a mark is set: up to this delivery tag everything was
+delivered by now. The first mark at or after the oldest unacknowledged tag tells since when, at
+least, that delivery is out: a channel may be closed a little late, and never early. As with
+RabbitMQ 3.13 only the oldest delivery of a channel is looked at.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from harebell.base import limits
+from harebell.front.session09.failure import channel_caught
+from harebell.front.session09.replies import soft
+from harebell.model.queue.arguments import CONSUMER_TIMEOUT
+from harebell.model.resource import rendered
+
+if TYPE_CHECKING:
+    from harebell.front.hub import Hub
+    from harebell.front.session09.channel import Channel
+    from harebell.front.session09.unacked import Unacked
+    from harebell.model.queue.kind import Queue
+
+Marks = deque[tuple[int, float]]
+"""Delivery tags, and when everything up to them was out, in seconds."""
+
+_POLICY_KEY = "consumer-timeout"
+_MS = 1_000
+
+
+class Overdue:
+    """Looks after the acknowledgements of all channels of a hub.
+
+    Args:
+        hub: whose connections.
+        timeout_ms: for deliveries of queues and consumers without a timeout of their own; 0 is
+            no limit.
+    """
+
+    def __init__(self, hub: Hub, timeout_ms: int) -> None:
+        self._hub = hub
+        self._timeout_ms = timeout_ms or None
+        self._marks: dict[Channel, Marks] = {}
+
+    def look(self, now: float) -> None:
+        """Close the channels whose oldest delivery is out for too long.
+
+        Args:
+            now: the time in seconds.
+        """
+        # The marks of channels that are gone, or hold nothing, are left behind.
+        before, self._marks = self._marks, {}
+        known: dict[Queue, int | None] = {}
+        for connection in list(self._hub.connections):
+            for channel in list(connection.channels.values()):
+                if channel.unacked.count:
+                    self._look_at(channel, before.get(channel) or deque(), known, now)
+
+    def _look_at(
+        self, channel: Channel, marks: Marks, known: dict[Queue, int | None], now: float
+    ) -> None:
+        oldest = channel.unacked.first()
+        entry: Unacked = channel.unacked.get(oldest)
+        timeout_ms = self._timeout_of(channel, entry, known)
+        if timeout_ms is None:
+            return
+        while marks and marks[0][0] < oldest:
+            marks.popleft()
+        newest = channel.next_tag - 1
+        # Marks that lie apart by a share of the timeout are few, however long it is.
+        apart = timeout_ms / _MS / limits.TIMEOUT_MARKS
+        if not marks or (newest > marks[-1][0] and now - marks[-1][1] >= apart):
+            marks.append((newest, now))
+        if (now - marks[0][1]) * _MS >= timeout_ms:
+            _close(channel, entry, timeout_ms)
+        else:
+            self._marks[channel] = marks
+
+    def _timeout_of(
+        self, channel: Channel, entry: Unacked, known: dict[Queue, int | None]
+    ) -> int | None:
+        """In ms: the consumer's, or the queue's by argument or policy, or that of the broker."""
+        if entry.consumer is not None:
+            own: int | None = entry.consumer.arguments.get(CONSUMER_TIMEOUT)
+            if own is not None:
+                return own
+        queue = entry.queue
+        if queue not in known:
+            settings = channel.vhost.policies.effective(queue)
+            given = (queue.arguments.get(CONSUMER_TIMEOUT), settings.get(_POLICY_KEY))
+            known[queue] = min(
+                (each for each in given if each is not None), default=self._timeout_ms
+            )
+        return known[queue]
+
+
+def _close(channel: Channel, entry: Unacked, timeout_ms: int) -> None:
+    """Close a channel for its oldest delivery; everything that it holds goes back."""
+    connection = channel.connection
+    tag = entry.consumer.tag if entry.consumer is not None else ""
+    queue = rendered("queue", entry.queue.name, channel.vhost.name)
+    connection.settings.journal(
+        "warning",
+        f"{connection.peer}: consumer '{tag}' of {queue} on channel {channel.number} has not "
+        f"acknowledged the delivery with tag {entry.tag} within {timeout_ms} ms",
+    )
+    text = (
+        f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: "
+        f"{timeout_ms} ms. This timeout value can be configured, see consumers doc guide to "
+        "learn more"
+    )
+    channel_caught(connection, channel, soft(406, text, 0, 0), 0, 0)
