@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harebell.auth.passwords import SALT_BYTES, hashed, matches
+from harebell.auth.permissions import Permissions, everything
 
 
 def is_loopback(address: str) -> bool:
@@ -22,14 +23,19 @@ class User:
         password_hash: see `harebell.auth.passwords`; "" lets nobody in with a password.
         loopback_only: refused unless the peer is on this machine.
         tags: as RabbitMQ's: administrator, monitoring, ...
-        vhosts: names of the vhosts that the user may open.
+        permissions: what the user may do, by the name of the vhost. A vhost without is closed.
     """
 
     name: str
     password_hash: str
     loopback_only: bool = False
     tags: tuple[str, ...] = ()
-    vhosts: set[str] = field(default_factory=set)
+    permissions: dict[str, Permissions] = field(default_factory=dict)
+
+    @property
+    def vhosts(self) -> set[str]:
+        """Names of the vhosts that the user may open."""
+        return set(self.permissions)
 
 
 class Users:
@@ -52,9 +58,9 @@ class Users:
         tags: tuple[str, ...] = (),
         vhosts: tuple[str, ...] = (),
     ) -> User:
-        """Add a user, or replace the one of that name."""
+        """Add a user who may do everything in some vhosts, or replace the one of that name."""
         stored = hashed(password, self._rng(SALT_BYTES))
-        user = User(name, stored, loopback_only, tags, set(vhosts))
+        user = User(name, stored, loopback_only, tags, {vhost: everything() for vhost in vhosts})
         self._users[name] = user
         return user
 
@@ -65,6 +71,14 @@ class Users:
     def all(self) -> list[User]:
         """Every user, in the order of their coming."""
         return list(self._users.values())
+
+    def remove(self, name: str) -> User | None:
+        """Let a user go; None when there is none of that name."""
+        return self._users.pop(name, None)
+
+    def set_password(self, user: User, password: str) -> None:
+        """Give a user another password, with a new salt."""
+        user.password_hash = hashed(password, self._rng(SALT_BYTES))
 
     def get(self, name: str) -> User | None:
         """The user of that name."""

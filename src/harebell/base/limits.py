@@ -27,6 +27,8 @@ CLOSE_TIMEOUT_SECONDS = 10.0
 """Time we wait for close-ok after sending connection.close."""
 REFUSAL_PAUSE_SECONDS = 3.0
 """Pause before a connection that failed to log in is cut: slows down guessing."""
+PERMISSION_CACHE_ENTRIES = 1_024
+"""Names whose permission is remembered, per user and vhost."""
 REPLY_TEXT_BYTES = 255
 """Longest reply text; a shortstr cannot carry more."""
 NAME_BYTES = 255

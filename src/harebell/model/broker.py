@@ -12,6 +12,7 @@ from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
+from harebell.model.policies import restore_policies
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
 
@@ -78,6 +79,11 @@ class Broker:
         for (name,), _ in self.store.definitions.load("vhost"):
             if name not in self.vhosts:
                 self._take_in(name)
+        restore_policies(
+            lambda name: (self.vhosts.get(name) or self._take_in(name)).policies, self.store
+        )
+        for known in self.vhosts.values():
+            known.policies.apply_all()
         for vhost, exchange in restored_exchanges(self.store):
             (self.vhosts.get(vhost) or self._take_in(vhost)).add_exchange(exchange)
         for queue in restored_queues(self.store):

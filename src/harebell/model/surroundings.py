@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from harebell.base.clock import Clock
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
@@ -26,10 +29,18 @@ class Surroundings:
         self.clock = clock
         self.awaiting = awaiting
 
-    def dead_letters_of(self, queue: Queue) -> DeadLetters | None:
-        """Where a queue's dead messages go; None when it did not ask for that."""
-        exchange = queue.arguments.get(DEAD_LETTER_EXCHANGE)
+    def dead_letters_of(
+        self, queue: Queue, settings: Mapping[str, Any] | None = None
+    ) -> DeadLetters | None:
+        """Where a queue's dead messages go; None when nobody asked for that.
+
+        Args:
+            queue: whose arguments go before `settings`.
+            settings: of the policies that apply to it.
+        """
+        settings = settings or {}
+        exchange = queue.arguments.get(DEAD_LETTER_EXCHANGE, settings.get("dead-letter-exchange"))
         if not isinstance(exchange, str):
             return None
-        key = queue.arguments.get(DEAD_LETTER_KEY)
+        key = queue.arguments.get(DEAD_LETTER_KEY, settings.get("dead-letter-routing-key"))
         return DeadLetters(queue.name, exchange, key, self.router, self.editor, self.clock)

@@ -20,6 +20,7 @@ from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
+from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
     COMPARED,
     check_queue_arguments,
@@ -54,6 +55,7 @@ class VHost:
     Attributes:
         ticking: queues that have something to do now and then.
         recorder: writes down what is declared here and outlives the process.
+        policies: settings for queues and exchanges by their names.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
+        self.policies = Policies(name, store, self._surroundings)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
@@ -137,6 +140,7 @@ class VHost:
         """Take an exchange in that was just made, or was here before a restart."""
         exchange.enter(self._editor, self._chooser)
         self.exchanges[exchange.name] = exchange
+        self.policies.apply_to_exchange(exchange)
         self.router.changed()
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
@@ -252,6 +256,7 @@ class VHost:
         """Take a queue in that was just made, or was here before a restart."""
         self.queues[queue.name] = queue
         queue.join(self._surroundings)
+        self.policies.apply_to_queue(queue)
         if queue.TICKS:
             self.ticking[queue.name] = queue
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from harebell.auth.permissions import ACTIONS, PatternError, Permissions
 from harebell.auth.users import User, Users
+from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
 from harebell.model.broker import DEFAULT_VHOST
 
 WELL_KNOWN_USER = "guest"
-_EVERYTHING = ".*"
 
 
 def load_users(users: Users, definitions: Definitions, name: str, password: str) -> None:
@@ -25,10 +28,10 @@ def load_users(users: Users, definitions: Definitions, name: str, password: str)
     for (known,), fields in definitions.load("user"):
         tags = tuple(tag for tag in fields["tags"].split(",") if tag)
         users.put(User(known, fields["password_hash"], fields["loopback_only"], tags))
-    for (vhost, known), _ in definitions.load("permission"):
+    for (vhost, known), fields in definitions.load("permission"):
         user = users.get(known)
         if user is not None:
-            user.vhosts.add(vhost)
+            user.permissions[vhost] = _permissions(vhost, known, fields)
     if not users.all():
         made = users.add(
             name,
@@ -40,6 +43,15 @@ def load_users(users: Users, definitions: Definitions, name: str, password: str)
         save_user(made, definitions)
 
 
+def _permissions(vhost: str, name: str, fields: Mapping[str, str]) -> Permissions:
+    try:
+        return Permissions(fields["configure"], fields["write"], fields["read"])
+    except PatternError as error:
+        raise StoreError(
+            f"the permissions of user '{name}' in vhost '{vhost}' are damaged: {error}"
+        ) from None
+
+
 def save_user(user: User, definitions: Definitions) -> None:
     """Write a user down, the password as its hash only."""
     fields = {
@@ -48,6 +60,13 @@ def save_user(user: User, definitions: Definitions) -> None:
         "loopback_only": user.loopback_only,
     }
     definitions.put("user", (user.name,), fields)
-    everything = dict.fromkeys(("configure", "write", "read"), _EVERYTHING)
-    for vhost in sorted(user.vhosts):
-        definitions.put("permission", (vhost, user.name), everything)
+    for vhost, permissions in sorted(user.permissions.items()):
+        save_permissions(vhost, user, permissions, definitions)
+
+
+def save_permissions(
+    vhost: str, user: User, permissions: Permissions, definitions: Definitions
+) -> None:
+    """Write down what a user may do in one vhost."""
+    fields = {action: getattr(permissions, action) for action in ACTIONS}
+    definitions.put("permission", (vhost, user.name), fields)

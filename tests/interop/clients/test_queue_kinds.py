@@ -251,3 +251,27 @@ async def test_aio_pika_reads_a_stream_while_it_grows(broker: RunningBroker, nam
         async with asyncio.timeout(10):
             await done.wait()
         assert offsets == list(range(50))
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_pika_sees_a_waiting_consumer_take_over_from_the_single_active_one(
+    channel: BlockingChannel, name: Names, kind: str
+) -> None:
+    single = {"x-queue-type": kind, "x-single-active-consumer": True}
+    queue = declare(channel, name(kind), **single)
+    got: list[tuple[str, bytes]] = []
+
+    def keep(_: Any, method: Any, __: Any, body: bytes) -> None:
+        got.append((method.consumer_tag, body))
+        channel.basic_ack(method.delivery_tag)
+
+    for tag in ("one", "two"):
+        channel.basic_consume(queue, keep, consumer_tag=tag)
+    for number in range(4):
+        if number == 2:
+            channel.basic_cancel("one")
+        channel.basic_publish("", queue, b"%d" % number)
+        channel.connection.process_data_events(time_limit=0)
+        while len(got) <= number:
+            channel.connection.process_data_events(time_limit=1)
+    assert got == [("one", b"0"), ("one", b"1"), ("two", b"2"), ("two", b"3")]

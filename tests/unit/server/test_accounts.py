@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from harebell.auth.permissions import ACTIONS, Permissions
 from harebell.auth.users import Users
+from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
 from harebell.server.accounts import load_users, save_user
 from harebell.store.memory import MemoryDefinitions
@@ -45,6 +49,26 @@ def test_a_user_without_tags_or_vhosts_comes_back_so() -> None:
     definitions = MemoryDefinitions()
     users = Users(lambda size: b"s" * size)
     save_user(users.add("plain", "x"), definitions)
-    definitions.put("permission", ("/", "gone"), {})
+    definitions.put("permission", ("/", "gone"), dict.fromkeys(ACTIONS, ""))
     (found,) = loaded(definitions).all()
     assert (found.name, found.tags, found.vhosts) == ("plain", (), set())
+
+
+def test_permissions_come_back_as_they_were() -> None:
+    definitions = MemoryDefinitions()
+    users = Users(lambda size: b"s" * size)
+    user = users.add("plain", "x")
+    user.permissions["/"] = Permissions("^a", "", "b$")
+    save_user(user, definitions)
+    (found,) = loaded(definitions).all()
+    assert found.permissions == {"/": Permissions("^a", "", "b$")}
+
+
+def test_a_damaged_pattern_is_told_with_its_user_and_vhost() -> None:
+    definitions = MemoryDefinitions()
+    users = Users(lambda size: b"s" * size)
+    save_user(users.add("plain", "x"), definitions)
+    fields = {"configure": "(", "write": "", "read": ""}
+    definitions.put("permission", ("/", "plain"), fields)
+    with pytest.raises(StoreError, match=r"user 'plain' in vhost '/' .* configure pattern '\('"):
+        loaded(definitions)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.permissions import READ
 from harebell.base.limits import CONSUMERS_PER_CHANNEL
 from harebell.front.session09.consumer import ChannelConsumer
 from harebell.front.session09.content import Content
-from harebell.front.session09.names import generated
+from harebell.front.session09.names import generated, meant
+from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.queue import find
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.unacked import Unacked
@@ -53,6 +55,7 @@ def _priority(arguments: Mapping[str, Any], thing: str) -> int:
 
 def consume(channel: Channel, method: methods.BasicConsume) -> None:
     """basic.consume: the reply goes out before the first delivery."""
+    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
     queue = find(channel, method.queue)
     tag = method.consumer_tag or generated(TAG_PREFIX, channel.connection.settings.rng)
     if channel.consumers is None:
@@ -103,6 +106,8 @@ def cancel(channel: Channel, method: methods.BasicCancel) -> None:
         channel.connection.send(channel.number, reply)
     if consumer is not None:
         channel.vhost.remove_consumer(consumer)
+        if not consumer.queue.deleted:
+            consumer.queue.drain()
 
 
 def cancelled(channel: Channel, method: methods.BasicCancelOk) -> None:
@@ -111,6 +116,7 @@ def cancelled(channel: Channel, method: methods.BasicCancelOk) -> None:
 
 def get(channel: Channel, method: methods.BasicGet) -> None:
     """basic.get: one message, or get-empty."""
+    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
     queue = find(channel, method.queue)
     found = queue.get()
     if found is None:

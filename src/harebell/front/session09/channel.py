@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.checks import check_properties
 from harebell.front.session09.confirm import Confirms
+from harebell.front.session09.permission import EXCHANGE, check
 from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.tx import Transaction
@@ -116,6 +118,7 @@ class Channel(ChannelPort):
         return result
 
     def _find_exchange(self, name: str) -> Exchange:
+        check(self, WRITE, EXCHANGE, name)
         exchange = self.vhost.exchange(name)
         if exchange.internal:
             thing = rendered("exchange", name, self.vhost.name)
@@ -244,12 +247,19 @@ class Channel(ChannelPort):
 
     # --- end ------------------------------------------------------------------------------------
 
-    def stop_consuming(self) -> None:
-        """Every consumer goes; what they have not acknowledged stays out."""
+    def stop_consuming(self) -> list[Queue]:
+        """Every consumer goes; what they have not acknowledged stays out.
+
+        Returns:
+            The queues that are left, for others may have to be served there now.
+        """
         consumers, self.consumers = self.consumers, None
-        if consumers:
-            for consumer in consumers.values():
-                self.vhost.remove_consumer(consumer)
+        if not consumers:
+            return []
+        for consumer in consumers.values():
+            self.vhost.remove_consumer(consumer)
+        queues = {consumer.queue: None for consumer in consumers.values()}
+        return [queue for queue in queues if not queue.deleted]
 
     def close(self) -> None:
         """The channel is over: consumers go, what was not acknowledged goes back."""
@@ -258,7 +268,7 @@ class Channel(ChannelPort):
             self.content.release()
             self.content = None
             connection.scanner.pending -= 1
-        self.stop_consuming()
+        left = self.stop_consuming()
         if self.confirms is not None:
             # What was accepted is confirmed before the close; afterwards the number may be reused.
             self.confirms.close()
@@ -268,3 +278,5 @@ class Channel(ChannelPort):
             self.transaction = None
         entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
         self.requeue(entries)
+        for queue in left:
+            queue.drain()

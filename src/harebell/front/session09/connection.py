@@ -313,12 +313,16 @@ class Connection(FrameSink):
         All consumers go before anything comes back, or a channel's messages would be delivered to
         another channel of the same dead peer, and lost when that one does not acknowledge.
         """
+        left: list[Queue] = []
         for channel in self.channels.values():
-            channel.stop_consuming()
+            left += channel.stop_consuming()
         for channel in list(self.channels.values()):
             self.drop_channel(channel)
         if self.vhost is not None:
             self.vhost.drop_owned(self)
+        for queue in left:
+            if not queue.deleted:
+                queue.drain()
         if self.blocked:
             self.blocked = False
             if self in self.hub.blocked:

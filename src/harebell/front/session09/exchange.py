@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session09.names import clean
+from harebell.front.session09.permission import EXCHANGE, check, check_other_exchange
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -18,6 +20,10 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
         channel.vhost.check_not_default(name)
         channel.vhost.exchange(name)
     else:
+        channel.vhost.check_not_default(name)
+        check(channel, CONFIGURE, EXCHANGE, name)
+        if name not in channel.vhost.exchanges:
+            check_other_exchange(channel, EXCHANGE, name, method.arguments, "alternate-exchange")
         channel.vhost.declare_exchange(
             name,
             method.type,
@@ -34,7 +40,10 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
 
 def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
     """exchange.delete: also fine for one that does not exist, as with RabbitMQ."""
-    channel.vhost.delete_exchange(clean(method.exchange), if_unused=method.if_unused)
+    name = clean(method.exchange)
+    channel.vhost.check_not_default(name)
+    check(channel, CONFIGURE, EXCHANGE, name)
+    channel.vhost.delete_exchange(name, if_unused=method.if_unused)
     channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeDeleteOk())
@@ -44,6 +53,10 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
     """exchange.bind: messages of `source` go to `destination` too."""
     channel.vhost.check_not_default(method.destination)
     channel.vhost.check_not_default(method.source)
+    check(channel, WRITE, EXCHANGE, clean(method.destination))
+    check(channel, READ, EXCHANGE, clean(method.source))
+    # With both missing, the source is the one that is named.
+    channel.vhost.exchange(clean(method.source))
     destination = channel.vhost.exchange(clean(method.destination))
     channel.vhost.bind(clean(method.source), destination, method.routing_key, method.arguments)
     if destination.durable:
@@ -55,6 +68,9 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
 def unbind(channel: Channel, method: methods.ExchangeUnbind) -> None:
     """exchange.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
     channel.vhost.check_not_default(method.destination)
+    channel.vhost.check_not_default(method.source)
+    check(channel, WRITE, EXCHANGE, clean(method.destination))
+    check(channel, READ, EXCHANGE, clean(method.source))
     destination = channel.vhost.exchanges.get(clean(method.destination))
     channel.vhost.unbind(clean(method.source), destination, method.routing_key, method.arguments)
     channel.hold_until_recorded()

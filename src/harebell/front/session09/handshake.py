@@ -145,7 +145,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
         raise hard(530, f"vhost {name} not found", _CLASS, 40)
-    if name not in connection.user.vhosts:
+    if name not in connection.user.permissions:
         user = connection.user.name
         raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)
     connection.vhost = vhost

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session09.names import clean, generated, meant
+from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_other_exchange
 from harebell.model.queue.kind import Queue
 from harebell.wire.v09 import methods
 
@@ -33,6 +35,9 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
         made_up = name == ""
         if made_up:
             name = generated(GENERATED_PREFIX, channel.connection.settings.rng)
+        check(channel, CONFIGURE, QUEUE, name)
+        if name not in channel.vhost.queues:
+            check_other_exchange(channel, QUEUE, name, method.arguments, "x-dead-letter-exchange")
         queue = channel.vhost.declare_queue(
             name,
             durable=method.durable,
@@ -66,7 +71,11 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
     """queue.bind: binding twice is the same as once."""
     name = meant(method.queue, channel.last_queue)
     key = _binding_key(channel, method)
+    check(channel, WRITE, QUEUE, name)
     channel.vhost.check_not_default(method.exchange)
+    check(channel, READ, EXCHANGE, clean(method.exchange))
+    # With both missing the exchange is named, and before a queue that is somebody else's, too.
+    channel.vhost.exchange(clean(method.exchange))
     queue = channel.vhost.queue(name, channel.connection)
     channel.vhost.bind(clean(method.exchange), queue, key, method.arguments)
     if queue.durable:
@@ -79,7 +88,9 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
     """queue.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
     name = meant(method.queue, channel.last_queue)
     key = _binding_key(channel, method)
+    check(channel, WRITE, QUEUE, name)
     channel.vhost.check_not_default(method.exchange)
+    check(channel, READ, EXCHANGE, clean(method.exchange))
     queue = None
     if name in channel.vhost.queues:
         queue = channel.vhost.queue(name, channel.connection)
@@ -90,6 +101,7 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
 
 def purge(channel: Channel, method: methods.QueuePurge) -> None:
     """queue.purge: drop what is ready; deliveries that are out stay out."""
+    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
     queue = find(channel, method.queue)
     count = queue.purge()
     if queue.sync_soon():
@@ -101,6 +113,7 @@ def purge(channel: Channel, method: methods.QueuePurge) -> None:
 def delete(channel: Channel, method: methods.QueueDelete) -> None:
     """queue.delete: also fine for one that does not exist, as with RabbitMQ."""
     name = meant(method.queue, channel.last_queue)
+    check(channel, CONFIGURE, QUEUE, name)
     consumers = channel.consumers if channel.consumers is not None else {}
     # Consumers of this channel hear of it after the reply, as with RabbitMQ: a client that waits
     # for the reply need not expect to be told of what it does itself.

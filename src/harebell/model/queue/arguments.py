@@ -19,6 +19,7 @@ MAX_PRIORITY = "x-max-priority"
 SEGMENT_OCTETS = "x-stream-max-segment-size-bytes"
 DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_KEY = "x-dead-letter-routing-key"
+SINGLE_ACTIVE = "x-single-active-consumer"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
 
@@ -32,7 +33,7 @@ COMPARED = (
     MAX_PRIORITY,
     "x-overflow",
     "x-queue-mode",
-    "x-single-active-consumer",
+    SINGLE_ACTIVE,
     QUEUE_TYPE,
     "x-delivery-limit",
     "x-dead-letter-strategy",
@@ -118,7 +119,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
         _one_of(("at-most-once", "at-least-once"), "invalid_dlx_strategy"),
     ),
     MAX_PRIORITY: ((CLASSIC,), _number(0, _PRIORITY_MAX, "max_value_exceeded")),
-    "x-single-active-consumer": (_BOTH, _boolean),
+    SINGLE_ACTIVE: (_BOTH, _boolean),
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
     "x-consumer-timeout": ((QUORUM,), _COUNT),
     "x-consumer-disconnected-timeout": ((QUORUM,), _COUNT),
@@ -262,13 +263,14 @@ def check_consumer_arguments(
 
 
 _ACTED_ON = {
-    CLASSIC: (QUEUE_TYPE, MAX_PRIORITY, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY),
+    CLASSIC: (QUEUE_TYPE, MAX_PRIORITY, DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY, SINGLE_ACTIVE),
     QUORUM: (
         QUEUE_TYPE,
         DEAD_LETTER_EXCHANGE,
         DEAD_LETTER_KEY,
         "x-dead-letter-strategy",
         "x-delivery-limit",
+        SINGLE_ACTIVE,
     ),
     STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_OCTETS),
 }

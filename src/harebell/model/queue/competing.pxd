@@ -16,6 +16,9 @@ cdef class CompetingQueue(Queue):
     cdef bint _ranked
     cdef bint _lasting
     cdef bint _again
+    cdef bint _single
+    cdef bint _preempts
+    cdef Consumer _active
 
     cdef int _keep(self, Message message) except -1
     cdef long long _hand_over(self, Message message) except -1
@@ -41,5 +44,7 @@ cdef class CompetingQueue(Queue):
     cdef int _bury(self, long long position, str reason) except -1
     @cython.locals(count=Py_ssize_t, turn=Py_ssize_t, consumer=Consumer)
     cdef Consumer _pick(self)
+    @cython.locals(active=Consumer, first=Consumer)
+    cdef Consumer _pick_active(self)
     @cython.locals(at=Py_ssize_t, last=Py_ssize_t, consumer=Consumer)
     cdef Consumer _pick_ranked(self)

@@ -6,12 +6,15 @@ fills are called once per message, so they are typed and never called from Pytho
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import PERSISTENT, Message
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import REJECTED, DeadLetters
+from harebell.model.queue.arguments import SINGLE_ACTIVE
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
     from harebell.model.surroundings import Surroundings
@@ -38,6 +41,9 @@ class CompetingQueue(Queue):
     LASTING = False
     """Whether all messages of a durable queue have to reach the disk, or persistent ones only."""
 
+    PREEMPTS = False
+    """Whether a consumer of higher priority takes over from the single active one."""
+
     def __init__(self, name: str, vhost: str, **options: Any) -> None:
         super().__init__(name, vhost, **options)
         self.dead_letters: DeadLetters | None = None
@@ -45,6 +51,9 @@ class CompetingQueue(Queue):
         self._turn = 0
         self._ranked = False
         self._lasting = self.LASTING
+        self._single = self.arguments.get(SINGLE_ACTIVE) is True
+        self._preempts = self.PREEMPTS
+        self._active: Consumer | None = None
         self._position = NO_POSITION
         self._again = False
 
@@ -195,6 +204,7 @@ class CompetingQueue(Queue):
         count = self._ready
         self.deleted = True
         consumers, self.consumers = self.consumers, []
+        self._active = None
         for consumer in consumers:
             consumer.queue_deleted()
         self._drop_all()
@@ -205,24 +215,54 @@ class CompetingQueue(Queue):
 
     # --- consumers ------------------------------------------------------------------------------
 
+    def check_consumer(
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
+    ) -> bool:
+        """Refuse an exclusive consumer where there may be others that wait for their turn."""
+        if exclusive and self._single:
+            raise refused(f"{rendered('queue', self.name, self.vhost)} in exclusive use")
+        return exclusive
+
     def add_consumer(self, consumer: Consumer) -> None:
         """Serve a new consumer after those of the same priority, and before lower ones."""
+        self._rewind()
         at = len(self.consumers)
         while at and self.consumers[at - 1].priority < consumer.priority:
             at -= 1
         self.consumers.insert(at, consumer)
         self.had_consumers = True
-        self._ranked = self.consumers[0].priority != self.consumers[-1].priority
+        self._consumers_changed()
         self.drain()
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer."""
         if consumer in self.consumers:
+            self._rewind()
             self.consumers.remove(consumer)
-            self._turn = 0
-            self._ranked = bool(
-                self.consumers and self.consumers[0].priority != self.consumers[-1].priority
-            )
+            if consumer is self._active:
+                self._active = None
+            self._consumers_changed()
+
+    def _consumers_changed(self) -> None:
+        """Find out whether it matters who is who, and who is the one if there is only one."""
+        consumers = self.consumers
+        self._ranked = self._single or bool(
+            consumers and consumers[0].priority != consumers[-1].priority
+        )
+        if self._single and self._active is None and consumers:
+            self._active = consumers[0]
+
+    def _rewind(self) -> None:
+        """Put first whose turn it is, so that coming and going does not change whose it is."""
+        turn, self._turn = self._turn, 0
+        if turn and not self._ranked:
+            self.consumers[:] = self.consumers[turn:] + self.consumers[:turn]
 
     def _pick(self) -> Consumer | None:
         """The consumer whose turn it is among those that are ready."""
@@ -240,8 +280,27 @@ class CompetingQueue(Queue):
                 return consumer
         return None
 
+    def _pick_active(self) -> Consumer | None:
+        """The single active consumer if it is ready.
+
+        Where it can be replaced by one of higher priority it gets nothing more until it has
+        settled what it has; then the other one is active.
+        """
+        active = self._active
+        if active is None:
+            return None
+        if self._preempts:
+            first = self.consumers[0]
+            if first.priority > active.priority:
+                if active.unacked:
+                    return None
+                active = self._active = first
+        return active if active.ready() else None
+
     def _pick_ranked(self) -> Consumer | None:
         """The first ready consumer in order of priority; it goes behind its equals."""
+        if self._single:
+            return self._pick_active()
         for at, consumer in enumerate(self.consumers):
             if consumer.ready():
                 last = at

@@ -40,6 +40,7 @@ class QuorumQueue(ClassicQueue):
     KIND = "quorum"
     LASTING = True
     TICKS = True
+    PREEMPTS = True
 
     def __init__(self, name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> None:
         super().__init__(name, vhost, log, **options)
@@ -154,6 +155,17 @@ class QuorumQueue(ClassicQueue):
     ) -> bool:
         """The flag exclusive means nothing here, as with RabbitMQ."""
         return False
+
+    def get(self) -> tuple[Message, int, bool] | None:
+        """One message, unless the queue serves a single active consumer, as with RabbitMQ."""
+        if self._single:
+            thing = rendered("queue", self.name, self.vhost)
+            raise Refusal(
+                ErrorKind.RESOURCE_LOCKED,
+                f"cannot obtain access to locked {thing}. basic.get operations are not supported "
+                "by quorum queues with single active consumer",
+            )
+        return super().get()
 
     def check_prefetch_global(self) -> None:
         """One limit for a whole channel is refused, as with RabbitMQ."""

@@ -151,13 +151,13 @@ class OctetPeer:
         """The bodies written since the last time; none may be cut."""
         return [payload for kind, _, payload in self.frames() if kind == BODY]
 
-    def log_in(self, capabilities: dict[str, bool], heartbeat: int = 0) -> None:
+    def log_in(self, capabilities: dict[str, bool], heartbeat: int = 0, vhost: str = "/") -> None:
         self.give(HEADER_0_9_1)
         start_ok = m.ConnectionStartOk(
             {"capabilities": capabilities}, "PLAIN", b"\0guest\0guest", "en_US"
         )
         self.send(start_ok, channel=0)
-        self.send(m.ConnectionTuneOk(0, 0, heartbeat), m.ConnectionOpen("/"), channel=0)
+        self.send(m.ConnectionTuneOk(0, 0, heartbeat), m.ConnectionOpen(vhost), channel=0)
         names = [type(method).__name__ for method in self.methods()]
         assert names == ["ConnectionStart", "ConnectionTune", "ConnectionOpenOk"]
 

@@ -186,4 +186,5 @@ def test_arguments_without_effect_are_listed() -> None:
         {"x-queue-type": "classic", "x-message-ttl": 5, "note": "mine", "x-max-priority": 3}
     ) == ["x-message-ttl"]
     assert ignored_arguments({**QUORUM, "x-delivery-limit": 3, "x-expires": 9}) == ["x-expires"]
+    assert ignored_arguments({**QUORUM, "x-single-active-consumer": True}) == []
     assert ignored_arguments({**STREAM, "x-max-age": "1h", "x-max-length-bytes": 9}) == []

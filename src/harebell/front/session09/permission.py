@@ -1,0 +1,63 @@
+"""May this user do that? Asked by every method before it does anything.
+
+    method                        configure   write               read
+    queue.declare                 queue       dead-letter exch.   queue, for a dead-letter exchange
+    exchange.declare              exchange    alternate exch.     exchange, for an alternate one
+    queue.delete exchange.delete  the thing
+    *.bind *.unbind                           destination         source
+    queue.purge                                                   queue
+    basic.consume basic.get                                       queue
+    basic.publish                             exchange
+
+A passive declaration asks for nothing. Both rows of extra exchanges are for new things only, as
+with RabbitMQ. A publish asks when the exchange of its channel changes or the router's epoch does,
+which every change of permissions moves on, so an ordinary publish pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import READ, WRITE
+from harebell.model.resource import refused, rendered
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+QUEUE = "queue"
+EXCHANGE = "exchange"
+DEFAULT_EXCHANGE = "amq.default"
+"""What the default exchange is called where permissions are meant."""
+
+
+def check(channel: Channel, action: str, kind: str, name: str) -> None:
+    """Refuse what the channel's user may not do.
+
+    Args:
+        channel: where it is asked for.
+        action: configure, write or read.
+        kind: QUEUE or EXCHANGE.
+        name: of the queue or exchange, which need not exist.
+
+    Raises:
+        Refusal: ACCESS_REFUSED.
+    """
+    vhost = channel.vhost.name
+    user = channel.connection.user
+    held = user.permissions.get(vhost)
+    if kind == EXCHANGE and name == "":
+        name = DEFAULT_EXCHANGE
+    if held is None or not held.allow(action, name):
+        thing = rendered(kind, name, vhost)
+        raise refused(f"{action} access to {thing} refused for user '{user.name}'")
+
+
+def check_other_exchange(
+    channel: Channel, kind: str, name: str, arguments: Mapping[str, Any], key: str
+) -> None:
+    """Refuse a thing whose messages go on to an exchange that the user may not publish to."""
+    other = arguments.get(key)
+    if isinstance(other, str):
+        check(channel, READ, kind, name)
+        check(channel, WRITE, EXCHANGE, other)

@@ -1,0 +1,132 @@
+"""The policies of one vhost: kept over restarts, and brought to the queues and exchanges.
+
+What takes effect on what lives already: `alternate-exchange` and the dead-letter exchange and key.
+A declaration's own argument goes before these. The other settings are kept and merged for whoever
+reads `effective`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.ports import Store
+from harebell.model.exchange import Exchange
+from harebell.model.policy import EXCHANGE, Policy, check_policy, matching, merged
+from harebell.model.queue.arguments import queue_type
+from harebell.model.queue.competing import CompetingQueue
+from harebell.model.queue.kind import Queue
+
+if TYPE_CHECKING:
+    from harebell.model.surroundings import Surroundings
+
+_ROWS = "policy"
+_OPERATOR_ROWS = "parameter"
+_COMPONENT = "operator_policy"
+
+
+class Policies:
+    """Policies and operator policies of one vhost.
+
+    Args:
+        vhost: its name.
+        store: has the definitions.
+        surroundings: of the vhost's queues.
+
+    Attributes:
+        policies: by name.
+        operator_policies: by name.
+    """
+
+    def __init__(self, vhost: str, store: Store, surroundings: Surroundings) -> None:
+        self._vhost = vhost
+        self._definitions = store.definitions
+        self._surroundings = surroundings
+        self.policies: dict[str, Policy] = {}
+        self.operator_policies: dict[str, Policy] = {}
+
+    # --- changes --------------------------------------------------------------------------------
+
+    def put(self, policy: Policy, *, operator: bool = False) -> None:
+        """Take a policy in, or another one under the same name; refuses what means nothing."""
+        check_policy(policy, operator=operator)
+        fields = {
+            "pattern": policy.pattern,
+            "priority": policy.priority,
+            "definition": dict(policy.definition),
+        }
+        if operator:
+            self.operator_policies[policy.name] = policy
+            value = {**fields, "apply-to": policy.apply_to}
+            key = (self._vhost, _COMPONENT, policy.name)
+            self._definitions.put(_OPERATOR_ROWS, key, {"value": value})
+        else:
+            self.policies[policy.name] = policy
+            fields["apply_to"] = policy.apply_to
+            self._definitions.put(_ROWS, (self._vhost, policy.name), fields)
+        self.apply_all()
+
+    def delete(self, name: str, *, operator: bool = False) -> bool:
+        """Forget a policy; False when there is none of that name."""
+        if operator:
+            if self.operator_policies.pop(name, None) is None:
+                return False
+            self._definitions.drop(_OPERATOR_ROWS, (self._vhost, _COMPONENT, name))
+        else:
+            if self.policies.pop(name, None) is None:
+                return False
+            self._definitions.drop(_ROWS, (self._vhost, name))
+        self.apply_all()
+        return True
+
+    # --- what applies ---------------------------------------------------------------------------
+
+    def policy_of(self, thing: Queue | Exchange, *, operator: bool = False) -> Policy | None:
+        """The policy that applies to a queue or an exchange."""
+        policies = self.operator_policies if operator else self.policies
+        kind = queue_type(thing.arguments) if isinstance(thing, Queue) else EXCHANGE
+        return matching(policies.values(), kind, thing.name)
+
+    def effective(self, thing: Queue | Exchange) -> dict[str, Any]:
+        """The settings that the policies of a queue or an exchange give together."""
+        return merged(self.policy_of(thing), self.policy_of(thing, operator=True))
+
+    def apply_all(self) -> None:
+        """Bring every queue and exchange in line with the policies."""
+        router = self._surroundings.router
+        for exchange in router.exchanges.values():
+            self.apply_to_exchange(exchange)
+        for queue in router.queues.values():
+            self.apply_to_queue(queue)
+        router.changed()
+
+    def apply_to_exchange(self, exchange: Exchange) -> None:
+        """Set an exchange's alternate: by argument, else by policy."""
+        alternate = exchange.arguments.get("alternate-exchange")
+        if not isinstance(alternate, str):
+            alternate = self.effective(exchange).get("alternate-exchange")
+        exchange.alternate = alternate
+
+    def apply_to_queue(self, queue: Queue) -> None:
+        """Set where a queue's dead messages go."""
+        if isinstance(queue, CompetingQueue):
+            queue.dead_letters = self._surroundings.dead_letters_of(queue, self.effective(queue))
+
+
+def restore_policies(of: Callable[[str], Policies], store: Store) -> None:
+    """Bring back what was written down, before there are queues and exchanges.
+
+    Args:
+        of: the policies of a vhost by its name.
+        store: has the definitions.
+    """
+    for (vhost, name), fields in store.definitions.load(_ROWS):
+        of(vhost).policies[name] = Policy(
+            name, fields["pattern"], fields["apply_to"], fields["priority"], fields["definition"]
+        )
+    for (vhost, component, name), fields in store.definitions.load(_OPERATOR_ROWS):
+        if component == _COMPONENT:
+            value = fields["value"]
+            of(vhost).operator_policies[name] = Policy(
+                name, value["pattern"], value["apply-to"], value["priority"], value["definition"]
+            )

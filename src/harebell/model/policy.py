@@ -1,0 +1,182 @@
+"""Policies: settings that an operator gives to many queues and exchanges by their names.
+
+A key is one row of `KEYS`: what values it takes, which kinds of queue know it, and which value an
+operator policy leaves in force beside an ordinary one. The texts of refusals are RabbitMQ's,
+Erlang terms included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from harebell.model.queue.arguments import CLASSIC, QUORUM, STREAM
+from harebell.model.queue.offsets import span_ms
+from harebell.model.resource import precondition
+
+EXCHANGE = "exchange"
+APPLY_TO = {
+    "all": (EXCHANGE, CLASSIC, QUORUM, STREAM),
+    "exchanges": (EXCHANGE,),
+    "queues": (CLASSIC, QUORUM, STREAM),
+    "classic_queues": (CLASSIC,),
+    "quorum_queues": (QUORUM,),
+    "streams": (STREAM,),
+}
+"""The kinds of things that each value of apply-to means."""
+
+Merge = Callable[[Any, Any], Any]
+"""What is left of the values of a policy and of an operator policy, in this order."""
+
+
+def _operators(value: Any, operator: Any) -> Any:
+    return operator
+
+
+def _finite(value: int, operator: int) -> int:
+    """The smaller limit, where a negative one is none."""
+    if value < 0 or operator < 0:
+        return max(value, operator)
+    return min(value, operator)
+
+
+class Key(NamedTuple):
+    """One setting of policies.
+
+    Args:
+        kinds: that know it; a policy that has it leaves queues of other kinds alone.
+        fits: whether a value means something.
+        what: what a refused value is not, for the error text.
+        merge: how an operator policy limits it; None where operator policies may not have it.
+    """
+
+    kinds: tuple[str, ...]
+    fits: Callable[[Any], bool]
+    what: str
+    merge: Merge | None = None
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _at_least(least: int) -> Callable[[Any], bool]:
+    def fits(value: Any) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+    return fits
+
+
+def _one_of(*words: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, str) and value in words
+
+
+def _age(value: Any) -> bool:
+    return isinstance(value, str) and bool(span_ms(value))
+
+
+_BOTH = (CLASSIC, QUORUM)
+_ALL = (CLASSIC, QUORUM, STREAM)
+_ANY = -(2**63)
+KEYS: dict[str, Key] = {
+    "alternate-exchange": Key((EXCHANGE, *_ALL), _text, "a valid alternate exchange name"),
+    "dead-letter-exchange": Key(_BOTH, _text, "a valid dead letter exchange name"),
+    "dead-letter-routing-key": Key(_BOTH, _text, "a valid dead letter routing key"),
+    "dead-letter-strategy": Key(
+        (QUORUM,), _one_of("at-most-once", "at-least-once"), "a valid dead letter strategy"
+    ),
+    "message-ttl": Key(_BOTH, _at_least(0), "a valid message TTL", min),
+    "expires": Key(_BOTH, _at_least(1), "a valid queue expiry", min),
+    "max-length": Key(_BOTH, _at_least(0), "a valid maximum length", min),
+    "max-length-bytes": Key(_ALL, _at_least(0), "a valid maximum length in bytes", min),
+    "overflow": Key(
+        _BOTH,
+        _one_of("drop-head", "reject-publish", "reject-publish-dlx"),
+        "a valid overflow value",
+        _operators,
+    ),
+    "delivery-limit": Key((QUORUM,), _at_least(_ANY), "a valid delivery limit", _finite),
+    "max-in-memory-length": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
+    "max-in-memory-bytes": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
+    "queue-mode": Key((CLASSIC,), _one_of("default", "lazy"), "a valid queue-mode value"),
+    "max-age": Key((STREAM,), _age, "a valid max age"),
+}
+"""Every setting that policies may have."""
+
+
+class Policy(NamedTuple):
+    """One policy, checked.
+
+    Args:
+        name: its name.
+        pattern: a regular expression for the names of what it applies to.
+        apply_to: one of `APPLY_TO`.
+        priority: the highest of those that match applies, and no other.
+        definition: settings by key.
+    """
+
+    name: str
+    pattern: str
+    apply_to: str
+    priority: int
+    definition: Mapping[str, Any]
+
+    def applies(self, kind: str, name: str) -> bool:
+        """Whether it is for a thing of that kind and name."""
+        if kind not in APPLY_TO[self.apply_to] or re.search(self.pattern, name) is None:
+            return False
+        return kind == EXCHANGE or all(kind in KEYS[key].kinds for key in self.definition)
+
+
+def term(value: Any) -> str:
+    """A value as RabbitMQ's texts show it."""
+    if isinstance(value, str):
+        return f'<<"{value}">>'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{','.join(term(each) for each in value)}]"
+    return str(value)
+
+
+def check_policy(policy: Policy, *, operator: bool = False) -> None:
+    """Refuse a policy that means nothing, naming what is wrong with it."""
+    try:
+        re.compile(policy.pattern)
+    except (re.error, TypeError) as problem:
+        raise precondition(
+            f"pattern should be regular expression but is invalid: {problem}"
+        ) from None
+    if policy.apply_to not in APPLY_TO:
+        raise precondition(
+            f"apply-to '{policy.apply_to}' unrecognised; should be one of: 'queues', "
+            "'classic_queues', 'quorum_queues', 'streams', 'exchanges', or 'all'"
+        )
+    if not _at_least(_ANY)(policy.priority):
+        raise precondition(f"{term(policy.priority)} priority must be a number")
+    if not policy.definition:
+        raise precondition("no policy provided")
+    known = {name for name, key in KEYS.items() if key.merge is not None or not operator}
+    strange = [pair for pair in policy.definition.items() if pair[0] not in known]
+    if strange:
+        shown = ",".join(f"{{{term(name)},{term(value)}}}" for name, value in strange)
+        raise precondition(f"[{shown}] are not recognised policy settings")
+    for name, value in policy.definition.items():
+        if not KEYS[name].fits(value):
+            raise precondition(f"{term(value)} is not {KEYS[name].what}")
+
+
+def matching(policies: Iterable[Policy], kind: str, name: str) -> Policy | None:
+    """The one policy that applies; of equal priorities that with the first name."""
+    found = [policy for policy in policies if policy.applies(kind, name)]
+    return min(found, key=lambda policy: (-policy.priority, policy.name), default=None)
+
+
+def merged(policy: Policy | None, operator: Policy | None) -> dict[str, Any]:
+    """The settings that a policy and an operator policy give together."""
+    settings = dict(policy.definition) if policy is not None else {}
+    for name, value in operator.definition.items() if operator is not None else ():
+        merge = KEYS[name].merge
+        settings[name] = merge(settings[name], value) if merge and name in settings else value
+    return settings

@@ -1,0 +1,224 @@
+"""Which method asks for which permission: a row for every method that a client may send.
+
+The methods come from the protocol's own table, so one without a row fails here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from harebell.auth.permissions import ACTIONS, Permissions
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from tests.unit.front.session09.world import HEADER_0_9_1, OctetPeer, World, publish
+
+Need = tuple[str, str, str]
+
+
+@dataclass
+class Row:
+    """One use of a method.
+
+    Args:
+        method: what is sent.
+        needs: action, kind and name of each resource, in the order they are asked for.
+        reply: the class of its answer; None without one.
+    """
+
+    method: Any
+    needs: list[Need]
+    reply: type | None
+    octets: bytes = field(default=b"")
+
+
+_DLX = {"x-dead-letter-exchange": "dlx"}
+_AE = {"alternate-exchange": "ae"}
+ROWS: dict[str, list[Row]] = {
+    "queue.declare": [
+        Row(m.QueueDeclare("new"), [("configure", "queue", "new")], m.QueueDeclareOk),
+        Row(m.QueueDeclare("q"), [("configure", "queue", "q")], m.QueueDeclareOk),
+        Row(m.QueueDeclare("q", passive=True), [], m.QueueDeclareOk),
+        Row(
+            m.QueueDeclare("new", arguments=_DLX),
+            [("configure", "queue", "new"), ("read", "queue", "new"), ("write", "exchange", "dlx")],
+            m.QueueDeclareOk,
+        ),
+    ],
+    "queue.bind": [
+        Row(
+            m.QueueBind("q", "x", "k"),
+            [("write", "queue", "q"), ("read", "exchange", "x")],
+            m.QueueBindOk,
+        )
+    ],
+    "queue.unbind": [
+        Row(
+            m.QueueUnbind("q", "x", "k"),
+            [("write", "queue", "q"), ("read", "exchange", "x")],
+            m.QueueUnbindOk,
+        )
+    ],
+    "queue.purge": [Row(m.QueuePurge("q"), [("read", "queue", "q")], m.QueuePurgeOk)],
+    "queue.delete": [Row(m.QueueDelete("q"), [("configure", "queue", "q")], m.QueueDeleteOk)],
+    "exchange.declare": [
+        Row(
+            m.ExchangeDeclare("new", "fanout"),
+            [("configure", "exchange", "new")],
+            m.ExchangeDeclareOk,
+        ),
+        Row(m.ExchangeDeclare("x", "fanout", passive=True), [], m.ExchangeDeclareOk),
+        Row(
+            m.ExchangeDeclare("new", "fanout", arguments=_AE),
+            [
+                ("configure", "exchange", "new"),
+                ("read", "exchange", "new"),
+                ("write", "exchange", "ae"),
+            ],
+            m.ExchangeDeclareOk,
+        ),
+    ],
+    "exchange.delete": [
+        Row(m.ExchangeDelete("x"), [("configure", "exchange", "x")], m.ExchangeDeleteOk)
+    ],
+    "exchange.bind": [
+        Row(
+            m.ExchangeBind("y", "x", "k"),
+            [("write", "exchange", "y"), ("read", "exchange", "x")],
+            m.ExchangeBindOk,
+        )
+    ],
+    "exchange.unbind": [
+        Row(
+            m.ExchangeUnbind("y", "x", "k"),
+            [("write", "exchange", "y"), ("read", "exchange", "x")],
+            m.ExchangeUnbindOk,
+        )
+    ],
+    "basic.consume": [Row(m.BasicConsume("q", "c"), [("read", "queue", "q")], m.BasicConsumeOk)],
+    "basic.get": [Row(m.BasicGet("q"), [("read", "queue", "q")], m.BasicGetEmpty)],
+    "basic.publish": [
+        Row(None, [("write", "exchange", "x")], None, publish(b"b", "k", exchange="x")),
+        Row(None, [("write", "exchange", "amq.default")], None, publish(b"b", "none")),
+    ],
+}
+_FREE = """
+    access.request basic.ack basic.cancel basic.cancel-ok basic.nack basic.qos basic.recover
+    basic.recover-async basic.reject channel.close channel.close-ok channel.flow channel.flow-ok
+    channel.open confirm.select connection.blocked connection.close connection.close-ok
+    connection.open connection.secure-ok connection.start-ok connection.tune-ok
+    connection.unblocked connection.update-secret tx.commit tx.rollback tx.select
+""".split()  # noqa: SIM905 - a table reads better so
+"""Methods that name no resource, or answer for one that was asked for before."""
+CASES = [(name, row) for name, rows in ROWS.items() for row in rows]
+
+
+def _peer() -> tuple[World, OctetPeer]:
+    world = World()
+    peer = world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    for name in ("x", "y"):
+        peer.ask(m.ExchangeDeclare(name, "fanout"))
+    return world, peer
+
+
+def _allow(world: World, needs: list[Need]) -> None:
+    """Give the user exactly these permissions, and let what was remembered go."""
+    patterns = {
+        action: "|".join(f"^{name}$" for wanted, _, name in needs if wanted == action)
+        for action in ACTIONS
+    }
+    user = world.users.get("guest")
+    assert user is not None
+    user.permissions["/"] = Permissions(**patterns)
+    world.broker.vhosts["/"].router.changed()
+
+
+def _send(peer: OctetPeer, row: Row) -> list[Any]:
+    if row.octets:
+        peer.give(row.octets)
+        return peer.methods()
+    peer.send(row.method)
+    return peer.methods()
+
+
+def test_every_method_of_a_client_has_a_row() -> None:
+    known = {method.name for method in AMQP_0_9_1.methods if method.from_client}
+    assert not set(ROWS) & set(_FREE)
+    assert known - set(_FREE) == set(ROWS)
+
+
+@pytest.mark.parametrize(("name", "row"), CASES)
+def test_the_permissions_of_the_row_are_enough(name: str, row: Row) -> None:
+    world, peer = _peer()
+    _allow(world, row.needs)
+    answers = _send(peer, row)
+    assert [type(answer) for answer in answers] == ([row.reply] if row.reply else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "missing"),
+    [(name, row, missing) for name, row in CASES for missing in row.needs],
+)
+def test_without_any_one_of_them_it_is_refused(name: str, row: Row, missing: Need) -> None:
+    world, peer = _peer()
+    _allow(world, [need for need in row.needs if need != missing])
+    (close,) = _send(peer, row)
+    action, kind, resource = missing
+    spec = AMQP_0_9_1.named(name)
+    assert close == m.ChannelClose(
+        403,
+        f"ACCESS_REFUSED - {action} access to {kind} '{resource}' in vhost '/' refused for user "
+        "'guest'",
+        spec.class_id,
+        spec.method_id,
+    )
+    if name not in ("queue.delete", "exchange.delete"):
+        assert "new" not in world.broker.vhosts["/"].queues
+        assert "new" not in world.broker.vhosts["/"].exchanges
+    assert "q" in world.broker.vhosts["/"].queues
+    assert "x" in world.broker.vhosts["/"].exchanges
+
+
+def test_what_is_taken_away_is_gone_at_the_next_publish() -> None:
+    world, peer = _peer()
+    peer.give(publish(b"1", "q"))
+    _allow(world, [("write", "exchange", "x")])
+    peer.give(publish(b"2", "q"))
+    (answer,) = peer.methods()
+    close: Any = answer
+    assert close.reply_code == 403
+    assert world.broker.vhosts["/"].queues["q"].ready_count() == 1
+
+
+def test_an_existing_queue_with_a_dead_letter_exchange_asks_for_configure_alone() -> None:
+    world, peer = _peer()
+    peer.ask(m.QueueDeclare("d", arguments=_DLX))
+    _allow(world, [("configure", "queue", "d")])
+    assert isinstance(peer.ask(m.QueueDeclare("d", arguments=_DLX)), m.QueueDeclareOk)
+
+
+@pytest.mark.rule("0-9-1#016")
+def test_permissions_differ_from_one_vhost_to_the_next() -> None:
+    world = World()
+    user = world.users.get("guest")
+    assert user is not None
+    for name in ("other", "closed"):
+        world.broker.add_vhost(name)
+    user.permissions["other"] = Permissions("^mine$", "", "")
+    assert isinstance(world.peer().ask(m.QueueDeclare("yours")), m.QueueDeclareOk)
+    peer = world.connect()
+    peer.log_in({}, vhost="other")
+    peer.send(m.ChannelOpen())
+    peer.methods()
+    assert isinstance(peer.ask(m.QueueDeclare("mine")), m.QueueDeclareOk)
+    assert isinstance(peer.ask(m.QueueDeclare("yours")), m.ChannelClose)
+    shut = world.connect()
+    shut.give(HEADER_0_9_1)
+    shut.send(m.ConnectionStartOk({}, "PLAIN", b"\0guest\0guest", "en_US"), channel=0)
+    shut.send(m.ConnectionTuneOk(), m.ConnectionOpen("closed"), channel=0)
+    assert shut.methods()[-1] == m.ConnectionClose(
+        530, "NOT_ALLOWED - access to vhost 'closed' refused for user 'guest'", 10, 40
+    )
