@@ -41,6 +41,8 @@ MESSAGE_MAX_BYTES = 134_217_728
 """Largest message body accepted (128 MiB)."""
 BODY_HARD_MAX_BYTES = 536_870_912
 """A content header that announces more than this closes the connection (512 MiB)."""
+REPLIES_UNSENT_BYTES = 134_217_728
+"""Unsent output of a connection above which direct replies to it are dropped (128 MiB)."""
 CONSUMERS_PER_CHANNEL = 0
 """Most consumers on one channel; 0 is no limit."""
 

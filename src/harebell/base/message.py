@@ -28,7 +28,8 @@ class Properties:
         delivery_mode: 1 transient, 2 persistent, 0 when absent.
         priority: 0 to 255, -1 when absent.
         has_headers: whether a header table is present.
-        suspect: whether a user-id or an expiration is present, which are checked on publishing.
+        suspect: whether there is something that publishing has to look into: a reply-to, an
+            expiration, a user-id, or what may be a header CC or BCC.
     """
 
     __slots__ = ("delivery_mode", "family", "has_headers", "priority", "raw", "suspect")

@@ -40,6 +40,10 @@ _HEADERS = 13
 _DELIVERY_MODE = 12
 _PRIORITY = 11
 _TIMESTAMP = 6
+_SUSPECT = 0x0310
+"""The flags of reply-to, expiration and user-id."""
+_CARBON = b"CC"
+"""In the name of both headers that add routing keys, CC and BCC."""
 
 
 class FrameSink:
@@ -350,7 +354,9 @@ def parse_properties(raw: bytes) -> Properties:
         at += size
     if at != len(raw):
         raise _malformed("octets after the last property")
-    return Properties(raw, mode, priority, bool(flags & 0x2000), bool(flags & 0x0110))
+    headers = bool(flags & 0x2000)
+    suspect = bool(flags & _SUSPECT) or (headers and _CARBON in raw)
+    return Properties(raw, mode, priority, headers, suspect)
 
 
 def _property_size(raw: bytes, at: int, bit: int) -> int:

@@ -363,6 +363,8 @@ cdef Properties _parse_properties(const unsigned char* p, Py_ssize_t n):
     cdef unsigned int flags
     cdef Py_ssize_t at = 2, size
     cdef int bit, mode = 0, priority = -1
+    cdef bytes raw
+    cdef bint suspect
     if n < 2:
         raise _malformed("property flags are missing")
     flags = u16(p)
@@ -398,8 +400,10 @@ cdef Properties _parse_properties(const unsigned char* p, Py_ssize_t n):
             at += 1 + p[at]
     if at != n:
         raise _malformed("octets after the last property")
-    return Properties(PyBytes_FromStringAndSize(<const char*>p, n), mode, priority,
-                      (flags >> 13) & 1, (flags & 0x0110) != 0)
+    raw = PyBytes_FromStringAndSize(<const char*>p, n)
+    # reply-to, expiration, user-id; or a header CC or BCC, perhaps
+    suspect = (flags & 0x0310) != 0 or (flags & 0x2000 and b"CC" in raw)
+    return Properties(raw, mode, priority, (flags >> 13) & 1, suspect)
 
 
 cdef bint _table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept:

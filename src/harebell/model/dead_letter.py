@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harebell.base.clock import Clock
-from harebell.base.message import Message
+from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import ACCEPTED, Queue
@@ -129,11 +129,10 @@ class DeadLetters:
         return outcome
 
     def _targets(self, exchange: Any, letter: Message, keys: list[str]) -> list[Queue]:
-        found: dict[Queue, None] = dict.fromkeys(self._router.route(exchange, letter))
-        for key in keys[1:]:
-            routed = self._editor.forwarded(letter, self._exchange, key, {})
-            found.update(dict.fromkeys(self._router.route(exchange, routed)))
-        return list(found)
+        if len(keys) == 1:
+            return list(self._router.route(exchange, letter))
+        copies = [copy_message(letter, self._exchange, key) for key in keys[1:]]
+        return list(self._router.route_all(exchange, (letter, *copies)))
 
     def _events(
         self, message: Message, reason: str, headers: Mapping[str, Any], keys: list[str]

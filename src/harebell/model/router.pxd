@@ -9,6 +9,8 @@ cdef Py_ssize_t _CACHE_ENTRIES
 cdef class Router:
     cdef readonly dict exchanges
     cdef readonly dict queues
+    cdef readonly dict replies
+    cdef Queue _nobody
     cdef readonly long long epoch
     cdef object _headers_of
 

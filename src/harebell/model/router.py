@@ -14,6 +14,7 @@ from harebell.base.limits import ROUTE_CACHE_ENTRIES
 from harebell.base.message import Message
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
+from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 
 _CACHE_ENTRIES = ROUTE_CACHE_ENTRIES
 NOWHERE: tuple[Queue, ...] = ()
@@ -29,12 +30,15 @@ class Router:
     Attributes:
         exchanges: the vhost's exchanges by name.
         queues: the vhost's queues by name.
+        replies: who waits for direct replies, by the routing key that reaches them.
         epoch: grows whenever a remembered route may have become wrong.
     """
 
     def __init__(self, headers_of: Callable[[Message], Mapping[str, Any]]) -> None:
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
+        self.replies: dict[str, ReplyQueue] = {}
+        self._nobody = ReplyQueue(REPLY_PREFIX, "", {})
         self.epoch = 0
         self._headers_of = headers_of
 
@@ -46,23 +50,36 @@ class Router:
         """The queues that a message published to this exchange goes to."""
         if exchange.default:
             queue = self.queues.get(message.routing_key)
-            return NOWHERE if queue is None else queue.itself
+            return self._reply(message.routing_key) if queue is None else queue.itself
         if exchange.routes_epoch == self.epoch:
             found = exchange.routes.get(message.routing_key)
             if found is not None:
                 return found
-        return self._walk(exchange, message)
+        return self._walk(exchange, (message,))
 
-    def _walk(self, start: Exchange, message: Message) -> tuple[Queue, ...]:
+    def route_all(self, exchange: Exchange, messages: tuple[Message, ...]) -> tuple[Queue, ...]:
+        """The queues of one message with several routing keys: a copy of it for each key.
+
+        An alternate exchange gets what none of the keys found a way for.
+        """
+        return self._walk(exchange, messages)
+
+    def _reply(self, key: str) -> tuple[Queue, ...]:
+        """Where a direct reply goes; one that nobody waits for any more counts as routed, too."""
+        if not key.startswith(REPLY_PREFIX):
+            return NOWHERE
+        return self.replies.get(key, self._nobody).itself
+
+    def _walk(self, start: Exchange, messages: tuple[Message, ...]) -> tuple[Queue, ...]:
         queues: dict[Queue, None] = {}
         seen = {start}
         todo = [start]
-        by_key = True
+        by_key = len(messages) == 1
         while todo:
             exchange = todo.pop()
             # Queues come and go from the default exchange without a change of topology.
             by_key = by_key and exchange.by_key and not exchange.default
-            for destination in self._matches(exchange, message):
+            for destination in self._matches(exchange, messages):
                 if isinstance(destination, Queue):
                     queues[destination] = None
                 elif destination not in seen:
@@ -70,18 +87,20 @@ class Router:
                     todo.append(destination)
         found = tuple(queues)
         if by_key:
-            self._remember(start, message.routing_key, found)
+            self._remember(start, messages[0].routing_key, found)
         return found
 
-    def _matches(self, exchange: Exchange, message: Message) -> list[Exchange | Queue]:
+    def _matches(self, exchange: Exchange, messages: tuple[Message, ...]) -> list[Exchange | Queue]:
         """What an exchange's own bindings match; its alternate when they match nothing."""
         if exchange.default:
-            queue = self.queues.get(message.routing_key)
-            return [] if queue is None else [queue]
+            return [queue for each in messages for queue in self.route(exchange, each)]
+        message = messages[0]
         headers: Mapping[str, Any] = NO_HEADERS
         if exchange.needs_headers and message.has_headers:
             headers = self._headers_of(message)
-        matched = list(exchange.match(message, headers))
+        # Kinds that do not go by the key alone see, and choose for, the message just once.
+        looked_at = messages if exchange.by_key else messages[:1]
+        matched = [found for each in looked_at for found in exchange.match(each, headers)]
         if not matched and exchange.alternate is not None:
             alternate = self.exchanges.get(exchange.alternate)
             if alternate is not None:

@@ -132,3 +132,37 @@ def test_what_is_remembered_is_never_older_than_the_bindings(
         for key, fitting in (("a", {"a", "#"}), ("a.b", {"a.*", "#"}), ("b", {"b", "#"})):
             expected = sorted({q for q, p in bound if p in fitting})
             assert routed(where, "amq.topic", key) == expected
+
+
+def routed_all(where: VHost, exchange: str, *keys: str) -> list[str]:
+    messages = tuple(message(key=key) for key in keys)
+    queues = where.router.route_all(where.exchange(exchange), messages)
+    return [queue.name for queue in queues]
+
+
+def test_several_keys_lead_to_every_queue_once() -> None:
+    where = vhost()
+    for key in ("a", "b"):
+        queue = where.declare_queue(key)
+        where.bind("amq.direct", queue, key)
+        where.bind("amq.direct", queue, "both")
+    assert sorted(routed_all(where, "amq.direct", "a", "both", "c")) == ["a", "b"]
+    assert routed_all(where, "", "c", "b") == ["b"]
+    assert routed(where, "amq.direct", "a") == ["a"], "nothing of it is remembered for one key"
+
+
+def test_the_alternate_gets_what_none_of_several_keys_finds_a_way_for() -> None:
+    where = vhost()
+    where.declare_exchange("main", "direct", arguments={"alternate-exchange": "amq.fanout"})
+    where.bind("main", where.declare_queue("q"), "a")
+    where.bind("amq.fanout", where.declare_queue("rest"), "")
+    assert routed_all(where, "main", "a", "b") == ["q"]
+    assert routed_all(where, "main", "b", "c") == ["rest"]
+
+
+def test_a_kind_that_chooses_at_random_chooses_once_for_all_keys() -> None:
+    where = vhost()
+    where.declare_exchange("dice", "x-random")
+    for name in ("a", "b", "c"):
+        where.bind("dice", where.declare_queue(name), "")
+    assert len(routed_all(where, "dice", "k", "l", "m", "n", "o", "p")) == 1

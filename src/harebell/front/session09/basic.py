@@ -9,6 +9,7 @@ from harebell.auth.permissions import READ
 from harebell.base.limits import CONSUMERS_PER_CHANNEL
 from harebell.front.session09.consumer import ChannelConsumer
 from harebell.front.session09.content import Content
+from harebell.front.session09.direct_reply import consume_replies
 from harebell.front.session09.names import generated, meant
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.queue import find
@@ -16,6 +17,7 @@ from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.unacked import Unacked
 from harebell.model.equivalence import type_name
 from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import rendered
 from harebell.wire.v09 import methods
 
@@ -55,6 +57,9 @@ def _priority(arguments: Mapping[str, Any], thing: str) -> int:
 
 def consume(channel: Channel, method: methods.BasicConsume) -> None:
     """basic.consume: the reply goes out before the first delivery."""
+    if method.queue == REPLY_TO:
+        consume_replies(channel, method)
+        return
     check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
     queue = find(channel, method.queue)
     tag = method.consumer_tag or generated(TAG_PREFIX, channel.connection.settings.rng)

@@ -25,6 +25,7 @@ cdef class Channel(ChannelPort):
     cdef public Confirms confirms
     cdef public object transaction
     cdef public str last_queue
+    cdef public object reply_queue
     cdef Exchange _exchange
     cdef long long _exchange_epoch
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
-from harebell.front.session09.checks import check_properties
 from harebell.front.session09.confirm import Confirms
 from harebell.front.session09.permission import EXCHANGE, check
 from harebell.front.session09.port import ChannelPort
+from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.tx import Transaction
 from harebell.front.session09.unacked import Unacked
@@ -26,6 +26,7 @@ from harebell.wire.v09 import methods
 if TYPE_CHECKING:
     from harebell.front.session09.connection import Connection
     from harebell.front.session09.consumer import ChannelConsumer
+    from harebell.model.queue.reply import ReplyQueue
     from harebell.model.vhost import VHost
 
 _MANDATORY = 1
@@ -52,6 +53,7 @@ class Channel(ChannelPort):
         transaction: set by tx.select.
         content: the content that is being assembled from single frames.
         last_queue: the queue declared last, which an empty queue name means.
+        reply_queue: where direct replies to this channel arrive; None until one is consumed.
     """
 
     def __init__(self, connection: Connection, number: int) -> None:
@@ -69,6 +71,7 @@ class Channel(ChannelPort):
         self.confirms: Confirms | None = None
         self.transaction: Transaction | None = None
         self.last_queue = ""
+        self.reply_queue: ReplyQueue | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
 
@@ -91,11 +94,12 @@ class Channel(ChannelPort):
         ):
             exchange = self._find_exchange(exchange_name)
         if properties.suspect:
-            check_properties(properties, connection.user)
-        message = new_message(exchange_name, routing_key, properties, body)
+            message, queues = prepared(self, exchange, routing_key, properties, body)
+        else:
+            message = new_message(exchange_name, routing_key, properties, body)
+            queues = self._router.route(exchange, message)
         connection.published = True
         exchange.published += 1
-        queues = self._router.route(exchange, message)
         if self.transaction is not None:
             self.transaction.publish(message, queues, flags)
             return 0

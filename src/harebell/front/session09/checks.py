@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.message import Properties
 from harebell.front.session09.replies import soft
-from harebell.wire.v09.content import decode_properties
+from harebell.wire.v09.content import BasicProperties
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
@@ -16,18 +15,18 @@ _EXPIRATION_MAX_MS = 315_360_000_000
 """Ten years."""
 
 
-def check_properties(properties: Properties, user: User) -> None:
-    """Refuse a user-id that is not the publisher's, and an expiration that is no number.
-
-    Called for messages that carry one of the two.
-    """
-    decoded = decode_properties(properties.raw)
+def check_user_id(decoded: BasicProperties, user: User) -> None:
+    """Refuse a user-id that is not the publisher's, unless he may speak for others."""
     if decoded.user_id and decoded.user_id != user.name and "impersonator" not in user.tags:
         raise soft(
             406,
             f"user_id property set to '{decoded.user_id}' but authenticated user was '{user.name}'",
             *_PUBLISH,
         )
+
+
+def check_expiration(decoded: BasicProperties) -> None:
+    """Refuse an expiration that is no number of milliseconds."""
     if decoded.expiration is not None:
         reason = _bad_expiration(decoded.expiration)
         if reason:

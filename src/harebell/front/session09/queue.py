@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.front.session09.direct_reply import check_not_reply, declare_reply
 from harebell.front.session09.names import clean, generated, meant
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_other_exchange
 from harebell.model.queue.kind import Queue
+from harebell.model.queue.reply import REPLY_TO
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -29,6 +31,9 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
     gives, as with RabbitMQ: the queue declared last has no short form here.
     """
     name = clean(method.queue)
+    if name.startswith(REPLY_TO):
+        declare_reply(channel, name, nowait=method.nowait)
+        return
     if method.passive:
         queue = channel.vhost.queue(name, channel.connection)
     else:
@@ -71,6 +76,7 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
     """queue.bind: binding twice is the same as once."""
     name = meant(method.queue, channel.last_queue)
     key = _binding_key(channel, method)
+    check_not_reply(name)
     check(channel, WRITE, QUEUE, name)
     channel.vhost.check_not_default(method.exchange)
     check(channel, READ, EXCHANGE, clean(method.exchange))
@@ -88,6 +94,7 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
     """queue.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
     name = meant(method.queue, channel.last_queue)
     key = _binding_key(channel, method)
+    check_not_reply(name)
     check(channel, WRITE, QUEUE, name)
     channel.vhost.check_not_default(method.exchange)
     check(channel, READ, EXCHANGE, clean(method.exchange))

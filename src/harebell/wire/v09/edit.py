@@ -16,6 +16,7 @@ from harebell.wire.v09.fields import encode_entry, entries
 _SIZE = 4
 _FIRST_BIT = 15
 _HEADERS = 13
+_REPLY_TO = 9
 _EXPIRATION = 8
 _FIXED = {12: 1, 11: 1, 6: 8}
 """Bits of the properties that are neither short strings nor tables, and their octets."""
@@ -78,3 +79,17 @@ def edited(raw: bytes, changes: Mapping[str, Any], *, keep_expiration: bool = Tr
         table = _table(raw, 0, 0, changes)
         flags |= 1 << _HEADERS
     return flags.to_bytes(2) + before + table + after
+
+
+def answered_at(raw: bytes, name: str) -> bytes:
+    """A property list with another reply-to.
+
+    Args:
+        raw: a well-formed list that has one.
+        name: the new one, at most 255 octets.
+    """
+    octets = name.encode()
+    for bit, begin, end in _parts(raw):
+        if bit == _REPLY_TO:
+            return raw[:begin] + bytes((len(octets),)) + octets + raw[end:]
+    return raw

@@ -83,8 +83,9 @@ def test_parsing_finds_what_the_broker_needs(properties: BasicProperties):
     assert parsed.delivery_mode == (0 if mode is None else mode)
     assert parsed.priority == (-1 if priority is None else priority)
     assert parsed.has_headers == (properties.headers is not None)
-    checked = properties.user_id is not None or properties.expiration is not None
-    assert parsed.suspect == checked
+    looked_into = (properties.user_id, properties.expiration, properties.reply_to)
+    carbon = properties.headers is not None and b"CC" in raw
+    assert parsed.suspect == (carbon or any(value is not None for value in looked_into))
 
 
 @given(PROPERTIES.filter(lambda properties: not properties.headers))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harebell.base.values import Long
 from harebell.wire.v09.content import BasicProperties, decode_properties, encode_properties
-from harebell.wire.v09.edit import edited
+from harebell.wire.v09.edit import answered_at, edited
 
 names = st.sampled_from(["a", "b", "CC", "x-death", "schön"])
 values = st.one_of(
@@ -30,6 +30,7 @@ lists = st.builds(
     delivery_mode=st.none() | st.integers(0, 255),
     priority=st.none() | st.integers(0, 255),
     correlation_id=texts,
+    reply_to=texts,
     expiration=texts,
     timestamp=st.none() | st.integers(0, 10**9),
     app_id=texts,
@@ -74,3 +75,12 @@ def test_what_does_not_change_keeps_its_octets() -> None:
 @pytest.mark.parametrize("raw", [b"\0\0", b"\x10\x00\x02"])
 def test_no_table_is_made_for_nothing(raw: bytes) -> None:
     assert edited(raw, {"absent": None}) == raw
+
+
+@given(lists, st.text("abc", max_size=255))
+def test_another_reply_to_changes_nothing_else(properties: BasicProperties, name: str) -> None:
+    before = decode_properties(encode_properties(properties))
+    after = decode_properties(answered_at(encode_properties(properties), name))
+    assert after.reply_to == (None if before.reply_to is None else name)
+    before.reply_to = after.reply_to = None
+    assert after == before

@@ -1,0 +1,6 @@
+from harebell.base.message cimport Message
+from harebell.model.consumer cimport Consumer
+from harebell.model.queue.kind cimport Queue
+
+cdef class ReplyQueue(Queue):
+    cdef dict _replies
