@@ -27,7 +27,7 @@ def _bound(peer: Peer, kind: str, key: str, **arguments: Any) -> None:
 
 
 def _counts(peer: Peer) -> list[int]:
-    found = [peer.ask(m.QueueDeclare(queue, passive=True)).method for queue in QUEUES]
+    found = [peer.ask(m.QueueDeclare(queue, passive=True)) for queue in QUEUES]
     return [ok.message_count for ok in found]
 
 

@@ -7,14 +7,12 @@ from collections import Counter
 import pytest
 
 from harebell.base.chooser import Chooser
-from harebell.base.errors import ErrorKind, Refusal
 from harebell.model.binding import Binding
 from harebell.model.editor import Editor
-from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.exchange.local_random import LocalRandomExchange
 from harebell.model.exchange.random import RandomExchange
-from tests.unit.model.things import headers_of, message, priority_queue, queue, vhost
+from tests.unit.model.things import headers_of, message, queue, vhost
 
 KINDS = [RandomExchange, LocalRandomExchange]
 
@@ -78,19 +76,3 @@ def test_a_route_is_chosen_anew_for_every_message() -> None:
         where.bind("r", where.declare_queue(name), "k")
     found = {where.router.route(exchange, message(key="k"))[0].name for _ in range(50)}
     assert found == {"a", "b"}
-
-
-def test_a_local_random_exchange_refuses_keys_exchanges_and_other_queue_types() -> None:
-    where = vhost()
-    exchange = where.declare_exchange("r", "x-local-random")
-    quorum = where.declare_queue("quorum", durable=True, arguments={"x-queue-type": "quorum"})
-    for destination, key, text in (
-        (queue(), "k", "Non empty binding 'k' key not permitted"),
-        (FanoutExchange("f"), "", "Destination not found"),
-        (quorum, "", "Queue type rabbit_quorum_queue not valid for this exchange type"),
-    ):
-        with pytest.raises(Refusal) as refused:
-            exchange.bind(Binding(exchange, destination, key, {}))
-        assert (refused.value.kind, refused.value.text) == (ErrorKind.PRECONDITION_FAILED, text)
-    assert exchange.bindings == {}
-    assert exchange.bind(Binding(exchange, priority_queue(), "", {}))
