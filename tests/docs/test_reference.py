@@ -49,9 +49,11 @@ def test_every_verb_has_its_section_and_the_other_way_round() -> None:
 def test_every_flag_of_a_verb_is_in_its_section_and_the_other_way_round(verb: str) -> None:
     command = harebell.get_command(click.Context(harebell), verb)
     assert command is not None
+    actions = command.commands.values() if isinstance(command, click.Group) else ()
     flags = {
         flag
-        for parameter in command.params
+        for each in (command, *actions)
+        for parameter in each.params
         if isinstance(parameter, click.Option) and not parameter.hidden
         for flag in (*parameter.opts, *parameter.secondary_opts)
     }

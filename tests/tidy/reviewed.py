@@ -24,6 +24,15 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
     "cli/get": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
     "cli/store": ("tests/cli/test_store.py", "is run as a command on real data directories"),
+    **dict.fromkeys(
+        (
+            *("cli/noun", "cli/users", "cli/permissions", "cli/vhosts"),
+            *("cli/policies", "cli/operator_policies", "server/manage/desk"),
+            *("server/manage/site", "server/manage/users", "server/manage/vhosts"),
+            "server/manage/policies",
+        ),
+        ("tests/cli/test_manage.py", "is run by the command against a real broker"),
+    ),
     "cli/link": ("tests/cli/test_publish.py", "is run by every verb, against a real broker"),
     **{
         f"client/{name}": ("tests/interop/client/test_client_*.py", "is I/O: runs against brokers")

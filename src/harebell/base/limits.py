@@ -115,6 +115,12 @@ CONTROL_PATH_BYTES = 107
 """Longest path of the control socket: sun_path of unix(7) without its closing zero."""
 CONTROL_LINE_BYTES = 4_096
 """Longest request on the control socket."""
+USER_NAME_BYTES = 255
+"""Longest name of a new user."""
+VHOST_NAME_BYTES = 255
+"""Longest name of a new vhost: connection.open sends it as a short string."""
+POLICY_NAME_BYTES = 255
+"""Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0
 """Time that either side of the control socket waits for the other."""
 

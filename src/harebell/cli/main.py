@@ -22,6 +22,11 @@ VERBS = {
     "consume": "Print messages of a queue as they come.",
     "get": "Take messages from a queue, if there are any.",
     "status": "Show what a running broker is doing.",
+    "users": "Manage the users of a running broker.",
+    "permissions": "Manage what users may do in a vhost.",
+    "vhosts": "Manage the vhosts of a running broker.",
+    "policies": "Manage policies: settings for queues and exchanges by name.",
+    "operator-policies": "Manage operator policies, which limit what policies set.",
     "store": "Look into the data directory of a broker that does not run.",
 }
 
@@ -46,7 +51,8 @@ class Verbs(click.Group):
         """Import one verb."""
         if cmd_name not in VERBS:
             return None
-        command = getattr(import_module(f"harebell.cli.{cmd_name}"), cmd_name)
+        module = cmd_name.replace("-", "_")
+        command = getattr(import_module(f"harebell.cli.{module}"), module)
         assert isinstance(command, click.Command)
         return command
 

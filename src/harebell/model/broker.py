@@ -62,6 +62,12 @@ class Broker:
             vhost.recorder.vhost_made()
         return vhost
 
+    def delete_vhost(self, vhost: VHost) -> None:
+        """Forget a vhost and everything in it; its connections must be closed before."""
+        vhost.clear()
+        vhost.recorder.vhost_gone()
+        del self.vhosts[vhost.name]
+
     def _take_in(self, name: str) -> VHost:
         vhost = VHost(name, self.store, self._editor, self.clock, self._awaiting, self._chooser)
         self.vhosts[name] = vhost

@@ -84,6 +84,10 @@ class Recorder:
         """The vhost itself is new."""
         self._put("vhost", (self._vhost,), {})
 
+    def vhost_gone(self) -> None:
+        """The vhost was deleted, after everything in it."""
+        self._drop("vhost", (self._vhost,))
+
     def exchange_made(self, exchange: Exchange) -> None:
         """An exchange was declared."""
         if exchange.durable:

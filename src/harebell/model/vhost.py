@@ -295,6 +295,19 @@ class VHost:
         for queue in [queue for queue in self.queues.values() if queue.owner is owner]:
             self.drop_queue(queue)
 
+    def clear(self) -> None:
+        """Everything that was made here goes, whoever uses it."""
+        for queue in list(self.queues.values()):
+            self.drop_queue(queue)
+        for exchange in list(self.exchanges.values()):
+            predeclared = exchange.name in PREDECLARED or not exchange.name
+            if not predeclared and self.exchanges.get(exchange.name) is exchange:
+                self._drop_exchange(exchange)
+        for operator in (False, True):
+            held = self.policies.operator_policies if operator else self.policies.policies
+            for name in list(held):
+                self.policies.delete(name, operator=operator)
+
     # --- consumers ----------------------------------------------------------------------------
 
     def check_consumer(self, queue: Queue, *, exclusive: bool) -> None:

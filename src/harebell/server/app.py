@@ -33,6 +33,8 @@ from harebell.server.flusher import Flusher
 from harebell.server.heap import keep_heap
 from harebell.server.journal import Journal
 from harebell.server.listener import Listener, StartError, listen
+from harebell.server.manage.desk import Desk
+from harebell.server.manage.site import Site
 from harebell.server.storage import Storage, now_ms
 
 __all__ = ["App", "StartError", "run"]
@@ -136,7 +138,16 @@ class App:
             StartError: an address cannot be used, in a sentence for the user.
         """
         self.listeners = await listen(self)
-        self._control = await status.start(self, self.config.data_dir)
+        site = Site(
+            self.broker,
+            self.users,
+            self.hub,
+            self.storage.definitions,
+            self.clock,
+            self.journal.write,
+        )
+        desk = Desk(site, self.flush_soon)
+        self._control = await status.start(self, self.config.data_dir, desk)
         self._look_at_disk()
         self.flusher.look()
         self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)

@@ -2,15 +2,16 @@
 
 A broker listens on the unix socket `control.sock` in its data directory. A request is one line of
 JSON, `{"ask": "overview"}`, and the answer is one line: `{"ok": true, "overview": {...}}` or
-`{"ok": false, "error": "..."}`. Only the user who runs the broker may open the socket. This half
-needs no event loop, so that `harebell status` starts quickly; the broker's half is
-`harebell.server.status`.
+`{"ok": false, "error": "..."}`. A command is asked with its fields beside `ask`, and answered with
+an `answer`. Only the user who runs the broker may open the socket. This half needs no event loop,
+so that `harebell status` starts quickly; the broker's half is `harebell.server.status`.
 """
 
 from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,38 @@ def ask_overview(data_dir: Path) -> dict[str, Any]:
         NotRunning: there is none.
         ControlError: there is one, but it cannot be asked.
     """
+    overview = _ask(data_dir, {"ask": OVERVIEW}).get(OVERVIEW)
+    if not isinstance(overview, dict):
+        raise ControlError(f"the broker on {data_dir} answered without an overview")
+    return overview
+
+
+def ask_command(data_dir: Path, command: str, fields: Mapping[str, Any]) -> Any:
+    """The answer of the broker to a command; what that changed is on its disk then.
+
+    Args:
+        data_dir: of the broker.
+        command: its name, such as "users.add".
+        fields: what the command takes.
+
+    Raises:
+        NotRunning: no broker runs there.
+        ControlError: it cannot be asked, or refuses; the text is the broker's sentence then.
+    """
+    return _ask(data_dir, {"ask": command, **fields}).get("answer")
+
+
+def _ask(data_dir: Path, request: Mapping[str, Any]) -> dict[str, Any]:
     path = socket_path(data_dir)
+    try:
+        octets = msgspec.json.encode(request) + b"\n"
+    except UnicodeEncodeError:
+        raise ControlError("a name or a value is not UTF-8: write it in UTF-8") from None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
         link.settimeout(CONTROL_TIMEOUT_SECONDS)
         try:
             link.connect(os.fspath(path))
-            link.sendall(msgspec.json.encode({"ask": OVERVIEW}) + b"\n")
+            link.sendall(octets)
             line = _read_line(link)
         except (FileNotFoundError, NotADirectoryError, ConnectionRefusedError):
             raise NotRunning(
@@ -73,7 +100,7 @@ def ask_overview(data_dir: Path) -> dict[str, Any]:
             ) from None
         except OSError as error:
             raise ControlError(f"the broker on {data_dir} does not answer: {error}") from None
-    return _overview(line, data_dir)
+    return _decoded(line, data_dir)
 
 
 def _read_line(link: socket.socket) -> bytes:
@@ -86,12 +113,12 @@ def _read_line(link: socket.socket) -> bytes:
     return line
 
 
-def _overview(line: bytes, data_dir: Path) -> dict[str, Any]:
+def _decoded(line: bytes, data_dir: Path) -> dict[str, Any]:
     try:
         answer = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise ControlError(f"the broker on {data_dir} answered nonsense: {error}") from None
-    overview = answer.get(OVERVIEW)
-    if not isinstance(overview, dict):
-        raise ControlError(f"the broker on {data_dir} refused: {answer.get('error', answer)}")
-    return overview
+    if answer.get("ok") is not True:
+        refusal = answer.get("error", answer)
+        raise ControlError(f"the broker on {data_dir} refused: {refusal}")
+    return answer

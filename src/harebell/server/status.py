@@ -1,8 +1,8 @@
-"""The broker's half of the control socket: answers `harebell status`.
+"""The broker's half of the control socket: answers `harebell status`, and takes commands.
 
-`control = await status.start(app, data_dir)` opens it, `await control.close()` removes it. The
-figures are `app.overview()`, a dictionary. Requests and answers are described in
-`harebell.server.control`.
+`control = await status.start(app, data_dir, desk)` opens it, `await control.close()` removes it.
+The figures are `app.overview()`, a dictionary; the desk runs commands. Requests and answers are
+described in `harebell.server.control`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,29 @@ class Overviewed(Protocol):
         """The figures."""
 
 
+class Commands(Protocol):
+    """Whatever runs commands: the desk."""
+
+    def knows(self, name: Any) -> bool:
+        """Whether there is a command of that name."""
+
+    async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Run a command; returns the answer."""
+
+
 class Control:
     """An open control socket.
 
     Args:
         app: has the figures.
         path: the file of the socket.
+        desk: runs commands; without it there are none.
     """
 
-    def __init__(self, app: Overviewed, path: Path) -> None:
+    def __init__(self, app: Overviewed, path: Path, desk: Commands | None = None) -> None:
         self.path = path
         self._app = app
+        self._desk = desk
         self._server: asyncio.AbstractServer | None = None
         self._identity: tuple[int, int] | None = None
 
@@ -67,7 +79,7 @@ class Control:
         """Answer the lines of one peer until it goes away or stays silent for too long."""
         try:
             while line := await asyncio.wait_for(reader.readline(), CONTROL_TIMEOUT_SECONDS):
-                writer.write(msgspec.json.encode(self._answer(line)) + b"\n")
+                writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
                 await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
         except ValueError:
             # readline's word for a line above the limit; what follows in it means nothing.
@@ -78,24 +90,27 @@ class Control:
         finally:
             writer.close()
 
-    def _answer(self, line: bytes) -> dict[str, Any]:
+    async def _answer(self, line: bytes) -> dict[str, Any]:
         try:
-            asked = msgspec.json.decode(line, type=dict[str, Any]).get("ask")
+            fields = msgspec.json.decode(line, type=dict[str, Any])
         except msgspec.DecodeError as error:
             return {"ok": False, "error": f"not a JSON object: {error}"}
+        asked = fields.pop("ask", None)
+        if self._desk is not None and self._desk.knows(asked):
+            return await self._desk.serve(asked, fields)
         if asked != OVERVIEW:
             return {"ok": False, "error": f"cannot answer {asked!r}: ask for {OVERVIEW!r}"}
         return {"ok": True, OVERVIEW: self._app.overview()}
 
 
-async def start(app: Overviewed, data_dir: Path) -> Control:
+async def start(app: Overviewed, data_dir: Path, desk: Commands | None = None) -> Control:
     """Open the control socket of a broker, and its data directory if that does not exist.
 
     Raises:
         ControlError: it cannot be opened, or another broker runs on the data directory.
     """
     path = socket_path(data_dir)
-    control = Control(app, path)
+    control = Control(app, path, desk)
     try:
         _make_room(path)
         await control.open()

@@ -1,0 +1,16 @@
+"""`harebell operator-policies`: policies that limit what others set."""
+
+from __future__ import annotations
+
+import click
+
+from harebell.cli.noun import Noun
+from harebell.cli.policies import fill
+
+
+@click.group("operator-policies", cls=Noun)
+def operator_policies() -> None:
+    """Manage operator policies, which limit what policies set."""
+
+
+fill(operator_policies, "operator policy", operator=True)

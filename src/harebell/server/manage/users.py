@@ -1,0 +1,200 @@
+"""Commands for users and what they may do: `harebell users`, `harebell permissions`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.auth.permissions import ACTIONS, PatternError, Permissions
+from harebell.auth.users import User
+from harebell.base.limits import USER_NAME_BYTES
+from harebell.server.accounts import save_permissions, save_user
+from harebell.server.manage.site import Command, Fields, Refused, Site, checked_name
+
+
+class Named(Fields):
+    """The user it is about."""
+
+    name: str
+
+
+class Password(Named):
+    """A user and a password."""
+
+    password: str
+
+
+class Add(Password):
+    """A new user."""
+
+    tags: list[str] = []
+
+
+class Tags(Named):
+    """A user and all tags that it shall have."""
+
+    tags: list[str]
+
+
+class Filter(Fields):
+    """Permissions of one vhost, of one user, or of all."""
+
+    vhost: str | None = None
+    user: str | None = None
+
+
+class Held(Fields):
+    """Whose permissions, and where."""
+
+    user: str
+    vhost: str
+
+
+class Granted(Held):
+    """Permissions: a pattern for each action."""
+
+    configure: str
+    write: str
+    read: str
+
+
+# --- users --------------------------------------------------------------------------------------
+
+
+def _shown(user: User) -> dict[str, Any]:
+    return {"name": user.name, "tags": list(user.tags), "loopback_only": user.loopback_only}
+
+
+def _tags(tags: list[str]) -> tuple[str, ...]:
+    """Tags, each once, in their order."""
+    for tag in tags:
+        if not tag or "," in tag or tag != tag.strip():
+            raise Refused(
+                f"the tag '{tag}' cannot be used: a tag has no comma, and no space at its ends"
+            )
+    return tuple(dict.fromkeys(tags))
+
+
+def _password(password: str) -> str:
+    if not password:
+        raise Refused("the password is empty, and nobody could log in with it: give another")
+    return password
+
+
+def list_users(site: Site, _: Fields) -> list[dict[str, Any]]:
+    """All users by name; never their hashes."""
+    return [_shown(user) for user in sorted(site.users.all(), key=lambda user: user.name)]
+
+
+def add_user(site: Site, asked: Add) -> dict[str, Any]:
+    """A new user, who may do nothing yet."""
+    name = checked_name(asked.name, "user", USER_NAME_BYTES)
+    if site.users.get(name) is not None:
+        raise Refused(
+            f"there is a user '{name}' already: change it with `harebell users password` or "
+            "`harebell users tags`"
+        )
+    tags, password = _tags(asked.tags), _password(asked.password)
+    user = site.users.add(name, password, tags=tags)
+    save_user(user, site.definitions)
+    site.journal("info", f"user '{name}' was added")
+    return _shown(user)
+
+
+def delete_user(site: Site, asked: Named) -> dict[str, Any]:
+    """Away with a user, the permissions and the connections."""
+    user = site.user(asked.name)
+    if len(site.users.all()) == 1:
+        raise Refused(
+            f"user '{user.name}' is the last one, and a broker without users makes its default "
+            "user again at the next start: add another first with `harebell users add`"
+        )
+    site.users.remove(user.name)
+    for vhost in user.permissions:
+        site.definitions.drop("permission", (vhost, user.name))
+    site.definitions.drop("user", (user.name,))
+    text = f"user '{user.name}' was deleted"
+    site.journal("info", text)
+    closed = site.disconnect(text, lambda connection: connection.user is user)
+    return {"name": user.name, "connections_closed": closed}
+
+
+def set_password(site: Site, asked: Password) -> dict[str, Any]:
+    """Another password, for the next login."""
+    user = site.user(asked.name)
+    site.users.set_password(user, _password(asked.password))
+    save_user(user, site.definitions)
+    site.journal("info", f"the password of user '{user.name}' was changed")
+    return _shown(user)
+
+
+def set_tags(site: Site, asked: Tags) -> dict[str, Any]:
+    """These tags and no other."""
+    user = site.user(asked.name)
+    user.tags = _tags(asked.tags)
+    save_user(user, site.definitions)
+    site.journal("info", f"the tags of user '{user.name}' are: {', '.join(user.tags) or 'none'}")
+    return _shown(user)
+
+
+# --- permissions --------------------------------------------------------------------------------
+
+
+def _row(vhost: str, user: User, permissions: Permissions) -> dict[str, Any]:
+    patterns = {action: getattr(permissions, action) for action in ACTIONS}
+    return {"vhost": vhost, "user": user.name, **patterns}
+
+
+def list_permissions(site: Site, asked: Filter) -> list[dict[str, Any]]:
+    """Permissions by vhost and user."""
+    if asked.vhost is not None:
+        site.vhost(asked.vhost)
+    users = site.users.all() if asked.user is None else [site.user(asked.user)]
+    rows = [
+        _row(vhost, user, permissions)
+        for user in users
+        for vhost, permissions in user.permissions.items()
+        if asked.vhost in (None, vhost)
+    ]
+    return sorted(rows, key=lambda row: (row["vhost"], row["user"]))
+
+
+def set_permissions(site: Site, asked: Granted) -> dict[str, Any]:
+    """These permissions from now on, also on connections that are open."""
+    user, vhost = site.user(asked.user), site.vhost(asked.vhost)
+    try:
+        permissions = Permissions(asked.configure, asked.write, asked.read)
+    except PatternError as error:
+        raise Refused(str(error)) from None
+    user.permissions[vhost.name] = permissions
+    vhost.router.changed()
+    save_permissions(vhost.name, user, permissions, site.definitions)
+    site.journal("info", f"the permissions of user '{user.name}' in vhost '{vhost.name}' were set")
+    return _row(vhost.name, user, permissions)
+
+
+def clear_permissions(site: Site, asked: Held) -> dict[str, Any]:
+    """No permissions in a vhost; it is closed to the user at the next login."""
+    user, vhost = site.user(asked.user), site.vhost(asked.vhost)
+    if user.permissions.pop(vhost.name, None) is None:
+        raise Refused(
+            f"user '{user.name}' has no permissions in vhost '{vhost.name}': "
+            f"`harebell permissions list --user {user.name}` shows where"
+        )
+    vhost.router.changed()
+    site.definitions.drop("permission", (vhost.name, user.name))
+    site.journal(
+        "info", f"the permissions of user '{user.name}' in vhost '{vhost.name}' were cleared"
+    )
+    return {"vhost": vhost.name, "user": user.name}
+
+
+COMMANDS = {
+    "users.list": Command(Fields, list_users),
+    "users.add": Command(Add, add_user),
+    "users.delete": Command(Named, delete_user),
+    "users.password": Command(Password, set_password),
+    "users.tags": Command(Tags, set_tags),
+    "permissions.list": Command(Filter, list_permissions),
+    "permissions.set": Command(Granted, set_permissions),
+    "permissions.clear": Command(Held, clear_permissions),
+}

@@ -1,0 +1,65 @@
+"""Commands for vhosts: `harebell vhosts`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.base.limits import VHOST_NAME_BYTES
+from harebell.model.broker import DEFAULT_VHOST
+from harebell.model.vhost import VHost
+from harebell.server.manage.site import Command, Fields, Refused, Site, checked_name
+
+
+class Named(Fields):
+    """The vhost it is about."""
+
+    name: str
+
+
+def _shown(vhost: VHost) -> dict[str, Any]:
+    return {
+        "name": vhost.name,
+        "queues": len(vhost.queues),
+        "exchanges": len(vhost.exchanges),
+        "messages": sum(queue.ready_count() + queue.unacked for queue in vhost.queues.values()),
+    }
+
+
+def list_vhosts(site: Site, _: Fields) -> list[dict[str, Any]]:
+    """All vhosts by name, and how much is in them."""
+    return [_shown(vhost) for _, vhost in sorted(site.broker.vhosts.items())]
+
+
+def add_vhost(site: Site, asked: Named) -> dict[str, Any]:
+    """A new vhost, which nobody may open yet."""
+    name = checked_name(asked.name, "vhost", VHOST_NAME_BYTES)
+    if name in site.broker.vhosts:
+        raise Refused(f"there is a vhost '{name}' already: choose another name")
+    vhost = site.broker.add_vhost(name)
+    site.journal("info", f"vhost '{name}' was added")
+    return _shown(vhost)
+
+
+def delete_vhost(site: Site, asked: Named) -> dict[str, Any]:
+    """Away with a vhost: its connections, its contents, and all permissions in it."""
+    vhost = site.vhost(asked.name)
+    if vhost.name == DEFAULT_VHOST:
+        raise Refused(
+            f"the vhost '{DEFAULT_VHOST}' is there from the start and cannot be deleted: close it "
+            "with `harebell permissions clear`"
+        )
+    text = f"vhost '{vhost.name}' was deleted"
+    closed = site.disconnect(text, lambda connection: connection.vhost is vhost)
+    for user in site.users.all():
+        if user.permissions.pop(vhost.name, None) is not None:
+            site.definitions.drop("permission", (vhost.name, user.name))
+    site.broker.delete_vhost(vhost)
+    site.journal("info", text)
+    return {"name": vhost.name, "connections_closed": closed}
+
+
+COMMANDS = {
+    "vhosts.list": Command(Fields, list_vhosts),
+    "vhosts.add": Command(Named, add_vhost),
+    "vhosts.delete": Command(Named, delete_vhost),
+}
