@@ -49,6 +49,7 @@ conformance:     ## Count the rules of the specifications that tests cover
 soak:            ## Run the long tests; their counts come at the end
 	@tools/setup.sh test
 	$(PYTEST) -m soak -s $(FLAGS)
+	HYPOTHESIS_PROFILE=explore $(PYTEST) -n 2 tests/unit tests/model
 
 docs:            ## Run every command and example of the documentation
 	@tools/setup.sh test
