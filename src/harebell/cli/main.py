@@ -26,7 +26,7 @@ VERBS = {
     "permissions": "Manage what users may do in a vhost.",
     "vhosts": "Manage the vhosts of a running broker.",
     "policies": "Manage policies: settings for queues and exchanges by name.",
-    "operator-policies": "Manage operator policies, which limit what policies set.",
+    "operator-policies": "Manage operator policies, for limits to what policies set.",
     "store": "Look into the data directory of a broker that does not run.",
 }
 

@@ -1,4 +1,4 @@
-"""`harebell operator-policies`: policies that limit what others set."""
+"""`harebell operator-policies`: policies for limits to what others set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from harebell.cli.policies import fill
 
 @click.group("operator-policies", cls=Noun)
 def operator_policies() -> None:
-    """Manage operator policies, which limit what policies set."""
+    """Manage operator policies, for limits to what policies set."""
 
 
 fill(operator_policies, "operator policy", operator=True)
