@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from harebell.base.clock import Clock
+from harebell.base.message import Message
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import Queue
@@ -20,6 +22,9 @@ class Surroundings:
         editor: looks into messages and changes them.
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
+
+    Attributes:
+        letters: dead letters that are published one after the other.
     """
 
     def __init__(self, router: Router, editor: Editor, clock: Clock, awaiting: list[Queue]) -> None:
@@ -27,6 +32,7 @@ class Surroundings:
         self.editor = editor
         self.clock = clock
         self.awaiting = awaiting
+        self.letters: deque[tuple[DeadLetters, Message, str]] = deque()
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Where a queue's dead messages go; None when nobody asked for that.
@@ -39,4 +45,6 @@ class Surroundings:
         if not isinstance(exchange, str):
             return None
         key = settings.get("dead-letter-routing-key")
-        return DeadLetters(queue.name, exchange, key, self.router, self.editor, self.clock)
+        return DeadLetters(
+            queue.name, exchange, key, self.router, self.editor, self.clock, self.letters
+        )

@@ -264,6 +264,7 @@ def check_consumer_arguments(
     _check_values(thing, queue_type(queue_arguments), arguments, _CONSUMER)
 
 
+_LENGTHS = ("x-max-length", "x-max-length-bytes", "x-overflow")
 _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
@@ -272,6 +273,7 @@ _ACTED_ON = {
         DEAD_LETTER_KEY,
         SINGLE_ACTIVE,
         CONSUMER_TIMEOUT,
+        *_LENGTHS,
     ),
     QUORUM: (
         QUEUE_TYPE,
@@ -281,6 +283,7 @@ _ACTED_ON = {
         "x-delivery-limit",
         SINGLE_ACTIVE,
         CONSUMER_TIMEOUT,
+        *_LENGTHS,
     ),
     STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_OCTETS),
 }

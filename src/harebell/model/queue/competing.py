@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import PERSISTENT, Message
 from harebell.model.consumer import Consumer
-from harebell.model.dead_letter import REJECTED, DeadLetters
+from harebell.model.dead_letter import MAXLEN, REJECTED, DeadLetters
 from harebell.model.queue.arguments import SINGLE_ACTIVE
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.queue.kind import REJECTED as FULL
+from harebell.model.queue.overflow import Overflow, overflow_of
 from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ NO_POSITION = -1
 _NO_POSITION = NO_POSITION
 _ACCEPTED = ACCEPTED
 _PENDING = PENDING
+_FULL = FULL
+_MAXLEN = MAXLEN
 _PERSISTENT = PERSISTENT
 
 
@@ -41,6 +45,9 @@ class CompetingQueue(Queue):
     LASTING = False
     """Whether all messages of a durable queue have to reach the disk, or persistent ones only."""
 
+    LETTERS_REFUSED = True
+    """Whether `reject-publish-dlx` is known; if not, it means drop-head."""
+
     PREEMPTS = False
     """Whether a consumer of higher priority takes over from the single active one."""
 
@@ -48,6 +55,7 @@ class CompetingQueue(Queue):
         super().__init__(name, vhost, **options)
         self.dead_letters: DeadLetters | None = None
         self._surroundings: Surroundings | None = None
+        self._overflow: Overflow | None = None
         self._ready = 0
         self._turn = 0
         self._ranked = False
@@ -67,9 +75,16 @@ class CompetingQueue(Queue):
         self._surroundings = surroundings
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Find out where dead messages go."""
+        """Find out where dead messages go, and how many may wait."""
         if self._surroundings is not None:
             self.dead_letters = self._surroundings.dead_letters_of(self, settings)
+        before = self._overflow
+        overflow = self._overflow = overflow_of(settings, letters=self.LETTERS_REFUSED)
+        if overflow is not None:
+            if overflow.counts:
+                counted = before is not None and before.counts
+                overflow.octets = before.octets if counted else self._count_octets()
+            self._grown()
 
     # --- what a kind fills ----------------------------------------------------------------------
 
@@ -108,10 +123,17 @@ class CompetingQueue(Queue):
         """The queue is gone, and its logs with it."""
         raise NotImplementedError
 
+    def _count_octets(self) -> int:
+        """The octets of all bodies that are ready, read one by one."""
+        raise NotImplementedError
+
     # --- messages -------------------------------------------------------------------------------
 
     def publish(self, message: Message) -> int:
         """Take a message; behind ready ones it waits, for then no consumer is ready."""
+        overflow = self._overflow
+        if overflow is not None and self._refuses(overflow, message):
+            return _FULL
         self.published += 1
         if self._ready == 0 and self.consumers:
             consumer = self._pick()
@@ -125,6 +147,9 @@ class CompetingQueue(Queue):
                 return self._taken(message)
         self._keep(message)
         self._ready += 1
+        if overflow is not None:
+            overflow.octets += len(message.body)
+            self._grown()
         return self._taken(message)
 
     def _taken(self, message: Message) -> int:
@@ -142,8 +167,10 @@ class CompetingQueue(Queue):
         while self._ready > 0:
             consumer = self._pick()
             if consumer is None:
-                return 0
+                break
             self._serve(consumer)
+        if self._overflow is not None:
+            self._grown()
         return 0
 
     def _serve(self, consumer: Consumer) -> int:
@@ -151,6 +178,8 @@ class CompetingQueue(Queue):
         message = self._take()
         if message is None:
             return 0
+        if self._overflow is not None:
+            self._left(self._overflow, message)
         position = self._position
         if consumer.no_ack:
             consumer.deliver(message, _NO_POSITION, self._again)
@@ -165,6 +194,8 @@ class CompetingQueue(Queue):
         message = self._take()
         if message is None:
             return None
+        if self._overflow is not None:
+            self._left(self._overflow, message)
         self.unacked += 1
         return message, self._position, self._again
 
@@ -180,6 +211,9 @@ class CompetingQueue(Queue):
         if not self.deleted:
             self.unacked -= 1
             self._put_back(position)
+            if self._overflow is not None:
+                self._came_back(self._overflow, position)
+                self._grown()
         return 0
 
     def reject(self, position: int) -> int:
@@ -203,7 +237,54 @@ class CompetingQueue(Queue):
         count = self._ready
         self._drop_ready()
         self._ready = 0
+        if self._overflow is not None:
+            self._overflow.octets = 0
+            self._overflow.refusing = False
         return count
+
+    # --- how much may wait ----------------------------------------------------------------------
+
+    def _refuses(self, overflow: Overflow, message: Message) -> bool:
+        """Whether a message is too much: asked before it is known whether it would wait at all."""
+        if overflow.drops or not overflow.full(self._ready, len(message.body)):
+            return False
+        if overflow.letters and self.dead_letters is not None:
+            self.dead_letters.send_later(message, _MAXLEN)
+        return True
+
+    def _grown(self) -> int:
+        """There may be too much: the oldest messages go, if that is what shall happen then."""
+        overflow = self._overflow
+        while overflow is not None and overflow.drops and overflow.over(self._ready):
+            message = self._take() if self._ready > 0 else None
+            if message is None:
+                overflow.octets = 0
+                return 0
+            self._left(overflow, message)
+            position = self._position
+            if self.dead_letters is not None:
+                self.dead_letters.send_later(message, _MAXLEN)
+            self._drop(position)
+            overflow = self._overflow
+        return 0
+
+    def _left(self, overflow: Overflow, message: Message) -> int:
+        """A message is ready no longer."""
+        overflow.octets -= len(message.body)
+        if self._ready == 0:
+            # What could not be read has left nobody knows when.
+            overflow.octets = 0
+        if overflow.refusing and overflow.low(self._ready):
+            overflow.refusing = False
+        return 0
+
+    def _came_back(self, overflow: Overflow, position: int) -> int:
+        """A message is ready again."""
+        if overflow.counts:
+            message = self._read(position)
+            if message is not None:
+                overflow.octets += len(message.body)
+        return 0
 
     def delete(self) -> int:
         """Tell the consumers, drop everything."""

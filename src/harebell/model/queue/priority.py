@@ -136,6 +136,13 @@ class PriorityQueue(CompetingQueue):
                 order.delete()
         return 0
 
+    def _count_octets(self) -> int:
+        total = 0
+        for order in self._orders:
+            if order is not None:
+                total += order.body_octets()
+        return total
+
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""
         if not self.durable or self.deleted:
