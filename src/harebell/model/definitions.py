@@ -1,7 +1,7 @@
 """Between what is declared and its rows in the store's definitions.
 
     kind        key                                           fields
-    vhost       name
+    vhost       name                                          those of `metadata.py`
     exchange    vhost, name                                   type, auto_delete, internal, arguments
     queue       vhost, name                                   kind, identity, auto_delete, arguments
     binding     vhost, source, destination_type,              arguments
@@ -21,6 +21,7 @@ from harebell.base.errors import StoreError
 from harebell.base.ports import Store
 from harebell.model.binding import Binding, frozen
 from harebell.model.exchange import KINDS, Exchange
+from harebell.model.metadata import Metadata
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import make_queue
 
@@ -80,9 +81,9 @@ class Recorder:
         self._definitions.drop(kind, key)
         self.ticket = self._commit.ticket
 
-    def vhost_made(self) -> None:
-        """The vhost itself is new."""
-        self._put("vhost", (self._vhost,), {})
+    def vhost_is(self, metadata: Metadata) -> None:
+        """The vhost itself is new, or has other metadata."""
+        self._put("vhost", (self._vhost,), metadata.row())
 
     def vhost_gone(self) -> None:
         """The vhost was deleted, after everything in it."""
