@@ -85,9 +85,9 @@ class Broker:
             StoreError: the definitions have something that this version does not know.
         """
         for (name,), row in self.store.definitions.load("vhost"):
-            vhost = self.vhosts.get(name) or self._take_in(name)
+            found = self.vhosts.get(name) or self._take_in(name)
             try:
-                vhost.metadata = metadata_of(row)
+                found.metadata = metadata_of(row)
             except MetadataError as error:
                 raise StoreError(f"the metadata of vhost '{name}' are damaged: {error}") from None
         restore_policies(

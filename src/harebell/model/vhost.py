@@ -85,7 +85,7 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
-        self.policies = Policies(name, store, self._surroundings)
+        self.policies = Policies(name, self.recorder, self._surroundings)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
