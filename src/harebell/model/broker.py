@@ -7,6 +7,7 @@ from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.durability import FSYNC
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
@@ -87,7 +88,7 @@ class Broker:
         for (name,), row in self.store.definitions.load("vhost"):
             found = self.vhosts.get(name) or self._take_in(name)
             try:
-                found.metadata = metadata_of(row)
+                found.take_metadata(metadata_of(row))
             except MetadataError as error:
                 raise StoreError(f"the metadata of vhost '{name}' are damaged: {error}") from None
         restore_policies(
@@ -114,6 +115,16 @@ class Broker:
         self._awaiting.clear()
         for queue in waiting:
             queue.committed()
+
+    def weaker(self) -> list[str]:
+        """Who asked for less durability than that a confirm waits for the disk, and for which."""
+        asked = []
+        for _, vhost in sorted(self.vhosts.items()):
+            asked.append((f"vhost '{vhost.name}'", vhost.metadata.durability))
+            for name, policy in sorted(vhost.policies.policies.items()):
+                word = policy.definition.get("durability", "")
+                asked.append((f"policy '{name}' in vhost '{vhost.name}'", word))
+        return [f"{who} ({word})" for who, word in asked if word not in ("", FSYNC)]
 
     def totals(self) -> dict[str, int]:
         """Counts over all vhosts: queues, consumers, messages ready and unacknowledged."""

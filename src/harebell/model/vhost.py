@@ -85,7 +85,7 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
-        self.policies = Policies(name, self.recorder, self._surroundings)
+        self.policies = Policies(name, self.recorder, self._surroundings, store)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
@@ -94,9 +94,14 @@ class VHost:
 
     def set_metadata(self, metadata: Metadata) -> None:
         """Take other metadata, and write them down."""
-        self.metadata = metadata
+        self.take_metadata(metadata)
         self.recorder.vhost_is(metadata)
-        self.router.changed()
+        self.policies.apply_all()
+
+    def take_metadata(self, metadata: Metadata) -> None:
+        """Take metadata that are written down already; for queues that come later."""
+        self.metadata = metadata
+        self.policies.durability = metadata.durability
 
     @property
     def default_queue_type(self) -> str:
