@@ -10,7 +10,6 @@ from harebell.base.clock import Clock
 from harebell.base.ports import Store
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
-from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
 from harebell.model.queue.kind import Queue
 from harebell.model.router import Router
 
@@ -43,18 +42,15 @@ class Surroundings:
         self.chooser = Chooser() if chooser is None else chooser
         self.store = store
 
-    def dead_letters_of(
-        self, queue: Queue, settings: Mapping[str, Any] | None = None
-    ) -> DeadLetters | None:
+    def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Where a queue's dead messages go; None when nobody asked for that.
 
         Args:
-            queue: whose arguments go before `settings`.
-            settings: of the policies that apply to it.
+            queue: the queue.
+            settings: those in effect for it.
         """
-        settings = settings or {}
-        exchange = queue.arguments.get(DEAD_LETTER_EXCHANGE, settings.get("dead-letter-exchange"))
+        exchange = settings.get("dead-letter-exchange")
         if not isinstance(exchange, str):
             return None
-        key = queue.arguments.get(DEAD_LETTER_KEY, settings.get("dead-letter-routing-key"))
+        key = settings.get("dead-letter-routing-key")
         return DeadLetters(queue.name, exchange, key, self.router, self.editor, self.clock)

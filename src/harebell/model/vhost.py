@@ -20,6 +20,7 @@ from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
+from harebell.model.metadata import Metadata
 from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
     COMPARED,
@@ -56,6 +57,7 @@ class VHost:
         ticking: queues that have something to do now and then.
         recorder: writes down what is declared here and outlives the process.
         policies: settings for queues and exchanges by their names.
+        metadata: what else it was told about itself; changed by `set_metadata`.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class VHost:
         chooser: Chooser | None = None,
     ) -> None:
         self.name = name
+        self.metadata = Metadata()
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
             self.router,
@@ -82,10 +85,28 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
-        self.policies = Policies(name, store, self._surroundings)
+        self.policies = Policies(name, self.recorder, self._surroundings)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
+
+    # --- metadata -----------------------------------------------------------------------------
+
+    def set_metadata(self, metadata: Metadata) -> None:
+        """Take other metadata, and write them down."""
+        self.metadata = metadata
+        self.recorder.vhost_is(metadata)
+        self.router.changed()
+
+    @property
+    def default_queue_type(self) -> str:
+        """The type of queues that are declared without one; "" for the broker's."""
+        return self.metadata.default_queue_type
+
+    @property
+    def tracing(self) -> bool:
+        """Whether messages are shown to the firehose."""
+        return self.metadata.tracing
 
     # --- exchanges ----------------------------------------------------------------------------
 
