@@ -67,6 +67,8 @@ STREAM_SCAN_MESSAGES = 2_000
 """Messages that a stream's consumer with a filter passes over in one turn."""
 STREAM_TRACKED_TAGS = 65_535
 """Consumer tags of which one stream keeps the offset."""
+RECENT_HISTORY_MESSAGES = 20
+"""Messages that a recent history exchange keeps, unless it says otherwise."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
 

@@ -8,7 +8,8 @@
                 destination, routing_key, arguments_key
 
 Only what outlives the process has a row: durable exchanges and queues, and bindings between them.
-What every vhost has from the start has none.
+What every vhost has from the start has none. The identity of the log that some kinds of exchange
+keep stands among the arguments of its row.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
-from harebell.base.ports import Store
+from harebell.base.ports import EXCHANGE_LOG, Store
 from harebell.model.binding import Binding, frozen
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.metadata import Metadata
@@ -54,6 +55,13 @@ def _binding_key(vhost: str, binding: Binding) -> tuple[str, ...]:
         binding.routing_key,
         _arguments_key(binding.arguments),
     )
+
+
+def _with_log(exchange: Exchange) -> Mapping[str, Any]:
+    """The arguments of an exchange as they are written down."""
+    if not exchange.KEEPS:
+        return exchange.arguments
+    return {**exchange.arguments, EXCHANGE_LOG: exchange.identity}
 
 
 class Recorder:
@@ -98,7 +106,7 @@ class Recorder:
                 "type": exchange.KIND,
                 "auto_delete": exchange.auto_delete,
                 "internal": exchange.internal,
-                "arguments": exchange.arguments,
+                "arguments": _with_log(exchange),
             }
             self.put("exchange", (self._vhost, exchange.name), fields)
 
@@ -152,16 +160,17 @@ def restored_exchanges(store: Store) -> Iterator[tuple[str, Exchange]]:
         kind = KINDS.get(fields["type"])
         if kind is None:
             raise _is_missing("exchange", name, vhost, fields["type"])
-        yield (
-            vhost,
-            kind(
-                name,
-                durable=True,
-                auto_delete=fields["auto_delete"],
-                internal=fields["internal"],
-                arguments=fields["arguments"],
-            ),
+        arguments = dict(fields["arguments"])
+        identity = arguments.pop(EXCHANGE_LOG, "") if kind.KEEPS else ""
+        exchange = kind(
+            name,
+            durable=True,
+            auto_delete=fields["auto_delete"],
+            internal=fields["internal"],
+            arguments=arguments,
         )
+        exchange.identity = identity
+        yield vhost, exchange
 
 
 def restored_queues(store: Store) -> Iterator[Queue]:

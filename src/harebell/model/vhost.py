@@ -77,9 +77,9 @@ class VHost:
             editor,
             Clock() if clock is None else clock,
             [] if awaiting is None else awaiting,
+            chooser,
+            store,
         )
-        self._editor = editor
-        self._chooser = Chooser() if chooser is None else chooser
         self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
@@ -158,13 +158,15 @@ class VHost:
         exchange = KINDS[kind](
             name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
+        if exchange.KEEPS:
+            exchange.identity = self._store.new_identity()
         self.add_exchange(exchange)
         self.recorder.exchange_made(exchange)
         return exchange
 
     def add_exchange(self, exchange: Exchange) -> None:
         """Take an exchange in that was just made, or was here before a restart."""
-        exchange.enter(self._editor, self._chooser)
+        exchange.enter(self._surroundings)
         self.exchanges[exchange.name] = exchange
         self.policies.apply_to_exchange(exchange)
         self.router.changed()
@@ -190,6 +192,7 @@ class VHost:
         exchange.bindings.clear()
         self._drop_bound(exchange)
         self.router.changed()
+        exchange.leave()
 
     def check_not_default(self, name: str) -> None:
         """Refuse what nobody may do with the default exchange."""
@@ -367,6 +370,7 @@ class VHost:
         binding = Binding(exchange, destination, routing_key, arguments or {})
         if self.attach(binding):
             self.recorder.bound(binding)
+            exchange.greet(binding)
         return binding
 
     def attach(self, binding: Binding) -> bool:
