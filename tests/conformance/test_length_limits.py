@@ -116,9 +116,7 @@ def test_a_commit_with_a_refused_publish_is_partial(peer: Peer) -> None:
 
 def test_a_message_that_goes_because_there_are_too_many_is_a_dead_letter(peer: Peer) -> None:
     peer.queue("dead")
-    limited(
-        peer, x_max_length=1, x_dead_letter_exchange="", x_dead_letter_routing_key="dead"
-    )
+    limited(peer, x_max_length=1, x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
     peer.publish("", "q", b"1")
     peer.publish("", "q", b"2")
     letter = peer.get("dead")
@@ -147,9 +145,7 @@ def test_a_refused_message_can_be_a_dead_letter_too(peer: Peer) -> None:
 
 def test_a_dead_letter_that_is_refused_is_gone(peer: Peer) -> None:
     limited(peer, "dead", x_max_length=0, **REJECT)
-    limited(
-        peer, x_max_length=1, x_dead_letter_exchange="", x_dead_letter_routing_key="dead"
-    )
+    limited(peer, x_max_length=1, x_dead_letter_exchange="", x_dead_letter_routing_key="dead")
     peer.ask(m.ConfirmSelect())
     assert answers(peer, b"1", b"2") == [ACK, ACK]
     assert (rest(peer), rest(peer, "dead")) == ([b"2"], [])

@@ -1,4 +1,4 @@
-"""What a queue may use of the vhost and the broker that it is part of."""
+"""What a queue or an exchange may use of the vhost and the broker that it is part of."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.message import Message
+from harebell.base.ports import Store
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import Queue
@@ -15,7 +17,7 @@ from harebell.model.router import Router
 
 
 class Surroundings:
-    """What the queues of one vhost share.
+    """What the queues and exchanges of one vhost share.
 
     Args:
         router: of the vhost.
@@ -25,14 +27,26 @@ class Surroundings:
 
     Attributes:
         letters: dead letters that are published one after the other.
+        chooser: chooses at random; the broker's.
+        store: opens the logs of exchanges that keep messages.
     """
 
-    def __init__(self, router: Router, editor: Editor, clock: Clock, awaiting: list[Queue]) -> None:
+    def __init__(
+        self,
+        router: Router,
+        editor: Editor,
+        clock: Clock,
+        awaiting: list[Queue],
+        chooser: Chooser | None = None,
+        store: Store | None = None,
+    ) -> None:
         self.router = router
         self.editor = editor
         self.clock = clock
         self.awaiting = awaiting
         self.letters: deque[tuple[DeadLetters, Message, str]] = deque()
+        self.chooser = Chooser() if chooser is None else chooser
+        self.store = store
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Where a queue's dead messages go; None when nobody asked for that.

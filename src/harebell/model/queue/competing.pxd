@@ -49,8 +49,10 @@ cdef class CompetingQueue(Queue):
     @cython.locals(message=Message)
     cdef int _bury(self, long long position, str reason) except -1
     cdef bint _refuses(self, Overflow overflow, Message message) except -1
-    @cython.locals(overflow=Overflow, message=Message, position="long long")
+    @cython.locals(overflow=Overflow)
     cdef int _grown(self) except -1
+    @cython.locals(overflow=Overflow, message=Message, position="long long")
+    cdef int _trim(self) except -1
     cdef int _left(self, Overflow overflow, Message message) except -1
     @cython.locals(message=Message)
     cdef int _came_back(self, Overflow overflow, long long position) except -1

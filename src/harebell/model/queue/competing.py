@@ -253,9 +253,16 @@ class CompetingQueue(Queue):
         return True
 
     def _grown(self) -> int:
-        """There may be too much: the oldest messages go, if that is what shall happen then."""
+        """There may be too much."""
         overflow = self._overflow
-        while overflow is not None and overflow.drops and overflow.over(self._ready):
+        if overflow is not None and overflow.drops and overflow.over(self._ready):
+            self._trim()
+        return 0
+
+    def _trim(self) -> int:
+        """The oldest messages go until what is left may stay."""
+        overflow = self._overflow
+        while overflow is not None and overflow.over(self._ready):
             message = self._take() if self._ready > 0 else None
             if message is None:
                 overflow.octets = 0

@@ -142,10 +142,11 @@ class QuorumQueue(ClassicQueue):
 
     def _grown(self) -> int:
         overflow = self._overflow
-        if overflow is None or overflow.drops:
-            return ClassicQueue._grown(self)
-        if overflow.over(self._ready):
-            overflow.refusing = True
+        if overflow is not None and overflow.over(self._ready):
+            if overflow.drops:
+                self._trim()
+            else:
+                overflow.refusing = True
         return 0
 
     # --- dead-lettering at least once -----------------------------------------------------------
