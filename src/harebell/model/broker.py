@@ -10,6 +10,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
+from harebell.base.timers import Timers
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.policies import restore_policies
@@ -33,6 +34,7 @@ class Broker:
     Attributes:
         store: as given.
         commit: the store's group commit.
+        timers: whoever is to be woken; the shell runs them when they are due.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Broker:
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
+        self.timers = Timers(self.clock)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
@@ -69,7 +72,15 @@ class Broker:
         del self.vhosts[vhost.name]
 
     def _take_in(self, name: str) -> VHost:
-        vhost = VHost(name, self.store, self._editor, self.clock, self._awaiting, self._chooser)
+        vhost = VHost(
+            name,
+            self.store,
+            self._editor,
+            self.clock,
+            self._awaiting,
+            self._chooser,
+            self.timers,
+        )
         self.vhosts[name] = vhost
         return vhost
 
@@ -98,6 +109,7 @@ class Broker:
 
     def tick(self) -> None:
         """Half a second or so has passed: do what nobody's input causes."""
+        self.timers.run()
         if self._awaiting:
             self.committed()
         for vhost in self.vhosts.values():

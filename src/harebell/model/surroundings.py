@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.base.clock import Clock
+from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import Queue
@@ -20,13 +21,27 @@ class Surroundings:
         editor: looks into messages and changes them.
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
+        timers: of the broker; without them nothing is woken.
+
+    Attributes:
+        drop_queue: deletes a queue without asking; the vhost sets it.
     """
 
-    def __init__(self, router: Router, editor: Editor, clock: Clock, awaiting: list[Queue]) -> None:
+    drop_queue: Callable[[Queue], object]
+
+    def __init__(
+        self,
+        router: Router,
+        editor: Editor,
+        clock: Clock,
+        awaiting: list[Queue],
+        timers: Timers | None = None,
+    ) -> None:
         self.router = router
         self.editor = editor
         self.clock = clock
         self.awaiting = awaiting
+        self.timers = Timers(clock) if timers is None else timers
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Where a queue's dead messages go; None when nobody asked for that.

@@ -13,6 +13,7 @@ from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Store
+from harebell.base.timers import Timers
 from harebell.model import equivalence
 from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
@@ -51,6 +52,7 @@ class VHost:
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
         chooser: chooses at random for the exchanges; the broker's.
+        timers: wake what waits; the broker's.
 
     Attributes:
         ticking: queues that have something to do now and then.
@@ -66,6 +68,7 @@ class VHost:
         clock: Clock | None = None,
         awaiting: list[Queue] | None = None,
         chooser: Chooser | None = None,
+        timers: Timers | None = None,
     ) -> None:
         self.name = name
         self.router = Router(editor.headers_of)
@@ -74,7 +77,9 @@ class VHost:
             editor,
             Clock() if clock is None else clock,
             [] if awaiting is None else awaiting,
+            timers,
         )
+        self._surroundings.drop_queue = self.drop_queue
         self._editor = editor
         self._chooser = Chooser() if chooser is None else chooser
         self.ticking: dict[str, Queue] = {}
