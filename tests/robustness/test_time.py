@@ -68,7 +68,7 @@ def test_a_queue_is_unused_since_the_start_at_most(end: signal.Signals, tmp_path
         arguments = {"x-expires": 1_500}
         client.ask(m.QueueDeclare("q", durable=True, arguments=arguments), m.QueueDeclareOk)
     time.sleep(1.6)  # nobody could use it meanwhile
-    with running(tmp_path, end=end) as client:
+    with running(tmp_path) as client:
         until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until:
             # A queue that is gone sends mandatory messages back; publishing is no use of it.

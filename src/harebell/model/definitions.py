@@ -1,14 +1,15 @@
 """Between what is declared and its rows in the store's definitions.
 
     kind        key                                           fields
-    vhost       name
+    vhost       name                                          those of `metadata.py`
     exchange    vhost, name                                   type, auto_delete, internal, arguments
     queue       vhost, name                                   kind, identity, auto_delete, arguments
     binding     vhost, source, destination_type,              arguments
                 destination, routing_key, arguments_key
 
 Only what outlives the process has a row: durable exchanges and queues, and bindings between them.
-What every vhost has from the start has none.
+What every vhost has from the start has none. The identity of the log that some kinds of exchange
+keep stands among the arguments of its row.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
-from harebell.base.ports import Store
+from harebell.base.ports import EXCHANGE_LOG, Store
 from harebell.model.binding import Binding, frozen
 from harebell.model.exchange import KINDS, Exchange
+from harebell.model.metadata import Metadata
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import make_queue
 
@@ -55,6 +57,13 @@ def _binding_key(vhost: str, binding: Binding) -> tuple[str, ...]:
     )
 
 
+def _with_log(exchange: Exchange) -> Mapping[str, Any]:
+    """The arguments of an exchange as they are written down."""
+    if not exchange.KEEPS:
+        return exchange.arguments
+    return {**exchange.arguments, EXCHANGE_LOG: exchange.identity}
+
+
 class Recorder:
     """Writes down what is declared in one vhost.
 
@@ -82,9 +91,9 @@ class Recorder:
         self._definitions.drop(kind, key)
         self.ticket = self._commit.ticket
 
-    def vhost_made(self) -> None:
-        """The vhost itself is new."""
-        self.put("vhost", (self._vhost,), {})
+    def vhost_is(self, metadata: Metadata) -> None:
+        """The vhost itself is new, or has other metadata."""
+        self.put("vhost", (self._vhost,), metadata.row())
 
     def vhost_gone(self) -> None:
         """The vhost was deleted, after everything in it."""
@@ -97,7 +106,7 @@ class Recorder:
                 "type": exchange.KIND,
                 "auto_delete": exchange.auto_delete,
                 "internal": exchange.internal,
-                "arguments": exchange.arguments,
+                "arguments": _with_log(exchange),
             }
             self.put("exchange", (self._vhost, exchange.name), fields)
 
@@ -151,16 +160,17 @@ def restored_exchanges(store: Store) -> Iterator[tuple[str, Exchange]]:
         kind = KINDS.get(fields["type"])
         if kind is None:
             raise _is_missing("exchange", name, vhost, fields["type"])
-        yield (
-            vhost,
-            kind(
-                name,
-                durable=True,
-                auto_delete=fields["auto_delete"],
-                internal=fields["internal"],
-                arguments=fields["arguments"],
-            ),
+        arguments = dict(fields["arguments"])
+        identity = arguments.pop(EXCHANGE_LOG, "") if kind.KEEPS else ""
+        exchange = kind(
+            name,
+            durable=True,
+            auto_delete=fields["auto_delete"],
+            internal=fields["internal"],
+            arguments=arguments,
         )
+        exchange.identity = identity
+        yield vhost, exchange
 
 
 def restored_queues(store: Store) -> Iterator[Queue]:

@@ -1,11 +1,13 @@
-"""What a queue may use of the vhost and the broker that it is part of."""
+"""What a queue or an exchange may use of the vhost and the broker that it is part of."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
@@ -14,13 +16,15 @@ from harebell.model.router import Router
 
 
 class Surroundings:
-    """What the queues of one vhost share.
+    """What the queues and exchanges of one vhost share.
 
     Args:
         router: of the vhost.
         editor: looks into messages and changes them.
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
+        chooser: chooses at random; the broker's.
+        store: opens the logs of exchanges that keep messages.
         timers: of the broker; without them nothing is woken.
 
     Attributes:
@@ -35,12 +39,16 @@ class Surroundings:
         editor: Editor,
         clock: Clock,
         awaiting: list[Queue],
+        chooser: Chooser | None = None,
+        store: Store | None = None,
         timers: Timers | None = None,
     ) -> None:
         self.router = router
         self.editor = editor
         self.clock = clock
         self.awaiting = awaiting
+        self.chooser = Chooser() if chooser is None else chooser
+        self.store = store
         self.timers = Timers(clock) if timers is None else timers
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
