@@ -7,6 +7,7 @@ from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.durability import FSYNC
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
@@ -119,6 +120,16 @@ class Broker:
         self._awaiting.clear()
         for queue in waiting:
             queue.committed()
+
+    def weaker(self) -> list[str]:
+        """Who asked for less durability than that a confirm waits for the disk, and for which."""
+        asked = []
+        for _, vhost in sorted(self.vhosts.items()):
+            asked.append((f"vhost '{vhost.name}'", vhost.metadata.durability))
+            for name, policy in sorted(vhost.policies.policies.items()):
+                word = policy.definition.get("durability", "")
+                asked.append((f"policy '{name}' in vhost '{vhost.name}'", word))
+        return [f"{who} ({word})" for who, word in asked if word not in ("", FSYNC)]
 
     def totals(self) -> dict[str, int]:
         """Counts over all vhosts: queues, consumers, messages ready and unacknowledged."""

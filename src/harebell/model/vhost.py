@@ -92,7 +92,7 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
-        self.policies = Policies(name, self.recorder, self._surroundings)
+        self.policies = Policies(name, self.recorder, self._surroundings, store)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
@@ -105,16 +105,17 @@ class VHost:
         """Take other metadata, and write them down."""
         self.take_metadata(metadata)
         self.recorder.vhost_is(metadata)
+        self.policies.apply_all()
 
     def take_metadata(self, metadata: Metadata) -> None:
-        """Have other metadata, which are written down already."""
+        """Take metadata that are written down already; for queues that come later."""
         self.metadata = metadata
+        self.policies.durability = metadata.durability
         self.router.tracer = (
             Firehose(self.name, self._node, self.router, self._surroundings.editor)
             if metadata.tracing
             else None
         )
-        self.router.changed()
 
     @property
     def default_queue_type(self) -> str:
