@@ -25,9 +25,13 @@ def published(
     keys = [message.routing_key]
     if properties.has_headers:
         keys += further_keys(decode_properties(properties.raw).headers or {})
-    channel.router.tracer.published(message, keys, queues, _actor(channel))
+    firehose = channel.router.tracer
+    if firehose is not None:
+        firehose.published(message, keys, queues, _actor(channel))
 
 
 def delivered(channel: Channel, message: Message, queue: str, redelivered: bool) -> None:
     """A message was delivered on this channel."""
-    channel.router.tracer.delivered(message, queue, redelivered, _actor(channel))
+    firehose = channel.router.tracer
+    if firehose is not None:
+        firehose.delivered(message, queue, redelivered, _actor(channel))
