@@ -33,6 +33,7 @@ class Broker:
         editor: looks into messages and changes them; without it dead letters have no history.
         clock: the time of day.
         chooser: chooses at random for the exchanges; without it always alike.
+        node: its name, as what watches it is told.
 
     Attributes:
         store: as given.
@@ -48,8 +49,10 @@ class Broker:
         editor: Editor | None = None,
         clock: Clock | None = None,
         chooser: Chooser | None = None,
+        node: str = "harebell@localhost",
     ) -> None:
         self.gauge = gauge
+        self.node = node
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
@@ -83,6 +86,7 @@ class Broker:
             self._awaiting,
             self._chooser,
             self.timers,
+            self.node,
         )
         self.vhosts[name] = vhost
         return vhost

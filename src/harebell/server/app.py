@@ -67,7 +67,16 @@ class App:
         self.storage = Storage(config, gauge, journal.write)
         self.wall = self.storage.wall
         chooser = Chooser(os.urandom(_SEED_OCTETS))
-        self.broker = Broker(self.storage.store, gauge, headers_of, EDITOR, self.wall, chooser)
+        host = platform.node() or "localhost"
+        self.broker = Broker(
+            self.storage.store,
+            gauge,
+            headers_of,
+            EDITOR,
+            self.wall,
+            chooser,
+            node=f"harebell@{host.partition('.')[0]}",
+        )
         self.timers = self.broker.timers
         self._alarm: asyncio.TimerHandle | None = None
         self.hub = Hub(gauge)
@@ -82,7 +91,7 @@ class App:
                 f"Harebell {__version__} / {platform.python_implementation()} "
                 f"{platform.python_version()} ({impl.chosen()})"
             ),
-            host=platform.node() or "localhost",
+            host=host,
             frame_max=config.frame_max,
             channel_max=config.channel_max,
             heartbeat=config.heartbeat,
