@@ -265,10 +265,12 @@ def check_consumer_arguments(
 
 
 _LENGTHS = ("x-max-length", "x-max-length-bytes", "x-overflow")
+_TIMES = ("x-message-ttl", "x-expires")
 _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
         MAX_PRIORITY,
+        *_TIMES,
         DEAD_LETTER_EXCHANGE,
         DEAD_LETTER_KEY,
         SINGLE_ACTIVE,
@@ -277,6 +279,7 @@ _ACTED_ON = {
     ),
     QUORUM: (
         QUEUE_TYPE,
+        *_TIMES,
         DEAD_LETTER_EXCHANGE,
         DEAD_LETTER_KEY,
         "x-dead-letter-strategy",

@@ -1,4 +1,4 @@
-"""Queues whose messages go to one consumer each: turns, credit, and what comes back.
+"""Queues whose messages go to one consumer each: what waits, what is out, and what comes back.
 
 A kind derives from this and says where a message is kept and which one is next. The methods it
 fills are called once per message, so they are typed and never called from Python.
@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.message import PERSISTENT, Message
+from harebell.base.clock import Clock
+from harebell.base.limits import EXPIRED_PER_TURN
+from harebell.base.message import PERSISTENT, Message, copy_message
+from harebell.base.timers import NEVER, Timer
 from harebell.model.consumer import Consumer
-from harebell.model.dead_letter import MAXLEN, REJECTED, DeadLetters
-from harebell.model.queue.arguments import SINGLE_ACTIVE
-from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
+from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.kind import REJECTED as FULL
 from harebell.model.queue.overflow import Overflow, overflow_of
-from harebell.model.resource import refused, rendered
+from harebell.model.queue.turns import TakingTurns
+from harebell.model.queue.unused import Unused
 
 if TYPE_CHECKING:
     from harebell.model.surroundings import Surroundings
@@ -28,9 +31,12 @@ _PENDING = PENDING
 _FULL = FULL
 _MAXLEN = MAXLEN
 _PERSISTENT = PERSISTENT
+_EXPIRED_PER_TURN = EXPIRED_PER_TURN
+_FOR_EVER = -1
+_NO_CLOCK = Clock()
 
 
-class CompetingQueue(Queue):
+class CompetingQueue(TakingTurns):
     """Consumers compete for its messages.
 
     Args:
@@ -48,8 +54,8 @@ class CompetingQueue(Queue):
     LETTERS_REFUSED = True
     """Whether `reject-publish-dlx` is known; if not, it means drop-head."""
 
-    PREEMPTS = False
-    """Whether a consumer of higher priority takes over from the single active one."""
+    MANY_HEADS = False
+    """Whether a message behind others may be looked at before they are gone."""
 
     def __init__(self, name: str, vhost: str, **options: Any) -> None:
         super().__init__(name, vhost, **options)
@@ -57,27 +63,41 @@ class CompetingQueue(Queue):
         self._surroundings: Surroundings | None = None
         self._overflow: Overflow | None = None
         self._ready = 0
-        self._turn = 0
-        self._ranked = False
         self._lasting = self.LASTING
-        self._single = self.arguments.get(SINGLE_ACTIVE) is True
-        self._preempts = self.PREEMPTS
-        self._active: Consumer | None = None
         self._position = NO_POSITION
         self._again = False
+        self._clock = _NO_CLOCK
+        self._ttl = _FOR_EVER
+        self._expiring = False
+        self._mixed = False
+        self._timer: Timer | None = None
+        self._unused: Unused | None = None
 
     def _found(self, count: int) -> None:
-        """Ready messages were there from the start."""
+        """Ready messages were there from the start; nobody knows yet whether they expire."""
         self._ready += count
+        self._expiring = self._mixed = count > 0
 
     def join(self, surroundings: Surroundings) -> None:
-        """The queue is part of a vhost now, where dead messages can go."""
+        """The queue is part of a vhost now, where dead messages can go, and time passes."""
         self._surroundings = surroundings
+        self._clock = surroundings.clock
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Find out where dead messages go, and how many may wait."""
-        if self._surroundings is not None:
-            self.dead_letters = self._surroundings.dead_letters_of(self, settings)
+        """Find out where dead messages go, and how many wait and how long."""
+        ttl = settings.get("message-ttl", _FOR_EVER)
+        # What is here already keeps its time, so the oldest need not be the first to expire.
+        self._mixed = self._mixed or ttl != self._ttl
+        self._ttl = ttl
+        surroundings = self._surroundings
+        if surroundings is not None:
+            self.dead_letters = surroundings.dead_letters_of(self, settings)
+            if self._unused is None and "expires" in settings:
+                self._unused = Unused(self, surroundings.timers, surroundings.drop_queue)
+            if self._unused is not None:
+                self._unused.limit(settings.get("expires", 0))
+            if self._expiring:
+                self._wake_at(self._clock.steady)
         before = self._overflow
         overflow = self._overflow = overflow_of(settings, letters=self.LETTERS_REFUSED)
         if overflow is not None:
@@ -101,6 +121,10 @@ class CompetingQueue(Queue):
 
         Sets `_position`, and `_again` when it may have been delivered before.
         """
+        raise NotImplementedError
+
+    def _peek(self) -> Message | None:
+        """The next ready message, which stays ready."""
         raise NotImplementedError
 
     def _read(self, position: int) -> Message | None:
@@ -135,6 +159,8 @@ class CompetingQueue(Queue):
         if overflow is not None and self._refuses(overflow, message):
             return _FULL
         self.published += 1
+        if self._ttl >= 0:
+            message = self._dated(message)
         if self._ready == 0 and self.consumers:
             consumer = self._pick()
             if consumer is not None:
@@ -150,6 +176,8 @@ class CompetingQueue(Queue):
         if overflow is not None:
             overflow.octets += len(message.body)
             self._grown()
+        if message.due:
+            self._expects(message.due)
         return self._taken(message)
 
     def _taken(self, message: Message) -> int:
@@ -171,6 +199,8 @@ class CompetingQueue(Queue):
             self._serve(consumer)
         if self._overflow is not None:
             self._grown()
+        if self._expiring:
+            self._look_ahead()
         return 0
 
     def _serve(self, consumer: Consumer) -> int:
@@ -181,7 +211,9 @@ class CompetingQueue(Queue):
         if self._overflow is not None:
             self._left(self._overflow, message)
         position = self._position
-        if consumer.no_ack:
+        if message.due and message.due <= self._clock.steady:
+            self._bury(position, EXPIRED)
+        elif consumer.no_ack:
             consumer.deliver(message, _NO_POSITION, self._again)
             self._drop(position)
         else:
@@ -191,7 +223,13 @@ class CompetingQueue(Queue):
 
     def get(self) -> tuple[Message, int, bool] | None:
         """Take the next message, to be settled or requeued later."""
+        if self._unused is not None:
+            self._unused.used()
+        if self._expiring:
+            self.expire()
         message = self._take()
+        if self._expiring:
+            self._look_ahead()
         if message is None:
             return None
         if self._overflow is not None:
@@ -231,6 +269,76 @@ class CompetingQueue(Queue):
                 self.dead_letters.send(message, reason)
         self._drop(position)
         return 0
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def _dated(self, message: Message) -> Message:
+        """A copy that expires when the queue's messages do, or earlier by its own property."""
+        due = self._clock.steady + self._ttl
+        if message.due:
+            self._mixed = True
+            due = min(due, message.due)
+        # Other queues, with other times, may get the same object.
+        message = copy_message(message, message.exchange, message.routing_key)
+        message.due = due
+        return message
+
+    def _expects(self, due: int) -> int:
+        """A message that expires was kept; only at the head that matters."""
+        self._expiring = True
+        self._mixed = self._mixed or self._ttl < 0
+        if self._ready == 1 or self.MANY_HEADS:
+            if due <= self._clock.steady:
+                self.expire()
+            else:
+                self._wake_at(due)
+        return 0
+
+    def _wake_at(self, due: int) -> int:
+        """Look at the head then, or earlier."""
+        if self._timer is None and self._surroundings is not None:
+            self._timer = self._surroundings.timers.timer(self.expire)
+        if self._timer is not None:
+            self._timer.set_earlier(due)
+        return 0
+
+    def expire(self) -> None:
+        """Let go what has expired at the head, and look again when the next head does."""
+        if self.deleted:
+            return
+        due = self._expire_heads(self._clock.steady)
+        if due:
+            self._wake_at(due)
+
+    def _expire_heads(self, now: int) -> int:
+        """Let expired messages go from the head; returns when the next one is due, 0 for never."""
+        for _ in range(_EXPIRED_PER_TURN):
+            message = self._peek()
+            if message is None:
+                return 0
+            if message.due == 0 or message.due > now:
+                return message.due
+            message = self._take()
+            if message is not None:
+                if self._overflow is not None:
+                    self._left(self._overflow, message)
+                self._bury(self._position, EXPIRED)
+        return now
+
+    def _look_ahead(self) -> int:
+        """Another message may be at the head now."""
+        if self._ready == 0:
+            self._expiring = self.unacked > 0
+        elif self._mixed or self._timer is None or self._timer.due == NEVER:
+            # Where all messages last equally long, whoever is first now expires later than
+            # whoever the timer was set for.
+            self.expire()
+        return 0
+
+    def declared(self) -> None:
+        """To declare a queue again is to use it."""
+        if self._unused is not None:
+            self._unused.used()
 
     def purge(self) -> int:
         """Drop every ready message; returns how many."""
@@ -273,6 +381,8 @@ class CompetingQueue(Queue):
                 self.dead_letters.send_later(message, _MAXLEN)
             self._drop(position)
             overflow = self._overflow
+        if self._expiring:
+            self._look_ahead()
         return 0
 
     def _left(self, overflow: Overflow, message: Message) -> int:
@@ -297,6 +407,10 @@ class CompetingQueue(Queue):
         """Tell the consumers, drop everything."""
         count = self._ready
         self.deleted = True
+        if self._timer is not None:
+            self._timer.stop()
+        if self._unused is not None:
+            self._unused.stop()
         consumers, self.consumers = self.consumers, []
         self._active = None
         for consumer in consumers:
@@ -307,103 +421,9 @@ class CompetingQueue(Queue):
         self.itself = ()
         return count
 
-    # --- consumers ------------------------------------------------------------------------------
-
-    def check_consumer(
-        self,
-        tag: str,
-        arguments: Mapping[str, Any],
-        *,
-        no_ack: bool,
-        exclusive: bool,
-        prefetch: int,
-    ) -> bool:
-        """Refuse an exclusive consumer where there may be others that wait for their turn."""
-        if exclusive and self._single:
-            raise refused(f"{rendered('queue', self.name, self.vhost)} in exclusive use")
-        return exclusive
-
-    def add_consumer(self, consumer: Consumer) -> None:
-        """Serve a new consumer after those of the same priority, and before lower ones."""
-        self._rewind()
-        at = len(self.consumers)
-        while at and self.consumers[at - 1].priority < consumer.priority:
-            at -= 1
-        self.consumers.insert(at, consumer)
-        self.had_consumers = True
-        self._consumers_changed()
-        self.drain()
-
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer."""
-        if consumer in self.consumers:
-            self._rewind()
-            self.consumers.remove(consumer)
-            if consumer is self._active:
-                self._active = None
-            self._consumers_changed()
-
-    def _consumers_changed(self) -> None:
-        """Find out whether it matters who is who, and who is the one if there is only one."""
-        consumers = self.consumers
-        self._ranked = self._single or bool(
-            consumers and consumers[0].priority != consumers[-1].priority
-        )
-        if self._single and self._active is None and consumers:
-            self._active = consumers[0]
-
-    def _rewind(self) -> None:
-        """Put first whose turn it is, so that coming and going does not change whose it is."""
-        turn, self._turn = self._turn, 0
-        if turn and not self._ranked:
-            self.consumers[:] = self.consumers[turn:] + self.consumers[:turn]
-
-    def _pick(self) -> Consumer | None:
-        """The consumer whose turn it is among those that are ready."""
-        if self._ranked:
-            return self._pick_ranked()
-        count = len(self.consumers)
-        turn = self._turn
-        for _ in range(count):
-            if turn >= count:
-                turn = 0
-            consumer = self.consumers[turn]
-            turn += 1
-            if consumer.ready():
-                self._turn = turn
-                return consumer
-        return None
-
-    def _pick_active(self) -> Consumer | None:
-        """The single active consumer if it is ready.
-
-        Where it can be replaced by one of higher priority it gets nothing more until it has
-        settled what it has; then the other one is active.
-        """
-        active = self._active
-        if active is None:
-            return None
-        if self._preempts:
-            first = self.consumers[0]
-            if first.priority > active.priority:
-                if active.unacked:
-                    return None
-                active = self._active = first
-        return active if active.ready() else None
-
-    def _pick_ranked(self) -> Consumer | None:
-        """The first ready consumer in order of priority; it goes behind its equals."""
-        if self._single:
-            return self._pick_active()
-        for at, consumer in enumerate(self.consumers):
-            if consumer.ready():
-                last = at
-                while (
-                    last + 1 < len(self.consumers)
-                    and self.consumers[last + 1].priority == consumer.priority
-                ):
-                    last += 1
-                self.consumers.insert(last + 1, consumer)
-                del self.consumers[at]
-                return consumer
-        return None
+        known = consumer in self.consumers
+        super().remove_consumer(consumer)
+        if known and self._unused is not None and not self.consumers:
+            self._unused.used()

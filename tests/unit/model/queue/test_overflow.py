@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.front.convert import EDITOR
@@ -277,6 +278,20 @@ def test_a_chain_of_full_queues_as_long_as_you_like_is_worked_off_one_by_one() -
     assert (first.ready_count(), second.ready_count()) == (1_500, 1_500)
     first.publish(message(b"new", "a"))
     assert (first.ready_count(), second.ready_count()) == (1_500, 1_500)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"x-max-priority": 2}, {"x-queue-type": "quorum"}])
+def test_what_expires_makes_room(arguments: dict[str, Any]) -> None:
+    clock = Clock()
+    host = VHost("/", MemoryStore(Gauge()), EDITOR, clock)
+    given = {"x-message-ttl": 1_000, "x-max-length-bytes": 4, **REJECT, **arguments}
+    full = host.declare_queue("q", durable=True, arguments=given)
+    fill(full, b"aa", b"bb", b"c")
+    clock.steady += 2_000
+    full.drain()
+    assert full.get() is None
+    assert fill(full, b"dd", b"ee") == [0, 0]
+    assert rest(full) == [b"dd", b"ee"]
 
 
 STEPS = st.lists(
