@@ -141,6 +141,7 @@ class MemorySite:
             self.now = min(self.now + step, until)
             for connection in list(self.hub.connections):
                 connection.tick(self.now)
+            self.broker.events.alarms(self.hub.short_of())
             self.turn()
 
     def logged(self, *words: str) -> bool:

@@ -14,6 +14,7 @@ from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
+from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.policies import restore_policies
 from harebell.model.queue.kind import Queue
@@ -37,6 +38,7 @@ class Broker:
     Attributes:
         store: as given.
         commit: the store's group commit.
+        events: told on the event exchange.
     """
 
     def __init__(
@@ -50,15 +52,17 @@ class Broker:
         node: str = "harebell@localhost",
     ) -> None:
         self.gauge = gauge
-        self.node = node
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
+        self.events = Events(self._editor, self.clock, node)
         self.vhosts: dict[str, VHost] = {}
-        self._take_in(DEFAULT_VHOST)
+        first = self._take_in(DEFAULT_VHOST)
+        first.add_watcher(EVENT_EXCHANGE)
+        self.events.attach(first.router)
 
     def add_vhost(self, name: str, metadata: Metadata | None = None) -> VHost:
         """Make a vhost with its predeclared exchanges; the existing one when there is one."""
@@ -66,6 +70,12 @@ class Broker:
         if vhost is None:
             vhost = self._take_in(name)
             vhost.set_metadata(metadata or Metadata())
+            facts = {
+                "name": name,
+                "description": vhost.metadata.description,
+                "tags": vhost.metadata.tags,
+            }
+            self.events.note("vhost.created", facts)
         return vhost
 
     def delete_vhost(self, vhost: VHost) -> None:
@@ -76,7 +86,7 @@ class Broker:
 
     def _take_in(self, name: str) -> VHost:
         vhost = VHost(
-            name, self.store, self._editor, self.clock, self._awaiting, self._chooser, self.node
+            name, self.store, self._editor, self.clock, self._awaiting, self._chooser, self.events
         )
         self.vhosts[name] = vhost
         return vhost
@@ -109,10 +119,13 @@ class Broker:
 
     def tick(self) -> None:
         """Half a second or so has passed: do what nobody's input causes."""
+        self.events.actor = INTERNAL_USER
         if self._awaiting:
             self.committed()
         for vhost in self.vhosts.values():
             vhost.tick()
+        if self.events.waiting:
+            self.events.tell()
 
     def committed(self) -> None:
         """A commit is on disk: go on with what waited for it."""
