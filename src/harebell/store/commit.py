@@ -17,6 +17,7 @@ from harebell.store.segment import Segment
 
 if TYPE_CHECKING:
     from harebell.store.log import SegmentLog
+    from harebell.store.redo import Redo
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
@@ -72,6 +73,8 @@ class Batch:
         definitions: what is declared.
         changes: what they changed.
         parts: what the logs have.
+        redo: the redo file of the store.
+        joint: a crash must keep all of it or nothing.
 
     Attributes:
         stalled: why it could not go on for now, such as a full disk; perform it again later.
@@ -86,6 +89,8 @@ class Batch:
         definitions: Definitions,
         changes: list[Any],
         parts: list[Part],
+        redo: Redo,
+        joint: bool,
     ) -> None:
         self.ticket = ticket
         self.parts = parts
@@ -98,6 +103,8 @@ class Batch:
         self._written = 0
         self._syncing = False
         self._made: dict[str, None] = {}
+        self._redo = redo
+        self._joint = joint
 
     def perform(self) -> None:
         """Do it. Never raises: `stalled` or `failed` say what went wrong."""
@@ -106,9 +113,13 @@ class Batch:
             if self._changes:
                 self._definitions.write(self._changes)
                 self._changes = []
+            if self._joint:
+                self._write_redo()
             self._write()
             self._syncing = True
             self._sync_all()
+            if self._redone:
+                self._redo.done()
             self._syncing = False
             self._remove()
         except OSError as error:
@@ -119,6 +130,28 @@ class Batch:
         except Exception as error:  # a thread has nobody to raise to: the shell ends the process
             self.failed = error
 
+    _redone = False
+
+    def _write_redo(self) -> None:
+        """Make what is to be written certain before any of it is written."""
+        planned = [
+            (write.segment.path, write.start, write.data)
+            for part in self.parts
+            for write in part.writes
+        ]
+        if self._redone or not planned:
+            return
+        self._open_early()
+        self._syncing = True
+        # What they hold comes before the writes, and is not in the redo file.
+        self._sync_all()
+        self._syncing = False
+        self._redo.write(planned)
+        self._syncing = True
+        self._redo.sync()
+        self._syncing = False
+        self._redone = True
+
     def _write(self) -> None:
         writes = [(part, write) for part in self.parts for write in part.writes]
         while self._written < len(writes):
@@ -127,6 +160,9 @@ class Batch:
             assert write.segment.writer is not None
             write_all(write.segment.writer, write.data, write.start)
             self._written += 1
+        self._open_early()
+
+    def _open_early(self) -> None:
         for part in self.parts:
             for segment in part.early:
                 if segment.writer is None:
@@ -145,7 +181,8 @@ class Batch:
 
     def _sync_all(self) -> None:
         for part in self.parts:
-            written = [write.segment for write in part.writes]
+            # Before any write was done, only what was written early is there to be synced.
+            written = [write.segment for write in part.writes if write.segment.writer is not None]
             for segment in dict.fromkeys([*part.early, *written]):
                 assert segment.writer is not None
                 segment.writer.sync()
@@ -155,6 +192,10 @@ class Batch:
             self._files.sync_folder(above)
 
     def _remove(self) -> None:
+        if any(part.removals or part.gone for part in self.parts):
+            self._syncing = True
+            self._redo.forget()
+            self._syncing = False
         for part in self.parts:
             for segment in part.removals:
                 _remove_file(self._files, segment.path)
@@ -210,13 +251,14 @@ class GroupCommit(Commit):
     Args:
         files: the disk.
         definitions: what is declared.
+        redo: the redo file of the store.
 
     Attributes:
         dirty: logs with something for the next batch, each once.
         waiting: something waits, perhaps nothing that anybody waits for.
     """
 
-    def __init__(self, files: Files, definitions: Definitions) -> None:
+    def __init__(self, files: Files, definitions: Definitions, redo: Redo) -> None:
         super().__init__()
         self.dirty: list[SegmentLog] = []
         self.waiting = False
@@ -224,6 +266,7 @@ class GroupCommit(Commit):
         self.finished: list[Callable[[], None]] = []
         self._files = files
         self._definitions = definitions
+        self._redo = redo
 
     def changed(self) -> None:
         """Definitions changed, and somebody waits for that."""
@@ -243,7 +286,10 @@ class GroupCommit(Commit):
             return None
         dirty, self.dirty = self.dirty, []
         parts = [part for part in (log.collect() for log in dirty) if part is not None]
-        self.flying = Batch(self.ticket, self._files, self._definitions, changes, parts)
+        self.flying = Batch(
+            self.ticket, self._files, self._definitions, changes, parts, self._redo, self.joint
+        )
+        self.joint = False
         self.flying.records = self.records
         self.records = 0
         self.ticket += 1

@@ -13,6 +13,7 @@ from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
 from harebell.store.log import SegmentLog
 from harebell.store.recovery import Recovery
+from harebell.store.redo import Redo
 from harebell.store.segment import Segment
 
 QUEUES = "queues"
@@ -54,7 +55,8 @@ class DiskStore(Store):
         self.clock = clock
         self.report = report
         self.handles = Handles(files)
-        self.commit: GroupCommit = GroupCommit(files, definitions)
+        self.redo = Redo(files)
+        self.commit: GroupCommit = GroupCommit(files, definitions, self.redo)
         self.logs: dict[str, SegmentLog] = {}
         self._rng = rng
         self._segment_octets = segment_octets
@@ -62,6 +64,7 @@ class DiskStore(Store):
         try:
             files.make_folder(QUEUES)
             files.sync_folder("")
+            self.redo.replay()
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None
 
@@ -128,7 +131,12 @@ class DiskStore(Store):
             log.close()
 
     def shut(self) -> None:
-        """Close every file."""
+        """Close every file.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        self.redo.forget()
         self.handles.close_all()
 
     # --- for the logs ---------------------------------------------------------------------------

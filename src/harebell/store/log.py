@@ -422,6 +422,9 @@ class SegmentLog(Log):
 
         Publishers that are faster than the syncs fill no memory that way. The next batch syncs it.
         """
+        if self._commit.joint:
+            # A part of a transaction must not be on disk ahead of the rest of it.
+            return 0
         at = segment.buffer.start
         data = segment.buffer.take()
         try:

@@ -44,6 +44,9 @@ class Transaction:
         publishes, self._publishes = self._publishes, []
         settled, self._settled = self._settled, []
         result = 0
+        changes = sum([len(queues) for _, queues, _ in publishes])
+        if changes + sum([len(entries) for entries, _ in settled]) > 1:
+            channel.connection.commit.joint = True
         for message, queues, flags in publishes:
             result |= channel.accept(message, tuple(q for q in queues if not q.deleted), flags)
         for entries, how in settled:
