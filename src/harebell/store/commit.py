@@ -2,14 +2,16 @@
 
 The loop gathers a batch from everything that changed, somebody performs it (a thread, or a
 simulation), and the loop finishes it. There is one batch at a time. Within a batch the order is:
-definitions, records, syncs, removals; so no record is on disk without its queue's definition, and
-nothing is removed before the records that make it superfluous are on disk.
+definitions, the redo file if a transaction is in it, records, syncs, removals; so no record is on
+disk without its queue's definition, and nothing is removed before the records that make it
+superfluous are on disk.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.ports import Commit, Definitions, File, Files
@@ -105,6 +107,7 @@ class Batch:
         self._made: dict[str, None] = {}
         self._redo = redo
         self._joint = joint
+        self._redone = False
 
     def perform(self) -> None:
         """Do it. Never raises: `stalled` or `failed` say what went wrong."""
@@ -113,14 +116,11 @@ class Batch:
             if self._changes:
                 self._definitions.write(self._changes)
                 self._changes = []
-            if self._joint:
+            if self._joint and not self._redone:
                 self._write_redo()
             self._write()
-            self._syncing = True
-            self._sync_all()
-            if self._redone:
-                self._redo.done()
-            self._syncing = False
+            with self._certainly():
+                self._sync_all()
             self._remove()
         except OSError as error:
             if error.errno in _FULL and not self._syncing:
@@ -130,7 +130,12 @@ class Batch:
         except Exception as error:  # a thread has nobody to raise to: the shell ends the process
             self.failed = error
 
-    _redone = False
+    @contextmanager
+    def _certainly(self) -> Iterator[None]:
+        """Whatever goes wrong meanwhile is not tried again: `_syncing` stays set."""
+        self._syncing = True
+        yield
+        self._syncing = False
 
     def _write_redo(self) -> None:
         """Make what is to be written certain before any of it is written."""
@@ -139,17 +144,15 @@ class Batch:
             for part in self.parts
             for write in part.writes
         ]
-        if self._redone or not planned:
+        if not planned:
             return
         self._open_early()
-        self._syncing = True
-        # What they hold comes before the writes, and is not in the redo file.
-        self._sync_all()
-        self._syncing = False
+        with self._certainly():
+            # What was written early comes before the writes, and is not in the redo file.
+            self._sync_all(early_only=True)
         self._redo.write(planned)
-        self._syncing = True
-        self._redo.sync()
-        self._syncing = False
+        with self._certainly():
+            self._redo.sync()
         self._redone = True
 
     def _write(self) -> None:
@@ -179,10 +182,9 @@ class Batch:
             self._made[part.folder] = None
         segment.writer = self._files.open(segment.path, create=write.start == 0)
 
-    def _sync_all(self) -> None:
+    def _sync_all(self, *, early_only: bool = False) -> None:
         for part in self.parts:
-            # Before any write was done, only what was written early is there to be synced.
-            written = [write.segment for write in part.writes if write.segment.writer is not None]
+            written = [] if early_only else [write.segment for write in part.writes]
             for segment in dict.fromkeys([*part.early, *written]):
                 assert segment.writer is not None
                 segment.writer.sync()
@@ -192,10 +194,12 @@ class Batch:
             self._files.sync_folder(above)
 
     def _remove(self) -> None:
-        if any(part.removals or part.gone for part in self.parts):
-            self._syncing = True
-            self._redo.forget()
-            self._syncing = False
+        redo = self._redo
+        removes = any(part.removals or part.gone for part in self.parts)
+        if redo.holds and (removes or redo.large):
+            redo.empty()
+            with self._certainly():
+                redo.forget()
         for part in self.parts:
             for segment in part.removals:
                 _remove_file(self._files, segment.path)
@@ -210,10 +214,8 @@ class Batch:
                 self._sync_names(part.folder.rpartition("/")[0])
 
     def _sync_names(self, folder: str) -> None:
-        """Sync a folder; whatever goes wrong with that is not tried again."""
-        self._syncing = True
-        self._files.sync_folder(folder)
-        self._syncing = False
+        with self._certainly():
+            self._files.sync_folder(folder)
 
 
 def write_all(file: File, data: bytes, offset: int) -> None:

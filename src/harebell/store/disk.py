@@ -64,9 +64,20 @@ class DiskStore(Store):
         try:
             files.make_folder(QUEUES)
             files.sync_folder("")
-            self.redo.replay()
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None
+        self._finish_commit()
+
+    def _finish_commit(self) -> None:
+        """Write what the last process was about to write for a transaction."""
+        try:
+            done = self.redo.replay()
+        except OSError as error:
+            raise StoreError(f"cannot finish the last transaction: {error}") from None
+        if done:
+            self.report(
+                "warning", f"the end came amid a commit: {done} octets of a transaction are written"
+            )
 
     def new_identity(self) -> str:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""
@@ -131,12 +142,8 @@ class DiskStore(Store):
             log.close()
 
     def shut(self) -> None:
-        """Close every file.
-
-        Raises:
-            OSError: the disk refuses.
-        """
-        self.redo.forget()
+        """Close every file."""
+        self.redo.close()
         self.handles.close_all()
 
     # --- for the logs ---------------------------------------------------------------------------

@@ -10,6 +10,7 @@ does no harm, unless a segment was removed meanwhile: the file is forgotten befo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from struct import Struct
 
 from harebell.base.limits import REDO_KEEP_BYTES
@@ -22,6 +23,8 @@ _MAGIC = b"HBREDO\x00\x01"
 _HEAD = Struct("<8sIIQ")
 _COVERED = 16
 _ENTRY = Struct("<HQQ")
+_PADDING = 7
+"""Octets between two records at most; those after the last one need not be in the file."""
 
 Planned = tuple[str, int, bytes]
 """A write that is to be done: path, offset, octets."""
@@ -40,6 +43,8 @@ class Redo:
     def __init__(self, files: Files) -> None:
         self.holds = False
         self._files = files
+        self._file: File | None = None
+        self._size = 0
         self._known = False
 
     def write(self, planned: Iterable[Planned]) -> None:
@@ -49,13 +54,12 @@ class Redo:
             OSError: the disk refuses. It may be tried again.
         """
         content = encode(planned)
-        file = self._files.open(PATH, create=True)
-        try:
-            # What it held is done and synced. From here on it may be whole at any moment.
-            self.holds = True
-            write_all(file, content, 0)
-        finally:
-            file.close()
+        if self._file is None:
+            self._file = self._files.open(PATH, create=True)
+        # What it held is done and synced. From here on it may be whole at any moment.
+        self.holds = True
+        self._size = max(self._size, len(content))
+        write_all(self._file, content, 0)
 
     def sync(self) -> None:
         """From here on everything that was written down happens.
@@ -63,28 +67,25 @@ class Redo:
         Raises:
             OSError: the disk refuses.
         """
-        file = self._files.open(PATH)
-        try:
-            file.sync()
-        finally:
-            file.close()
+        assert self._file is not None
+        self._file.sync()
         if not self._known:
             self._files.sync_folder("")
             self._known = True
 
-    def done(self) -> None:
-        """The writes are on disk themselves: a large file gives its room back.
+    @property
+    def large(self) -> bool:
+        """Whether it takes more room than it should keep."""
+        return self._size > REDO_KEEP_BYTES
+
+    def empty(self) -> None:
+        """Let what it holds go; `forget` makes that count.
 
         Raises:
-            OSError: the disk refuses.
+            OSError: the disk refuses. It may be tried again.
         """
-        file = self._files.open(PATH)
-        try:
-            large = file.size() > REDO_KEEP_BYTES
-        finally:
-            file.close()
-        if large:
-            self.forget()
+        assert self._file is not None
+        self._file.truncate(0)
 
     def forget(self) -> None:
         """Nothing is done once more from here on. To be called before a segment is removed.
@@ -92,18 +93,26 @@ class Redo:
         Raises:
             OSError: the disk refuses.
         """
-        if not self.holds:
-            return
-        file = self._files.open(PATH)
-        try:
-            file.truncate(0)
-            file.sync()
-        finally:
-            file.close()
+        assert self._file is not None
+        self._file.sync()
+        self._size = 0
         self.holds = False
 
+    def close(self) -> None:
+        """The store ends in good order: there is nothing to do once more, nor would it do harm."""
+        with suppress(OSError):
+            if self.holds:
+                self.empty()
+                self.forget()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
     def replay(self) -> int:
-        """At the start: do what the file holds, if it is whole; returns how many writes that were.
+        """At the start: do what the file holds, if it is whole.
+
+        Returns:
+            How many octets were not there yet.
 
         Raises:
             OSError: the disk refuses.
@@ -114,26 +123,54 @@ class Redo:
             return 0
         try:
             content = file.read_at(file.size(), 0)
+            done = self._do_all(decode(content))
+            if content:
+                file.truncate(0)
+                file.sync()
         finally:
             file.close()
-        planned = decode(content)
-        for path, start, data in planned:
-            self._do(path, start, data)
+        return done
+
+    def _do_all(self, planned: list[Planned]) -> int:
+        if not all([self._fits(path, start) for path, start, _ in planned]):
+            return 0
+        done = sum([self._do(path, start, data) for path, start, data in planned])
         for folder in {path.rpartition("/")[0]: None for path, _, _ in planned}:
             self._files.sync_folder(folder)
             self._files.sync_folder(folder.rpartition("/")[0])
-        self.holds = bool(content)
-        self.forget()
-        return len(planned)
+        return done
 
-    def _do(self, path: str, start: int, data: bytes) -> None:
-        self._files.make_folder(path.rpartition("/")[0])
-        file: File = self._files.open(path, create=True)
+    def _fits(self, path: str, start: int) -> bool:
+        """Whether a file goes as far as the octets before a write.
+
+        It does, unless syncs were put off and the power went: then the file may be from before or
+        after its segment, and says nothing of what is there.
+        """
+        if start == 0:
+            return True
         try:
-            write_all(file, data, start)
+            file = self._files.open(path)
+        except FileNotFoundError:
+            return False
+        try:
+            return file.size() + _PADDING >= start
+        finally:
+            file.close()
+
+    def _do(self, path: str, start: int, data: bytes) -> int:
+        """Do a write once more; a full disk is no reason not to find that it was done."""
+        if start == 0:
+            self._files.make_folder(path.rpartition("/")[0])
+        file: File = self._files.open(path, create=start == 0)
+        try:
+            missing = file.read_at(len(data), start) != data
+            if missing:
+                write_all(file, data, start)
+            # It may have been written, and not be on disk.
             file.sync()
         finally:
             file.close()
+        return len(data) if missing else 0
 
 
 def encode(planned: Iterable[Planned]) -> bytes:

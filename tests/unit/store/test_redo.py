@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from harebell.base.errors import StoreError
+from harebell.base.limits import REDO_KEEP_BYTES
 from harebell.base.ports import Log
+from harebell.store.check import Survey
 from harebell.store.redo import PATH, Planned, decode, encode
 from tests.sim.disk import PowerCut, Random, SimDisk
 from tests.unit.store.stores import Bench, message
@@ -96,3 +101,110 @@ def test_a_clean_end_leaves_nothing_to_do_once_more() -> None:
     bench.commit()
     bench.store.shut()
     assert not bench.disk.content(PATH)
+
+
+# --- starts that find something to do once more -------------------------------------------------
+
+
+def _interrupted() -> SimDisk:
+    """A disk on which the redo file of a transaction is whole, and half of its writes are done."""
+    bench, one, two = _prepared()
+    bench.store.commit.joint = True
+    for _ in range(3):
+        one.append(message())
+        two.append(message())
+    batch = bench.store.commit.gather()
+    assert batch is not None
+    def cut(_operation: int, kind: str, path: str) -> None:
+        if kind in ("write", "create") and path.startswith(f"queues/{TWO}"):
+            raise PowerCut
+
+    bench.disk.hook = cut
+    with pytest.raises(PowerCut):
+        batch.perform()
+    return bench.disk.copy()
+
+
+def test_a_start_writes_the_rest_and_says_so() -> None:
+    disk = _interrupted()
+    bench = Bench(disk)
+    assert [level for level, text in bench.reports if "amid a commit" in text] == ["warning"]
+    assert _found(disk) == (4, False, 3)
+    assert not disk.content(PATH)
+
+
+def test_a_start_finds_octets_that_are_there_and_writes_none_again() -> None:
+    bench, one, two = _prepared()
+    bench.store.commit.joint = True
+    one.append(message())
+    two.append(message())
+    bench.commit()
+    disk = bench.disk.copy()
+    disk.capacity = disk.used()
+    assert disk.content(PATH)
+    again = Bench(disk)
+    assert not again.reports
+    assert not disk.content(PATH)
+    assert [log.end() for log in _open(again)] == [2, 1]
+
+
+def test_a_start_on_a_full_disk_is_refused_until_there_is_room_and_changes_nothing() -> None:
+    disk = _interrupted()
+    disk.capacity = disk.used()
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"cannot finish the last transaction.*No space left"):
+            Bench(disk)
+        assert not disk.handles
+    disk.capacity = 0
+    assert _found(disk) == (4, False, 3)
+
+
+def test_a_check_shows_what_a_start_would_find_and_changes_nothing() -> None:
+    disk = _interrupted()
+    before = {path: disk.content(path) for path in disk.paths()}
+    survey = Survey(disk, None)
+    assert ["amid a commit" in text for text in survey.remarks] == [True]
+    found = {holding.identity: holding for holding in survey.holdings()}
+    assert {identity: each.messages for identity, each in found.items()} == {ONE: 4, TWO: 3}
+    assert not any(each.damage or each.harmless for each in found.values())
+    bodies = [each.body for _, each, _ in survey.messages(found[TWO])]
+    assert bodies == [message().body] * 3
+    survey.close()
+    assert {path: disk.content(path) for path in disk.paths()} == before
+    assert not disk.handles
+
+
+@pytest.mark.parametrize("size", [None, 40])
+def test_writes_behind_the_end_of_a_file_are_of_another_time_and_are_not_done(
+    size: int | None,
+) -> None:
+    """Where syncs are put off, a power loss may keep the file and forget what came before it."""
+    disk = _interrupted()
+    path = f"queues/{ONE}/{0:020d}.seg"
+    if size is None:
+        disk.remove(path)
+    else:
+        disk.replace(path, disk.content(path)[:size])
+    Bench(disk)
+    assert not disk.content(PATH)
+    assert disk.names(f"queues/{TWO}") == []
+    assert disk.names(f"queues/{ONE}") == ([] if size is None else [path.rpartition("/")[2]])
+
+
+def test_a_redo_file_that_is_too_large_to_keep_is_emptied_at_once() -> None:
+    bench, one, two = _prepared()
+    bench.store.commit.joint = True
+    one.append(message(bytes(REDO_KEEP_BYTES)))
+    two.append(message())
+    bench.commit()
+    assert not bench.disk.content(PATH)
+    assert _found(bench.disk.crash(Random(1))) == (2, False, 1)
+
+
+def test_a_publish_outside_of_transactions_writes_no_redo_file() -> None:
+    bench, one, two = _prepared()
+    for _ in range(3):
+        one.append(message())
+        two.append(message())
+        bench.commit()
+    assert PATH not in bench.disk.paths()
