@@ -100,6 +100,10 @@ class App:
         storage.begin()
         for sentence in self.broker.restore():
             self.journal.write("error", sentence)
+        for weaker in self.broker.weaker():
+            self.journal.write(
+                "warning", f"a confirm does not wait for the disk in all queues: {weaker}"
+            )
         load_users(
             self.users, storage.definitions, self.config.default_user, self.config.default_pass
         )
@@ -269,6 +273,7 @@ class App:
             "memory_alarm": gauge.over,
             "blocked_connections": len(self.hub.blocked),
             **self.storage.overview(),
+            "weaker_durability": self.broker.weaker(),
             "disk_alarm": self.hub.short,
             "shortages": sorted(self.hub.shortages | ({"memory"} if gauge.over else set())),
         }
