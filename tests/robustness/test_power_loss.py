@@ -296,13 +296,17 @@ def test_a_disk_that_lies_about_its_syncs_is_found_out(liar: type[SimDisk]) -> N
         storm.run()
 
 
+def _every_script_of(shape: str, count: int) -> None:
+    for seed in range(count):
+        Storm(seed, SHAPES[shape], Tally()).run()
+
+
 def test_a_transaction_without_its_redo_file_is_found_in_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Batch, "_write_redo", lambda batch: None)
     with pytest.raises(Broken, match="split: a transaction"):
-        for seed in range(20):
-            Storm(seed, SHAPES["transactions"], Tally()).run()
+        _every_script_of("transactions", 20)
 
 
 # --- what was found once ------------------------------------------------------------------------

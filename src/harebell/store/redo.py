@@ -132,7 +132,7 @@ class Redo:
         return done
 
     def _do_all(self, planned: list[Planned]) -> int:
-        if not all([self._fits(path, start) for path, start, _ in planned]):
+        if not all(self._fits(path, start) for path, start, _ in planned):
             return 0
         done = sum([self._do(path, start, data) for path, start, data in planned])
         for folder in {path.rpartition("/")[0]: None for path, _, _ in planned}:

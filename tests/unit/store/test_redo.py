@@ -115,6 +115,7 @@ def _interrupted() -> SimDisk:
         two.append(message())
     batch = bench.store.commit.gather()
     assert batch is not None
+
     def cut(_operation: int, kind: str, path: str) -> None:
         if kind in ("write", "create") and path.startswith(f"queues/{TWO}"):
             raise PowerCut
