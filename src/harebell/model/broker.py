@@ -32,6 +32,7 @@ class Broker:
         editor: looks into messages and changes them; without it dead letters have no history.
         clock: the time of day.
         chooser: chooses at random for the exchanges; without it always alike.
+        node: its name, as what watches it is told.
 
     Attributes:
         store: as given.
@@ -46,8 +47,10 @@ class Broker:
         editor: Editor | None = None,
         clock: Clock | None = None,
         chooser: Chooser | None = None,
+        node: str = "harebell@localhost",
     ) -> None:
         self.gauge = gauge
+        self.node = node
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
@@ -72,7 +75,9 @@ class Broker:
         del self.vhosts[vhost.name]
 
     def _take_in(self, name: str) -> VHost:
-        vhost = VHost(name, self.store, self._editor, self.clock, self._awaiting, self._chooser)
+        vhost = VHost(
+            name, self.store, self._editor, self.clock, self._awaiting, self._chooser, self.node
+        )
         self.vhosts[name] = vhost
         return vhost
 
