@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 _CLASS = 90
 
 
+def due_at_commit(ttl: int) -> int:
+    """The due time of a message that lasts so many milliseconds from its commit on."""
+    return -ttl - 1
+
+
 class Transaction:
     """What one channel has done since the last commit or rollback."""
 
@@ -57,7 +62,10 @@ class Transaction:
         result = 0
         if changes > 1:
             channel.connection.commit.joint = True
+        now = channel.connection.broker.clock.steady
         for message, queues, flags in publishes:
+            if message.due < 0:
+                message.due = now - message.due - 1
             result |= channel.accept(message, tuple(q for q in queues if not q.deleted), flags)
         for entries, how in settled:
             how(entries)
