@@ -12,6 +12,7 @@ from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
+from harebell.base.timers import Timers
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
@@ -39,6 +40,7 @@ class Broker:
         store: as given.
         commit: the store's group commit.
         events: told on the event exchange.
+        timers: whoever is to be woken; the shell runs them when they are due.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Broker:
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
+        self.timers = Timers(self.clock)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
@@ -86,7 +89,14 @@ class Broker:
 
     def _take_in(self, name: str) -> VHost:
         vhost = VHost(
-            name, self.store, self._editor, self.clock, self._awaiting, self._chooser, self.events
+            name,
+            self.store,
+            self._editor,
+            self.clock,
+            self._awaiting,
+            self._chooser,
+            self.timers,
+            self.events,
         )
         self.vhosts[name] = vhost
         return vhost
@@ -120,6 +130,7 @@ class Broker:
     def tick(self) -> None:
         """Half a second or so has passed: do what nobody's input causes."""
         self.events.actor = INTERNAL_USER
+        self.timers.run()
         if self._awaiting:
             self.committed()
         for vhost in self.vhosts.values():
