@@ -33,6 +33,13 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ),
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
+    **dict.fromkeys(
+        (
+            *("cli/topic_permissions", "cli/limits", "cli/parameters", "cli/global_parameters"),
+            *("server/manage/topics", "server/manage/limits", "server/manage/parameters"),
+        ),
+        ("tests/cli/test_administer.py", "is run by the command against a real broker"),
+    ),
     "cli/link": ("tests/cli/test_publish.py", "is run by every verb, against a real broker"),
     **{
         f"client/{name}": ("tests/interop/client/test_client_*.py", "is I/O: runs against brokers")
