@@ -12,6 +12,7 @@ from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
+from harebell.base.timers import Timers
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.global_parameters import GlobalParameters
@@ -34,11 +35,13 @@ class Broker:
         editor: looks into messages and changes them; without it dead letters have no history.
         clock: the time of day.
         chooser: chooses at random for the exchanges; without it always alike.
+        node: its name, as what watches it is told.
 
     Attributes:
         store: as given.
         commit: the store's group commit.
         global_parameters: values for all vhosts.
+        timers: whoever is to be woken; the shell runs them when they are due.
     """
 
     def __init__(
@@ -49,11 +52,14 @@ class Broker:
         editor: Editor | None = None,
         clock: Clock | None = None,
         chooser: Chooser | None = None,
+        node: str = "harebell@localhost",
     ) -> None:
         self.gauge = gauge
+        self.node = node
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
+        self.timers = Timers(self.clock)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
@@ -76,7 +82,16 @@ class Broker:
         del self.vhosts[vhost.name]
 
     def _take_in(self, name: str) -> VHost:
-        vhost = VHost(name, self.store, self._editor, self.clock, self._awaiting, self._chooser)
+        vhost = VHost(
+            name,
+            self.store,
+            self._editor,
+            self.clock,
+            self._awaiting,
+            self._chooser,
+            self.timers,
+            self.node,
+        )
         self.vhosts[name] = vhost
         return vhost
 
@@ -112,6 +127,7 @@ class Broker:
 
     def tick(self) -> None:
         """Half a second or so has passed: do what nobody's input causes."""
+        self.timers.run()
         if self._awaiting:
             self.committed()
         for vhost in self.vhosts.values():

@@ -13,6 +13,7 @@ from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Store
+from harebell.base.timers import Timers
 from harebell.model import equivalence
 from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
@@ -20,6 +21,8 @@ from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
+from harebell.model.exchange.topic import TopicExchange
+from harebell.model.firehose import TRACE_EXCHANGE, Firehose
 from harebell.model.metadata import Metadata
 from harebell.model.parameters import Parameters
 from harebell.model.policies import Policies
@@ -42,6 +45,8 @@ PREDECLARED = {
     "amq.headers": "headers",
     "amq.match": "headers",
 }
+WATCHERS = (TRACE_EXCHANGE,)
+"""Internal topic exchanges where the broker itself publishes what can be watched."""
 
 
 class VHost:
@@ -54,6 +59,8 @@ class VHost:
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
         chooser: chooses at random for the exchanges; the broker's.
+        timers: wake what waits; the broker's.
+        node: the name of the broker.
 
     Attributes:
         ticking: queues that have something to do now and then.
@@ -71,8 +78,11 @@ class VHost:
         clock: Clock | None = None,
         awaiting: list[Queue] | None = None,
         chooser: Chooser | None = None,
+        timers: Timers | None = None,
+        node: str = "",
     ) -> None:
         self.name = name
+        self._node = node
         self.metadata = Metadata()
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
@@ -82,7 +92,9 @@ class VHost:
             [] if awaiting is None else awaiting,
             chooser,
             store,
+            timers,
         )
+        self._surroundings.drop_queue = self.drop_queue
         self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
@@ -93,6 +105,8 @@ class VHost:
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
+        for exchange in WATCHERS:
+            self.exchanges[exchange] = TopicExchange(exchange, durable=True, internal=True)
 
     # --- metadata -----------------------------------------------------------------------------
 
@@ -106,6 +120,11 @@ class VHost:
         """Take metadata that are written down already; for queues that come later."""
         self.metadata = metadata
         self.policies.durability = metadata.durability
+        self.router.tracer = (
+            Firehose(self.name, self._node, self.router, self._surroundings.editor)
+            if metadata.tracing
+            else None
+        )
 
     @property
     def default_queue_type(self) -> str:
@@ -347,7 +366,7 @@ class VHost:
         for queue in list(self.queues.values()):
             self.drop_queue(queue)
         for exchange in list(self.exchanges.values()):
-            predeclared = exchange.name in PREDECLARED or not exchange.name
+            predeclared = not exchange.name or exchange.name.startswith(RESERVED_PREFIX)
             if not predeclared and self.exchanges.get(exchange.name) is exchange:
                 self._drop_exchange(exchange)
         for operator in (False, True):

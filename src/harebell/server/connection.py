@@ -19,7 +19,6 @@ from harebell.base.limits import (
     WRITE_LOW_BYTES,
 )
 from harebell.front.session09.connection import Connection, Peer
-from harebell.server.storage import now_ms
 
 if TYPE_CHECKING:
     from harebell.server.app import App
@@ -60,7 +59,9 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """A peer has connected."""
         self.transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
-        peer = Peer(name[0], name[1], self._tls) if name else Peer("", 0, self._tls)
+        own = transport.get_extra_info("sockname") or ("", 0)
+        there = name or ("", 0)
+        peer = Peer(there[0], there[1], self._tls, own[0], own[1])
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
         self.connection = self._app.accept(peer)
         self.connection.shell = self
@@ -74,7 +75,9 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection = self.connection
         if connection is not None:
             app = self._app
-            app.wall.ms = now_ms()
+            app.storage.tell_time()
+            if app.timers.due <= app.wall.steady:
+                app.timers.run()
             connection.receive(app.read_buffer[:nbytes], app.clock())
             if app.hub.dirty:
                 app.flush()
