@@ -177,3 +177,23 @@ def test_without_a_broker_the_exit_code_says_so(tmp_path: Path) -> None:
     result = run_harebell("users", "list", "--data-dir", str(tmp_path))
     assert result.returncode == 4
     assert "no broker runs on the data directory" in error_of(result)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_metadata_of_vhosts_outlive_the_broker(tmp_path: Path, number: signal.Signals) -> None:
+    where = ["--data-dir", str(tmp_path / "data")]
+    with running_broker(*where) as first:
+        done(first, "vhosts", "add", "v", "--description", "for people", "--tags", "a, b")
+        done(first, "vhosts", "set", "v", "--default-queue-type", "quorum", "--durability", "os")
+        done(first, "vhosts", "set", "/", "--description", "the first")
+        assert done(first, "trace", "on") == "tracing of vhost '/' is on"
+        done(first, "trace", "on", "--vhost", "v")
+        assert done(first, "trace", "off", "--vhost", "v") == "tracing of vhost 'v' is off"
+        before = listed(first, "vhosts")
+        first.stop(number)
+    with running_broker(*where) as second:
+        assert listed(second, "vhosts") == before
+    slash, v = before
+    assert (slash["description"], slash["tracing"], slash["tags"]) == ("the first", True, [])
+    assert (v["description"], v["tags"], v["tracing"]) == ("for people", ["a", "b"], False)
+    assert (v["default_queue_type"], v["durability"]) == ("quorum", "os")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harebell.base.ports import Store
+from harebell.base.ports import Store, log_identities
 from harebell.store.disk import DiskStore
 from tests.model.memory import MemoryBroker, entropy
 from tests.sim.definitions import SimDefinitions
@@ -44,7 +44,7 @@ class DiskBroker(MemoryBroker):
         self._clean = clean
         self.reports: list[tuple[str, str]] = []
         super().__init__(seed, high)
-        identities = [fields["identity"] for _, fields in definitions.load("queue")]
+        identities = log_identities(definitions)
         self.disk_store.tidy(identities)
         for sentence in self.broker.restore():
             raise AssertionError(f"could not be brought back: {sentence}")

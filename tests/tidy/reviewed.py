@@ -27,7 +27,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
             *("cli/noun", "cli/users", "cli/permissions", "cli/vhosts"),
-            *("cli/policies", "cli/operator_policies", "server/manage/desk"),
+            *("cli/policies", "cli/operator_policies", "cli/trace", "server/manage/desk"),
             *("server/manage/site", "server/manage/users", "server/manage/vhosts"),
             "server/manage/policies",
         ),

@@ -1,2 +1,3 @@
 cdef class Clock:
     cdef public long long ms
+    cdef public long long steady

@@ -67,6 +67,8 @@ STREAM_SCAN_MESSAGES = 2_000
 """Messages that a stream's consumer with a filter passes over in one turn."""
 STREAM_TRACKED_TAGS = 65_535
 """Consumer tags of which one stream keeps the offset."""
+RECENT_HISTORY_MESSAGES = 20
+"""Messages that a recent history exchange keeps, unless it says otherwise."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
 
@@ -189,6 +191,8 @@ DISK_FREE_LIMIT_BYTES = 268_435_456
 """Free space below which publishers are blocked (256 MiB)."""
 DURABILITY_INTERVAL_MS = 500
 """How often the disk is synced with durability "interval"."""
+DURABILITY_INTERVAL_MAX_MS = 60_000
+"""The longest such time that can be asked for: a minute."""
 SEGMENT_MIN_BYTES = 65_536
 """Smallest segment that may be asked for."""
 SEGMENT_MAX_BYTES = 1_073_741_824

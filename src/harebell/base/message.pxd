@@ -22,6 +22,7 @@ cdef class Message:
     cdef public long long timestamp
     cdef public long long offset
     cdef public int deliveries
+    cdef public long long due
 
     cpdef Py_ssize_t footprint(self) except -1
 

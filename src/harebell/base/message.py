@@ -80,12 +80,15 @@ class Message:
         offset: its offset in a stream, which its consumers are told; -1 elsewhere.
         deliveries: how many deliveries of it have failed, which a quorum queue's consumers are
             told; 0 elsewhere.
+        due: when it expires, in milliseconds since 1970 by the clock that never jumps; in the log
+            of a delaying exchange, when it goes on. 0 is never.
     """
 
     __slots__ = (
         "body",
         "deliveries",
         "delivery_mode",
+        "due",
         "exchange",
         "family",
         "has_headers",
@@ -99,6 +102,7 @@ class Message:
     body: bytes
     deliveries: int
     delivery_mode: int
+    due: int
     exchange: str
     family: int
     has_headers: bool
@@ -135,6 +139,7 @@ def _fill(
     message.timestamp = 0
     message.offset = -1
     message.deliveries = 0
+    message.due = 0
     return 0
 
 
@@ -159,4 +164,5 @@ def copy_message(message: Message, exchange: str, routing_key: str) -> Message:
     copy.timestamp = message.timestamp
     copy.offset = message.offset
     copy.deliveries = message.deliveries
+    copy.due = message.due
     return copy

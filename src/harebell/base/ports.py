@@ -13,6 +13,9 @@ from typing import Any
 from harebell.base.limits import STREAM_SEGMENT_BYTES
 from harebell.base.message import Message
 
+EXCHANGE_LOG = "\0log"
+"""Among the arguments of an exchange's definition: the identity of the log that it keeps."""
+
 
 class Log:
     """The records of one queue, by position. Positions grow by one and are never reused.
@@ -155,6 +158,16 @@ class Definitions:
             OSError: with ENOSPC when the disk is full.
         """
         raise NotImplementedError
+
+
+def log_identities(definitions: Definitions) -> list[str]:
+    """The identity of every log that belongs to something."""
+    found = [fields["identity"] for _, fields in definitions.load("queue")]
+    for _, fields in definitions.load("exchange"):
+        identity = fields["arguments"].get(EXCHANGE_LOG)
+        if isinstance(identity, str):
+            found.append(identity)
+    return found
 
 
 class Store:

@@ -25,6 +25,7 @@ VERBS = {
     "users": "Manage the users of a running broker.",
     "permissions": "Manage what users may do in a vhost.",
     "vhosts": "Manage the vhosts of a running broker.",
+    "trace": "Show all messages of a vhost to its exchange amq.rabbitmq.trace, or stop that.",
     "policies": "Manage policies: settings for queues and exchanges by name.",
     "operator-policies": "Manage operator policies, for limits to what policies set.",
     "store": "Look into the data directory of a broker that does not run.",

@@ -91,7 +91,9 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
 
 
 def _label(holding: Holding) -> str:
-    return f"queue {holding.name!r}" if holding.kind else f"logs {holding.identity}"
+    if not holding.kind:
+        return f"logs {holding.identity}"
+    return f"{'exchange' if holding.kind == 'exchange' else 'queue'} {holding.name!r}"
 
 
 def _tell(found: list[Holding]) -> None:

@@ -24,10 +24,12 @@ _ALIGN = 8
 _HAS_HEADERS = 1
 _HAS_PRIORITY = 2
 _KEEP = 4
+_DUE = 8
 _COVERED = 8
 _HEAD = Struct("<IIQQBBBBBBHI")
 _CHECKED = Struct("<QQBBBBBBHI")
 _FIXED = Struct("<II")
+_TIME = Struct("<Q")
 _PAD = bytes(_ALIGN)
 
 
@@ -79,6 +81,7 @@ class RecordBuffer:
             _HAS_HEADERS * message.has_headers
             | _HAS_PRIORITY * (priority >= 0)
             | _KEEP * bool(keep)
+            | _DUE * (message.due > 0)
         )
         head = _CHECKED.pack(
             position,
@@ -92,7 +95,8 @@ class RecordBuffer:
             message.family,
             len(message.raw),
         )
-        return self._add(b"".join((head, exchange, key, message.raw, message.body)))
+        due = _TIME.pack(message.due) if message.due > 0 else b""
+        return self._add(b"".join((head, due, exchange, key, message.raw, message.body)))
 
     def note(self, kind: int, position: int, time: int, payload: bytes) -> int:
         """Append a record of another kind; returns its offset in the file."""
@@ -159,8 +163,8 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     _, _, _, time, kind, flags, mode, priority, exchange, key, family, properties = (
         _HEAD.unpack_from(data, at)
     )
-    start = at + HEAD_OCTETS
-    if kind != MESSAGE or HEAD_OCTETS + exchange + key + properties > size:
+    start = at + HEAD_OCTETS + (_TIME.size if flags & _DUE else 0)
+    if kind != MESSAGE or start + exchange + key + properties > at + size:
         return None
     try:
         name = data[start : start + exchange].decode()
@@ -175,6 +179,8 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     found.family = family
     message = new_message(name, routing_key, found, body)
     message.timestamp = time
+    if flags & _DUE:
+        (message.due,) = _TIME.unpack_from(data, at + HEAD_OCTETS)
     return message
 
 

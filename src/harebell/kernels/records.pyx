@@ -103,6 +103,8 @@ cdef enum:
     HAS_HEADERS = 1
     HAS_PRIORITY = 2
     KEEP = 4
+    DUE = 8
+    DUE_OCTETS = 8
     FIRST_CAPACITY = 512
     LAST_MOST = 1 << 20
 
@@ -208,7 +210,8 @@ cdef class RecordBuffer:
         cdef const char* key = PyUnicode_AsUTF8AndSize(message.routing_key, &key_size)
         cdef Py_ssize_t raw_size = PyBytes_GET_SIZE(message.raw)
         cdef Py_ssize_t body_size = PyBytes_GET_SIZE(message.body)
-        cdef Py_ssize_t size = HEAD + exchange_size + key_size + raw_size + body_size
+        cdef Py_ssize_t due_size = DUE_OCTETS if message.due > 0 else 0
+        cdef Py_ssize_t size = HEAD + due_size + exchange_size + key_size + raw_size + body_size
         cdef Py_ssize_t padded = (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
         cdef unsigned char* begin = self._room(padded)
         cdef unsigned char* p = begin
@@ -221,6 +224,8 @@ cdef class RecordBuffer:
             flags |= HAS_PRIORITY
         if keep:
             flags |= KEEP
+        if due_size:
+            flags |= DUE
         put_head(p, <unsigned int>size, position, time, KIND_MESSAGE, flags,
                  message.delivery_mode, message.priority if message.priority >= 0 else 0)
         p[28] = <unsigned char>exchange_size
@@ -229,6 +234,9 @@ cdef class RecordBuffer:
         p[31] = (message.family >> 8) & 0xFF
         put32(p + 32, <unsigned int>raw_size)
         p += HEAD
+        if due_size:
+            put64(p, <unsigned long long>message.due)
+            p += DUE_OCTETS
         memcpy(p, exchange, exchange_size)
         p += exchange_size
         memcpy(p, key, key_size)
@@ -328,19 +336,20 @@ cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
     global _last_exchange, _last_key
     cdef const unsigned char* p = base + at
     cdef Py_ssize_t size = get32(p)
-    cdef Py_ssize_t exchange, key, raw
+    cdef Py_ssize_t fixed, exchange, key, raw
     cdef Message message
     if size < HEAD or at + size > n or p[24] != KIND_MESSAGE:
         return None
+    fixed = HEAD + DUE_OCTETS if p[25] & DUE else HEAD
     exchange = p[28]
     key = p[29]
     raw = get32(p + 32)
-    if HEAD + exchange + key + raw > size:
+    if fixed + exchange + key + raw > size:
         return None
     message = Message.__new__(Message)
     try:
-        _last_exchange = _text(<const char*>p + HEAD, exchange, _last_exchange)
-        _last_key = _text(<const char*>p + HEAD + exchange, key, _last_key)
+        _last_exchange = _text(<const char*>p + fixed, exchange, _last_exchange)
+        _last_key = _text(<const char*>p + fixed + exchange, key, _last_key)
     except UnicodeDecodeError:
         return None
     message.exchange = _last_exchange
@@ -352,10 +361,11 @@ cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
     message.timestamp = <long long>get64(p + 16)
     message.offset = -1
     message.deliveries = 0
-    p += HEAD + exchange + key
+    message.due = <long long>get64(p + HEAD) if p[25] & DUE else 0
+    p += fixed + exchange + key
     message.raw = PyBytes_FromStringAndSize(<const char*>p, raw)
     message.body = PyBytes_FromStringAndSize(<const char*>p + raw,
-                                             size - HEAD - exchange - key - raw)
+                                             size - fixed - exchange - key - raw)
     return message
 
 

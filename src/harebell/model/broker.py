@@ -7,11 +7,13 @@ from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
+from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.policies import restore_policies
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
@@ -54,12 +56,12 @@ class Broker:
         self.vhosts: dict[str, VHost] = {}
         self._take_in(DEFAULT_VHOST)
 
-    def add_vhost(self, name: str) -> VHost:
+    def add_vhost(self, name: str, metadata: Metadata | None = None) -> VHost:
         """Make a vhost with its predeclared exchanges; the existing one when there is one."""
         vhost = self.vhosts.get(name)
         if vhost is None:
             vhost = self._take_in(name)
-            vhost.recorder.vhost_made()
+            vhost.set_metadata(metadata or Metadata())
         return vhost
 
     def delete_vhost(self, vhost: VHost) -> None:
@@ -82,9 +84,12 @@ class Broker:
         Raises:
             StoreError: the definitions have something that this version does not know.
         """
-        for (name,), _ in self.store.definitions.load("vhost"):
-            if name not in self.vhosts:
-                self._take_in(name)
+        for (name,), row in self.store.definitions.load("vhost"):
+            found = self.vhosts.get(name) or self._take_in(name)
+            try:
+                found.metadata = metadata_of(row)
+            except MetadataError as error:
+                raise StoreError(f"the metadata of vhost '{name}' are damaged: {error}") from None
         restore_policies(
             lambda name: (self.vhosts.get(name) or self._take_in(name)).policies, self.store
         )

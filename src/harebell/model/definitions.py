@@ -1,14 +1,15 @@
 """Between what is declared and its rows in the store's definitions.
 
     kind        key                                           fields
-    vhost       name
+    vhost       name                                          those of `metadata.py`
     exchange    vhost, name                                   type, auto_delete, internal, arguments
     queue       vhost, name                                   kind, identity, auto_delete, arguments
     binding     vhost, source, destination_type,              arguments
                 destination, routing_key, arguments_key
 
 Only what outlives the process has a row: durable exchanges and queues, and bindings between them.
-What every vhost has from the start has none.
+What every vhost has from the start has none. The identity of the log that some kinds of exchange
+keep stands among the arguments of its row.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
-from harebell.base.ports import Store
+from harebell.base.ports import EXCHANGE_LOG, Store
 from harebell.model.binding import Binding, frozen
 from harebell.model.exchange import KINDS, Exchange
+from harebell.model.metadata import Metadata
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import make_queue
 
@@ -55,6 +57,13 @@ def _binding_key(vhost: str, binding: Binding) -> tuple[str, ...]:
     )
 
 
+def _with_log(exchange: Exchange) -> Mapping[str, Any]:
+    """The arguments of an exchange as they are written down."""
+    if not exchange.KEEPS:
+        return exchange.arguments
+    return {**exchange.arguments, EXCHANGE_LOG: exchange.identity}
+
+
 class Recorder:
     """Writes down what is declared in one vhost.
 
@@ -72,21 +81,23 @@ class Recorder:
         self._commit = store.commit
         self.ticket = 0
 
-    def _put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
+    def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
+        """Something is new, or other than before."""
         self._definitions.put(kind, key, fields)
         self.ticket = self._commit.ticket
 
-    def _drop(self, kind: str, key: tuple[str, ...]) -> None:
+    def drop(self, kind: str, key: tuple[str, ...]) -> None:
+        """Something is gone."""
         self._definitions.drop(kind, key)
         self.ticket = self._commit.ticket
 
-    def vhost_made(self) -> None:
-        """The vhost itself is new."""
-        self._put("vhost", (self._vhost,), {})
+    def vhost_is(self, metadata: Metadata) -> None:
+        """The vhost itself is new, or has other metadata."""
+        self.put("vhost", (self._vhost,), metadata.row())
 
     def vhost_gone(self) -> None:
         """The vhost was deleted, after everything in it."""
-        self._drop("vhost", (self._vhost,))
+        self.drop("vhost", (self._vhost,))
 
     def exchange_made(self, exchange: Exchange) -> None:
         """An exchange was declared."""
@@ -95,14 +106,14 @@ class Recorder:
                 "type": exchange.KIND,
                 "auto_delete": exchange.auto_delete,
                 "internal": exchange.internal,
-                "arguments": exchange.arguments,
+                "arguments": _with_log(exchange),
             }
-            self._put("exchange", (self._vhost, exchange.name), fields)
+            self.put("exchange", (self._vhost, exchange.name), fields)
 
     def exchange_gone(self, exchange: Exchange) -> None:
         """An exchange was deleted."""
         if exchange.durable:
-            self._drop("exchange", (self._vhost, exchange.name))
+            self.drop("exchange", (self._vhost, exchange.name))
 
     def queue_made(self, queue: Queue, kind: str) -> None:
         """A queue was declared; `kind` is what the factory made it from."""
@@ -113,23 +124,23 @@ class Recorder:
                 "auto_delete": queue.auto_delete,
                 "arguments": queue.arguments,
             }
-            self._put("queue", (self._vhost, queue.name), fields)
+            self.put("queue", (self._vhost, queue.name), fields)
 
     def queue_gone(self, queue: Queue) -> None:
         """A queue was deleted."""
         if queue.durable:
-            self._drop("queue", (self._vhost, queue.name))
+            self.drop("queue", (self._vhost, queue.name))
 
     def bound(self, binding: Binding) -> None:
         """A binding was made."""
         if is_durable(binding):
             key = _binding_key(self._vhost, binding)
-            self._put("binding", key, {"arguments": binding.arguments})
+            self.put("binding", key, {"arguments": binding.arguments})
 
     def unbound(self, binding: Binding) -> None:
         """A binding was removed, by itself or with one of its ends."""
         if is_durable(binding):
-            self._drop("binding", _binding_key(self._vhost, binding))
+            self.drop("binding", _binding_key(self._vhost, binding))
 
 
 def _is_missing(thing: str, name: str, vhost: str, kind: str) -> StoreError:
@@ -149,16 +160,17 @@ def restored_exchanges(store: Store) -> Iterator[tuple[str, Exchange]]:
         kind = KINDS.get(fields["type"])
         if kind is None:
             raise _is_missing("exchange", name, vhost, fields["type"])
-        yield (
-            vhost,
-            kind(
-                name,
-                durable=True,
-                auto_delete=fields["auto_delete"],
-                internal=fields["internal"],
-                arguments=fields["arguments"],
-            ),
+        arguments = dict(fields["arguments"])
+        identity = arguments.pop(EXCHANGE_LOG, "") if kind.KEEPS else ""
+        exchange = kind(
+            name,
+            durable=True,
+            auto_delete=fields["auto_delete"],
+            internal=fields["internal"],
+            arguments=arguments,
         )
+        exchange.identity = identity
+        yield vhost, exchange
 
 
 def restored_queues(store: Store) -> Iterator[Queue]:

@@ -1,8 +1,8 @@
 """The policies of one vhost: kept over restarts, and brought to the queues and exchanges.
 
-What takes effect on what lives already: `alternate-exchange` and the dead-letter exchange and key.
-A declaration's own argument goes before these. The other settings are kept and merged for whoever
-reads `effective`.
+A queue is told all settings in effect, merged with its arguments, by `configure`, when it is
+declared or restored and whenever a policy changes. Of an exchange the alternate is set: by
+argument, else by policy.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from harebell.base.ports import Store
 from harebell.model.exchange import Exchange
 from harebell.model.policy import EXCHANGE, Policy, check_policy, matching, merged
 from harebell.model.queue.arguments import queue_type
-from harebell.model.queue.competing import CompetingQueue
 from harebell.model.queue.kind import Queue
+from harebell.model.settings import settings_of
 
 if TYPE_CHECKING:
+    from harebell.model.definitions import Recorder
     from harebell.model.surroundings import Surroundings
 
 _ROWS = "policy"
@@ -30,7 +31,7 @@ class Policies:
 
     Args:
         vhost: its name.
-        store: has the definitions.
+        recorder: writes them down.
         surroundings: of the vhost's queues.
 
     Attributes:
@@ -38,9 +39,9 @@ class Policies:
         operator_policies: by name.
     """
 
-    def __init__(self, vhost: str, store: Store, surroundings: Surroundings) -> None:
+    def __init__(self, vhost: str, recorder: Recorder, surroundings: Surroundings) -> None:
         self._vhost = vhost
-        self._definitions = store.definitions
+        self._recorder = recorder
         self._surroundings = surroundings
         self.policies: dict[str, Policy] = {}
         self.operator_policies: dict[str, Policy] = {}
@@ -59,11 +60,11 @@ class Policies:
             self.operator_policies[policy.name] = policy
             value = {**fields, "apply-to": policy.apply_to}
             key = (self._vhost, _COMPONENT, policy.name)
-            self._definitions.put(_OPERATOR_ROWS, key, {"value": value})
+            self._recorder.put(_OPERATOR_ROWS, key, {"value": value})
         else:
             self.policies[policy.name] = policy
             fields["apply_to"] = policy.apply_to
-            self._definitions.put(_ROWS, (self._vhost, policy.name), fields)
+            self._recorder.put(_ROWS, (self._vhost, policy.name), fields)
         self.apply_all()
 
     def delete(self, name: str, *, operator: bool = False) -> bool:
@@ -71,11 +72,11 @@ class Policies:
         if operator:
             if self.operator_policies.pop(name, None) is None:
                 return False
-            self._definitions.drop(_OPERATOR_ROWS, (self._vhost, _COMPONENT, name))
+            self._recorder.drop(_OPERATOR_ROWS, (self._vhost, _COMPONENT, name))
         else:
             if self.policies.pop(name, None) is None:
                 return False
-            self._definitions.drop(_ROWS, (self._vhost, name))
+            self._recorder.drop(_ROWS, (self._vhost, name))
         self.apply_all()
         return True
 
@@ -90,6 +91,10 @@ class Policies:
     def effective(self, thing: Queue | Exchange) -> dict[str, Any]:
         """The settings that the policies of a queue or an exchange give together."""
         return merged(self.policy_of(thing), self.policy_of(thing, operator=True))
+
+    def settings_of(self, queue: Queue) -> dict[str, Any]:
+        """The settings in effect for a queue."""
+        return settings_of(queue.arguments, self.effective(queue))
 
     def apply_all(self) -> None:
         """Bring every queue and exchange in line with the policies."""
@@ -108,9 +113,8 @@ class Policies:
         exchange.alternate = alternate
 
     def apply_to_queue(self, queue: Queue) -> None:
-        """Set where a queue's dead messages go."""
-        if isinstance(queue, CompetingQueue):
-            queue.dead_letters = self._surroundings.dead_letters_of(queue, self.effective(queue))
+        """Tell a queue the settings that its arguments and policies give together."""
+        queue.configure(self.settings_of(queue))
 
 
 def restore_policies(of: Callable[[str], Policies], store: Store) -> None:

@@ -34,7 +34,7 @@ def _operators(value: Any, operator: Any) -> Any:
     return operator
 
 
-def _finite(value: int, operator: int) -> int:
+def finite(value: int, operator: int) -> int:
     """The smaller limit, where a negative one is none."""
     if value < 0 or operator < 0:
         return max(value, operator)
@@ -96,7 +96,7 @@ KEYS: dict[str, Key] = {
         "a valid overflow value",
         _operators,
     ),
-    "delivery-limit": Key((QUORUM,), _at_least(_ANY), "a valid delivery limit", _finite),
+    "delivery-limit": Key((QUORUM,), _at_least(_ANY), "a valid delivery limit", finite),
     "max-in-memory-length": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
     "max-in-memory-bytes": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
     "queue-mode": Key((CLASSIC,), _one_of("default", "lazy"), "a valid queue-mode value"),

@@ -1,46 +1,56 @@
-"""What a queue may use of the vhost and the broker that it is part of."""
+"""What a queue or an exchange may use of the vhost and the broker that it is part of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.ports import Store
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
-from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
 from harebell.model.queue.kind import Queue
 from harebell.model.router import Router
 
 
 class Surroundings:
-    """What the queues of one vhost share.
+    """What the queues and exchanges of one vhost share.
 
     Args:
         router: of the vhost.
         editor: looks into messages and changes them.
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
+        chooser: chooses at random; the broker's.
+        store: opens the logs of exchanges that keep messages.
     """
 
-    def __init__(self, router: Router, editor: Editor, clock: Clock, awaiting: list[Queue]) -> None:
+    def __init__(
+        self,
+        router: Router,
+        editor: Editor,
+        clock: Clock,
+        awaiting: list[Queue],
+        chooser: Chooser | None = None,
+        store: Store | None = None,
+    ) -> None:
         self.router = router
         self.editor = editor
         self.clock = clock
         self.awaiting = awaiting
+        self.chooser = Chooser() if chooser is None else chooser
+        self.store = store
 
-    def dead_letters_of(
-        self, queue: Queue, settings: Mapping[str, Any] | None = None
-    ) -> DeadLetters | None:
+    def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Where a queue's dead messages go; None when nobody asked for that.
 
         Args:
-            queue: whose arguments go before `settings`.
-            settings: of the policies that apply to it.
+            queue: the queue.
+            settings: those in effect for it.
         """
-        settings = settings or {}
-        exchange = queue.arguments.get(DEAD_LETTER_EXCHANGE, settings.get("dead-letter-exchange"))
+        exchange = settings.get("dead-letter-exchange")
         if not isinstance(exchange, str):
             return None
-        key = queue.arguments.get(DEAD_LETTER_KEY, settings.get("dead-letter-routing-key"))
+        key = settings.get("dead-letter-routing-key")
         return DeadLetters(queue.name, exchange, key, self.router, self.editor, self.clock)

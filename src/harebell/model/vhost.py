@@ -20,6 +20,7 @@ from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
+from harebell.model.metadata import Metadata
 from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
     COMPARED,
@@ -56,6 +57,7 @@ class VHost:
         ticking: queues that have something to do now and then.
         recorder: writes down what is declared here and outlives the process.
         policies: settings for queues and exchanges by their names.
+        metadata: what else it was told about itself; changed by `set_metadata`.
     """
 
     def __init__(
@@ -68,24 +70,43 @@ class VHost:
         chooser: Chooser | None = None,
     ) -> None:
         self.name = name
+        self.metadata = Metadata()
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
             self.router,
             editor,
             Clock() if clock is None else clock,
             [] if awaiting is None else awaiting,
+            chooser,
+            store,
         )
-        self._editor = editor
-        self._chooser = Chooser() if chooser is None else chooser
         self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
-        self.policies = Policies(name, store, self._surroundings)
+        self.policies = Policies(name, self.recorder, self._surroundings)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
+
+    # --- metadata -----------------------------------------------------------------------------
+
+    def set_metadata(self, metadata: Metadata) -> None:
+        """Take other metadata, and write them down."""
+        self.metadata = metadata
+        self.recorder.vhost_is(metadata)
+        self.router.changed()
+
+    @property
+    def default_queue_type(self) -> str:
+        """The type of queues that are declared without one; "" for the broker's."""
+        return self.metadata.default_queue_type
+
+    @property
+    def tracing(self) -> bool:
+        """Whether messages are shown to the firehose."""
+        return self.metadata.tracing
 
     # --- exchanges ----------------------------------------------------------------------------
 
@@ -132,13 +153,15 @@ class VHost:
         exchange = KINDS[kind](
             name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
+        if exchange.KEEPS:
+            exchange.identity = self._store.new_identity()
         self.add_exchange(exchange)
         self.recorder.exchange_made(exchange)
         return exchange
 
     def add_exchange(self, exchange: Exchange) -> None:
         """Take an exchange in that was just made, or was here before a restart."""
-        exchange.enter(self._editor, self._chooser)
+        exchange.enter(self._surroundings)
         self.exchanges[exchange.name] = exchange
         self.policies.apply_to_exchange(exchange)
         self.router.changed()
@@ -164,6 +187,7 @@ class VHost:
         exchange.bindings.clear()
         self._drop_bound(exchange)
         self.router.changed()
+        exchange.leave()
 
     def check_not_default(self, name: str) -> None:
         """Refuse what nobody may do with the default exchange."""
@@ -341,6 +365,7 @@ class VHost:
         binding = Binding(exchange, destination, routing_key, arguments or {})
         if self.attach(binding):
             self.recorder.bound(binding)
+            exchange.greet(binding)
         return binding
 
     def attach(self, binding: Binding) -> bool:

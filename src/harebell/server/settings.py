@@ -23,7 +23,6 @@ Reader = Callable[[Any], Any]
 
 _PORT_MAX = 65_535
 _SHORT_MAX = 65_535
-_INTERVAL_MAX_MS = 60_000
 _TIMEOUT_MIN_SECONDS = 0.1
 _TIMEOUT_MAX_SECONDS = 3_600.0
 _UNITS = {
@@ -249,7 +248,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "durability_interval_ms",
-        whole(1, _INTERVAL_MAX_MS),
+        whole(1, limits.DURABILITY_INTERVAL_MAX_MS),
         'Milliseconds between syncs with durability "interval".',
     ),
     Setting(

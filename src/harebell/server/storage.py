@@ -11,6 +11,7 @@ from harebell.base.clock import Clock
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.osfs import OsFiles
+from harebell.base.ports import log_identities
 from harebell.server.lock import DirectoryLock
 from harebell.store.definitions import open_definitions
 from harebell.store.disk import DiskStore
@@ -100,9 +101,8 @@ class Storage:
         Raises:
             StoreError: the disk refuses.
         """
-        identities = [fields["identity"] for _, fields in self.definitions.load("queue")]
         try:
-            self.store.tidy(identities)
+            self.store.tidy(log_identities(self.definitions))
             self.definitions.mark(clean=False)
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None

@@ -13,7 +13,7 @@ from typing import Any
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
-from harebell.base.ports import Definitions, Files, Log
+from harebell.base.ports import EXCHANGE_LOG, Definitions, Files, Log
 from harebell.store.disk import QUEUES, DiskStore
 from harebell.store.memory import MemoryDefinitions
 from harebell.store.quarantine import FOLDER
@@ -162,6 +162,10 @@ def _claims(definitions: Definitions | None) -> dict[str, tuple[str, str, str]]:
     for (vhost, name), fields in definitions.load("queue"):
         row: Mapping[str, Any] = fields
         found[str(row["identity"])] = (vhost, name, str(row["kind"]))
+    for (vhost, name), fields in definitions.load("exchange"):
+        identity = fields["arguments"].get(EXCHANGE_LOG)
+        if isinstance(identity, str):
+            found[identity] = (vhost, name, "exchange")
     return found
 
 

@@ -2,12 +2,14 @@
 
     definitions.sqlite   application id "HBDF", write-ahead log
         meta         version of this format, and whether the last process closed in good order
-        vhosts, users, permissions, exchanges, queues, bindings, policies, parameters, offsets
+        vhosts, users, permissions, topic_permissions, exchanges, queues, bindings, policies,
+        parameters, global_parameters, offsets
         dropped      identities of deleted logs whose files may still be there
 
 Every table has a `number` that grows, which is the order of making. Tables of arguments are stored
 as their encoding, which is the caller's business. Changes gather in memory, and one transaction per
-commit makes them durable. A database that is not ours, is newer, or is damaged is never written to.
+commit makes them durable. A database that is not ours, is newer, or is damaged is never written to;
+one that an older version made gets what it lacks when it is opened for use.
 """
 
 from __future__ import annotations
@@ -16,99 +18,19 @@ import errno
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from harebell.base.errors import HarebellError, StoreError
 from harebell.base.ports import Definitions, Files
+from harebell.store.tables import BLOB, FLAG, NUMBER, TABLES, TEXT, VERSION, Table, upgrades
 
 NAME = "definitions.sqlite"
-VERSION = 1
 _APPLICATION = int.from_bytes(b"HBDF")
 _DRAFT = "definitions.new"
 _CHECKPOINT_CHANGES = 1_000
-_TEXT, _NUMBER, _FLAG, _TABLE = "TEXT", "INTEGER", "BOOLEAN", "BLOB"
-_TYPES: dict[str, Any] = {_TEXT: str, _NUMBER: int, _FLAG: int, _TABLE: bytes}
+_TYPES: dict[str, Any] = {TEXT: str, NUMBER: int, FLAG: int, BLOB: bytes}
 
 Change = tuple[str, tuple[Any, ...]]
-
-
-class Table(NamedTuple):
-    """Where definitions of one kind are kept.
-
-    Args:
-        name: of the table.
-        key: the columns of the key, all texts.
-        fields: the other columns and their types.
-    """
-
-    name: str
-    key: tuple[str, ...]
-    fields: tuple[tuple[str, str], ...]
-
-    def make(self) -> str:
-        """The statement that makes it."""
-        columns = ["number INTEGER PRIMARY KEY"]
-        columns += [f"{name} {_TEXT} NOT NULL" for name in self.key]
-        columns += [f"{name} {kind} NOT NULL" for name, kind in self.fields]
-        return f"CREATE TABLE {self.name} ({', '.join(columns)}, UNIQUE ({', '.join(self.key)}))"
-
-    def put(self) -> str:
-        """The statement that adds or replaces a row; a replaced one keeps its number."""
-        names = [*self.key, *(name for name, _ in self.fields)]
-        news = ", ".join(f"{name} = excluded.{name}" for name, _ in self.fields)
-        return " ".join(
-            (
-                f"INSERT INTO {self.name} ({', '.join(names)})",
-                f"VALUES ({', '.join('?' * len(names))}) ON CONFLICT ({', '.join(self.key)}) DO",
-                f"UPDATE SET {news}" if news else "NOTHING",
-            )
-        )
-
-    def drop(self) -> str:
-        """The statement that removes a row."""
-        wanted = " AND ".join(f"{name} = ?" for name in self.key)
-        return f"DELETE FROM {self.name} WHERE {wanted}"  # noqa: S608  # names from below only
-
-    def load(self) -> str:
-        """The statement that reads all rows."""
-        names = ", ".join([*self.key, *(name for name, _ in self.fields)])
-        return f"SELECT {names} FROM {self.name} ORDER BY number"  # noqa: S608  # as above
-
-
-_BINDING_ENDS = ("vhost", "source", "destination_type", "destination", "routing_key")
-TABLES = {
-    "vhost": Table("vhosts", ("name",), ()),
-    "user": Table(
-        "users",
-        ("name",),
-        (("password_hash", _TEXT), ("tags", _TEXT), ("loopback_only", _FLAG)),
-    ),
-    "permission": Table(
-        "permissions",
-        ("vhost", "user"),
-        (("configure", _TEXT), ("write", _TEXT), ("read", _TEXT)),
-    ),
-    "exchange": Table(
-        "exchanges",
-        ("vhost", "name"),
-        (("type", _TEXT), ("auto_delete", _FLAG), ("internal", _FLAG), ("arguments", _TABLE)),
-    ),
-    "queue": Table(
-        "queues",
-        ("vhost", "name"),
-        (("kind", _TEXT), ("identity", _TEXT), ("auto_delete", _FLAG), ("arguments", _TABLE)),
-    ),
-    "binding": Table("bindings", (*_BINDING_ENDS, "arguments_key"), (("arguments", _TABLE),)),
-    "policy": Table(
-        "policies",
-        ("vhost", "name"),
-        (("pattern", _TEXT), ("apply_to", _TEXT), ("priority", _NUMBER), ("definition", _TABLE)),
-    ),
-    "parameter": Table("parameters", ("vhost", "component", "name"), (("value", _TABLE),)),
-    "offset": Table("offsets", ("vhost", "queue", "consumer"), (("position", _NUMBER),)),
-    "dropped": Table("dropped", ("identity",), ()),
-}
-"""Every kind of definition."""
 _PUT = {kind: table.put() for kind, table in TABLES.items()}
 _DROP = {kind: table.drop() for kind, table in TABLES.items()}
 
@@ -140,7 +62,8 @@ class SqliteDefinitions(Definitions):
         self._decode = decode
         self._changes: list[Change] = []
         self._since_checkpoint = 0
-        self.was_clean = bool(self._read("SELECT clean FROM meta")[0][0])
+        clean, self._version = self._read("SELECT clean, version FROM meta")[0]
+        self.was_clean = bool(clean)
 
     @property
     def gathered(self) -> bool:
@@ -148,10 +71,11 @@ class SqliteDefinitions(Definitions):
         return bool(self._changes)
 
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
-        """Add a definition, or replace it."""
+        """Add a definition, or replace it; a column that came later may be left to its default."""
+        table = TABLES[kind]
         row = [
-            self._encode(fields[name]) if type_ == _TABLE else fields[name]
-            for name, type_ in TABLES[kind].fields
+            self._encode(fields[name]) if type_ == BLOB else fields.get(name, table.added.get(name))
+            for name, type_ in table.fields
         ]
         self._changes.append((_PUT[kind], (*key, *row)))
 
@@ -168,7 +92,9 @@ class SqliteDefinitions(Definitions):
         table = TABLES[kind]
         count = len(table.key)
         rows = []
-        for row in self._read(table.load()):
+        if table.since > self._version:
+            return []
+        for row in self._read(table.load(self._version)):
             if not all(isinstance(part, str) for part in row[:count]):
                 raise _damaged(self._path, f"a name in {table.name} is no text")
             fields = {
@@ -250,9 +176,9 @@ class SqliteDefinitions(Definitions):
     def _value(self, table: Table, name: str, type_: str, value: Any) -> Any:
         if not isinstance(value, _TYPES[type_]):
             raise _damaged(self._path, f"{table.name}.{name} has {value!r}")
-        if type_ == _FLAG:
+        if type_ == FLAG:
             return bool(value)
-        if type_ == _TABLE:
+        if type_ == BLOB:
             try:
                 return self._decode(value)
             except HarebellError as error:
@@ -289,6 +215,7 @@ def open_definitions(
         link = _connect(path)
         link.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
         link.execute("PRAGMA wal_autocheckpoint = 0")
+        _upgrade(link)
     except sqlite3.Error as error:
         raise _refused(path, error) from None
     except OSError as error:
@@ -328,6 +255,19 @@ def _look(path: str) -> sqlite3.Connection:
 def _connect(path: str) -> sqlite3.Connection:
     """A connection that begins and ends transactions only where it is told to."""
     return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+
+
+def _upgrade(link: sqlite3.Connection) -> None:
+    """Give a database of an older version what it lacks, all at once or nothing."""
+    version = link.execute("SELECT version FROM meta").fetchone()[0]
+    statements = upgrades(version)
+    if not statements:
+        return
+    link.execute("BEGIN IMMEDIATE")
+    for statement in statements:
+        link.execute(statement)
+    link.execute("UPDATE meta SET version = ?", (VERSION,))
+    link.execute("COMMIT")
 
 
 def _make(root: str, files: Files, drafts: list[str]) -> None:
@@ -370,10 +310,10 @@ def _inspect(path: str) -> None:
                 "with --data-dir"
             )
         version = link.execute("SELECT version FROM meta").fetchone()[0]
-        if version != VERSION:
+        if not 1 <= version <= VERSION:
             raise StoreError(
-                f"{path} has format {version}, and this version of Harebell reads {VERSION}: use "
-                "the version that wrote it"
+                f"{path} has format {version}, and this version of Harebell reads 1 to {VERSION}: "
+                "use the version that wrote it"
             )
         complaint = link.execute("PRAGMA quick_check(1)").fetchone()[0]
         if complaint != "ok":

@@ -18,9 +18,17 @@ SEED = 0xC0FFEE
 TIME = 1_700_000_000_123
 
 names = st.text(max_size=60)
+
+
+def built(exchange: str, key: str, properties: Properties, body: bytes, due: int) -> Message:
+    message = Message(exchange, key, properties, body)
+    message.due = due
+    return message
+
+
 messages = st.builds(
-    lambda exchange, key, raw, mode, priority, headers, body: Message(
-        exchange, key, Properties(raw, mode, priority, headers), body
+    lambda exchange, key, raw, mode, priority, headers, body, due: built(
+        exchange, key, Properties(raw, mode, priority, headers), body, due
     ),
     names,
     names,
@@ -29,6 +37,7 @@ messages = st.builds(
     st.integers(-1, 255),
     st.booleans(),
     st.binary(max_size=600),
+    st.just(0) | st.integers(1, 2**62),
 )
 
 
@@ -44,6 +53,7 @@ def fields(message: Message | None) -> tuple[object, ...]:
         message.has_headers,
         message.family,
         message.body,
+        message.due,
     )
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from harebell.base.gauge import Gauge
 from harebell.model.policy import Policy
+from harebell.model.queue.stream import StreamQueue
+from harebell.model.queue.tracking import Tracking
+from harebell.store.memory import MemoryStore
 from tests.unit.model.test_definitions import RestartedStore
 from tests.unit.model.things import Taker, message, vhost
 
@@ -58,6 +62,46 @@ def test_a_policy_gives_an_exchange_its_alternate_until_it_goes() -> None:
     host.policies.delete("p")
     assert (living.alternate, later.alternate, own.alternate) == (None, None, "mine")
     assert host.router.route(living, message(key="k", exchange="q-living")) == ()
+
+
+def test_a_policy_changes_the_delivery_limit_of_a_quorum_queue_that_lives() -> None:
+    host = vhost()
+    queue = host.declare_queue("q1", durable=True, arguments={"x-queue-type": "quorum"})
+    queue.publish(message(b"m"))
+    host.policies.put(policy({"delivery-limit": 1}, apply_to="quorum_queues"))
+    for left in (1, 0):
+        found = queue.get()
+        assert found is not None
+        queue.requeue(found[1])
+        assert queue.ready_count() == left
+
+
+def test_a_queue_is_told_its_settings_when_it_comes_and_whenever_a_policy_changes() -> None:
+    told: list[dict[str, Any]] = []
+
+    class Queue(StreamQueue):
+        def configure(self, settings: Any) -> None:
+            told.append(dict(settings))
+
+    host = vhost()
+    store = MemoryStore(Gauge())
+    tracking = Tracking("/", "q1", store.definitions, store.commit, {})
+    log = store.open_log("q1", durable=True)
+    given = {"x-queue-type": "stream", "x-max-age": "1h"}
+    host.add_queue(Queue("q1", "/", log, store.commit, tracking, 1, durable=True, arguments=given))
+    host.policies.put(policy({"max-length-bytes": 5}, apply_to="streams"))
+    host.policies.delete("p")
+    assert told == [{"max-age": "1h"}, {"max-age": "1h", "max-length-bytes": 5}, {"max-age": "1h"}]
+
+
+def test_policies_are_part_of_the_commit_that_other_definitions_are_part_of() -> None:
+    for operator in (False, True):
+        host = vhost()
+        host.policies.put(policy({"max-length": 5}), operator=operator)
+        assert host.recorder.ticket == 1
+        host.recorder.ticket = 0
+        host.policies.delete("p", operator=operator)
+        assert host.recorder.ticket == 1
 
 
 def test_deleting_a_policy_that_is_not_there_says_so() -> None:

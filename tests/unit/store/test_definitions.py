@@ -210,9 +210,11 @@ def change(folder: Path, statement: str, *values: Any) -> None:
 
 
 def test_a_newer_database_is_left_as_it_is(tmp_path: Path) -> None:
-    change(tmp_path, "UPDATE meta SET version = 2")
+    change(tmp_path, "UPDATE meta SET version = 3")
     before = contents(tmp_path)
-    with pytest.raises(StoreError, match=r"has format 2, and this version of Harebell reads 1"):
+    with pytest.raises(
+        StoreError, match=r"has format 3, and this version of Harebell reads 1 to 2"
+    ):
         opened(tmp_path)
     after = contents(tmp_path)
     assert after[NAME] == before[NAME]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Marks = deque[tuple[int, float]]
 """Delivery tags, and when everything up to them was out, in seconds."""
 
-_POLICY_KEY = "consumer-timeout"
+_SETTING = "consumer-timeout"
 _MS = 1_000
 
 
@@ -88,11 +88,8 @@ class Overdue:
                 return own
         queue = entry.queue
         if queue not in known:
-            settings = channel.vhost.policies.effective(queue)
-            given = (queue.arguments.get(CONSUMER_TIMEOUT), settings.get(_POLICY_KEY))
-            known[queue] = min(
-                (each for each in given if each is not None), default=self._timeout_ms
-            )
+            settings = channel.vhost.policies.settings_of(queue)
+            known[queue] = settings.get(_SETTING, self._timeout_ms)
         return known[queue]
 
 

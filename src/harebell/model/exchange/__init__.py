@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harebell.model.exchange.consistent_hash import ConsistentHashExchange
+from harebell.model.exchange.deduplication import DeduplicationExchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.headers import HeadersExchange
@@ -10,6 +11,7 @@ from harebell.model.exchange.kind import Exchange
 from harebell.model.exchange.local_random import LocalRandomExchange
 from harebell.model.exchange.modulus_hash import ModulusHashExchange
 from harebell.model.exchange.random import RandomExchange
+from harebell.model.exchange.recent_history import RecentHistoryExchange
 from harebell.model.exchange.topic import TopicExchange
 
 KINDS: dict[str, type[Exchange]] = {
@@ -23,6 +25,8 @@ KINDS: dict[str, type[Exchange]] = {
         LocalRandomExchange,
         ModulusHashExchange,
         RandomExchange,
+        RecentHistoryExchange,
+        DeduplicationExchange,
     )
 }
 

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.chooser import Chooser
 from harebell.base.hashing import hashed, mixed
 from harebell.base.message import Message
 from harebell.model.binding import Binding
@@ -27,6 +26,7 @@ from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
+    from harebell.model.surroundings import Surroundings
 
 HEADER = "hash-header"
 PROPERTY = "hash-property"
@@ -67,9 +67,9 @@ class ConsistentHashExchange(Exchange):
         """Only when a header is hashed."""
         return self._header is not None
 
-    def enter(self, editor: Editor, chooser: Chooser) -> None:
+    def enter(self, surroundings: Surroundings) -> None:
         """Look into messages with the vhost's editor."""
-        self._editor = editor
+        self._editor = surroundings.editor
 
     def check(self, binding: Binding) -> None:
         """Refuse a binding key that is no weight."""

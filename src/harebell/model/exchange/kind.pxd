@@ -12,3 +12,4 @@ cdef class Exchange:
     cdef public dict routes
     cdef public long long routes_epoch
     cdef public long long published
+    cdef public str identity

@@ -14,9 +14,8 @@ from harebell.base.message import Message
 from harebell.model.binding import Binding
 
 if TYPE_CHECKING:
-    from harebell.base.chooser import Chooser
-    from harebell.model.editor import Editor
     from harebell.model.queue.kind import Queue
+    from harebell.model.surroundings import Surroundings
 
 
 class Exchange:
@@ -36,9 +35,12 @@ class Exchange:
         by_key: whether the destinations depend on the routing key alone, so that they can be
         remembered. routes: destinations by routing key, as the router found them in epoch
         `routes_epoch`.
+        identity: of its log, if its kind keeps one; the vhost or a restart sets it.
     """
 
     KIND = ""
+    KEEPS = False
+    """Whether it keeps messages or what it knows of them, in a log with an identity of its own."""
 
     def __init__(
         self,
@@ -63,13 +65,20 @@ class Exchange:
         self.routes: dict[str, tuple[Queue, ...]] = {}
         self.routes_epoch = -1
         self.published = 0
+        self.identity = ""
 
     @classmethod
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
         """Refuse arguments of a declaration that this kind cannot use; `thing` names it."""
 
-    def enter(self, editor: Editor, chooser: Chooser) -> None:
-        """Become part of a vhost, which lends what the kinds that look or choose need."""
+    def enter(self, surroundings: Surroundings) -> None:
+        """Become part of a vhost, which lends what the kinds that look, choose or keep need."""
+
+    def leave(self) -> None:
+        """The exchange was deleted: what it kept goes."""
+
+    def greet(self, binding: Binding) -> None:
+        """A binding was made just now, and not brought back by a restart."""
 
     def bind(self, binding: Binding) -> bool:
         """Add a binding; False when there is an equal one."""

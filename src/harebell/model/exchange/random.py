@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.chooser import Chooser
 from harebell.base.message import Message
 from harebell.model.binding import Binding
-from harebell.model.editor import Editor
 from harebell.model.exchange.kind import Exchange
 
 if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
+    from harebell.model.surroundings import Surroundings
 
 
 class RandomExchange(Exchange):
@@ -29,9 +29,9 @@ class RandomExchange(Exchange):
         self._row: list[Exchange | Queue] = []
         self._chooser = Chooser()
 
-    def enter(self, editor: Editor, chooser: Chooser) -> None:
+    def enter(self, surroundings: Surroundings) -> None:
         """Share the vhost's chooser."""
-        self._chooser = chooser
+        self._chooser = surroundings.chooser
 
     def added(self, binding: Binding) -> None:
         """One more chance for the destination."""

@@ -10,6 +10,7 @@ cdef int _PERSISTENT
 
 cdef class CompetingQueue(Queue):
     cdef public object dead_letters
+    cdef object _surroundings
     cdef long long _ready
     cdef Py_ssize_t _turn
     cdef long long _position

@@ -47,6 +47,7 @@ class CompetingQueue(Queue):
     def __init__(self, name: str, vhost: str, **options: Any) -> None:
         super().__init__(name, vhost, **options)
         self.dead_letters: DeadLetters | None = None
+        self._surroundings: Surroundings | None = None
         self._ready = 0
         self._turn = 0
         self._ranked = False
@@ -62,8 +63,13 @@ class CompetingQueue(Queue):
         self._ready += count
 
     def join(self, surroundings: Surroundings) -> None:
-        """Find out where refused messages go."""
-        self.dead_letters = surroundings.dead_letters_of(self)
+        """The queue is part of a vhost now, where dead messages can go."""
+        self._surroundings = surroundings
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Find out where dead messages go."""
+        if self._surroundings is not None:
+            self.dead_letters = self._surroundings.dead_letters_of(self, settings)
 
     # --- what a kind fills ----------------------------------------------------------------------
 

@@ -85,6 +85,15 @@ class Queue:
     def join(self, surroundings: Surroundings) -> None:
         """The queue is part of a vhost now, and may use what it finds there."""
 
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Act by these settings from now on, on what is in the queue already too.
+
+        Called when the queue is declared or restored, after `join`, and whenever a policy changes.
+
+        Args:
+            settings: those in effect, by their policy keys: arguments and policies merged.
+        """
+
     def tick(self) -> None:
         """Half a second or so has passed."""
 

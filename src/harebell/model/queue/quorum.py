@@ -44,17 +44,22 @@ class QuorumQueue(ClassicQueue):
 
     def __init__(self, name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> None:
         super().__init__(name, vhost, log, **options)
-        limit = self.arguments.get("x-delivery-limit", DELIVERY_LIMIT)
-        self._limit = max(limit, NO_LIMIT) if isinstance(limit, int) else DELIVERY_LIMIT
-        # RabbitMQ gives the stronger promise only to a queue that does not drop its head either.
-        self._at_least_once = (
-            self.arguments.get("x-dead-letter-strategy") == "at-least-once"
-            and self.arguments.get("x-overflow") == "reject-publish"
-        )
+        self._limit = DELIVERY_LIMIT
+        self._at_least_once = False
         self._commit = commit
         self._returned: deque[int] = deque()
         self._leaving: deque[tuple[int, int]] = deque()
         self._stuck: deque[tuple[int, str]] = deque()
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Take the limit of deliveries, and how dead letters leave."""
+        super().configure(settings)
+        self._limit = max(settings.get("delivery-limit", DELIVERY_LIMIT), NO_LIMIT)
+        # RabbitMQ gives the stronger promise only to a queue that does not drop its head either.
+        self._at_least_once = (
+            settings.get("dead-letter-strategy") == "at-least-once"
+            and settings.get("overflow") == "reject-publish"
+        )
 
     # --- failed deliveries ----------------------------------------------------------------------
 

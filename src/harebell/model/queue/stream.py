@@ -39,8 +39,6 @@ from harebell.model.queue.tracking import Tracking
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
 from harebell.model.surroundings import Surroundings
 
-MAX_AGE = "x-max-age"
-MAX_OCTETS = "x-max-length-bytes"
 _SHIFT = 16
 _TAG = (1 << _SHIFT) - 1
 _SCAN = STREAM_SCAN_MESSAGES
@@ -108,8 +106,8 @@ class StreamQueue(Queue):
         self._commit = commit
         self._tracking = tracking
         self._segment_octets = segment_octets
-        self._max_octets: int = self.arguments.get(MAX_OCTETS, 0)
-        self._max_age = span_ms(self.arguments.get(MAX_AGE, "")) or 0
+        self._max_octets = 0
+        self._max_age = 0
         self._grown = 0
         self._visible = log.end()
         self._ticket = 0
@@ -125,6 +123,11 @@ class StreamQueue(Queue):
         self._surroundings = surroundings
         self._editor = surroundings.editor
         self._clock = surroundings.clock
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Take what is kept at most, and how long."""
+        self._max_octets = settings.get("max-length-bytes", 0)
+        self._max_age = span_ms(settings.get("max-age", "")) or 0
 
     # --- messages in ----------------------------------------------------------------------------
 

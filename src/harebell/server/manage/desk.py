@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from harebell.base.errors import Refusal
+from harebell.model.metadata import MetadataError
 from harebell.server.manage import policies, users, vhosts
 from harebell.server.manage.site import Command, Refused, Site
 
@@ -64,7 +65,7 @@ class Desk:
             answer = command.run(self._site, asked)
         except msgspec.ValidationError as error:
             return {"ok": False, "error": f"{name}: {error}"}
-        except (Refused, Refusal) as error:
+        except (Refused, Refusal, MetadataError) as error:
             return {"ok": False, "error": str(error)}
         if changes.gathered:
             await self._durable()

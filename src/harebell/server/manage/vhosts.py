@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
 from typing import Any
 
 from harebell.base.limits import VHOST_NAME_BYTES
 from harebell.model.broker import DEFAULT_VHOST
+from harebell.model.metadata import Metadata
 from harebell.model.vhost import VHost
 from harebell.server.manage.site import Command, Fields, Refused, Site, checked_name
 
@@ -16,9 +18,25 @@ class Named(Fields):
     name: str
 
 
+class Described(Named, kw_only=True):
+    """A vhost and its metadata; what is None stays as it is."""
+
+    description: str | None = None
+    tags: list[str] | None = None
+    default_queue_type: str | None = None
+    durability: str | None = None
+    tracing: bool | None = None
+
+
 def _shown(vhost: VHost) -> dict[str, Any]:
+    metadata = vhost.metadata
     return {
         "name": vhost.name,
+        "description": metadata.description,
+        "tags": list(metadata.tags),
+        "default_queue_type": metadata.default_queue_type,
+        "durability": metadata.durability,
+        "tracing": metadata.tracing,
         "queues": len(vhost.queues),
         "exchanges": len(vhost.exchanges),
         "messages": sum(queue.ready_count() + queue.unacked for queue in vhost.queues.values()),
@@ -30,13 +48,33 @@ def list_vhosts(site: Site, _: Fields) -> list[dict[str, Any]]:
     return [_shown(vhost) for _, vhost in sorted(site.broker.vhosts.items())]
 
 
-def add_vhost(site: Site, asked: Named) -> dict[str, Any]:
+def _changed(asked: Described, known: Metadata) -> Metadata:
+    """Metadata with what is asked for in the place of what was there."""
+    news = {
+        field.name: getattr(asked, field.name)
+        for field in fields(Metadata)
+        if getattr(asked, field.name) is not None
+    }
+    if "tags" in news:
+        news["tags"] = tuple(dict.fromkeys(news["tags"]))
+    return replace(known, **news)
+
+
+def add_vhost(site: Site, asked: Described) -> dict[str, Any]:
     """A new vhost, which nobody may open yet."""
     name = checked_name(asked.name, "vhost", VHOST_NAME_BYTES)
     if name in site.broker.vhosts:
         raise Refused(f"there is a vhost '{name}' already: choose another name")
-    vhost = site.broker.add_vhost(name)
+    vhost = site.broker.add_vhost(name, _changed(asked, Metadata()))
     site.journal("info", f"vhost '{name}' was added")
+    return _shown(vhost)
+
+
+def set_vhost(site: Site, asked: Described) -> dict[str, Any]:
+    """Other metadata for a vhost, at once."""
+    vhost = site.vhost(asked.name)
+    vhost.set_metadata(_changed(asked, vhost.metadata))
+    site.journal("info", f"the metadata of vhost '{vhost.name}' were changed")
     return _shown(vhost)
 
 
@@ -60,6 +98,7 @@ def delete_vhost(site: Site, asked: Named) -> dict[str, Any]:
 
 COMMANDS = {
     "vhosts.list": Command(Fields, list_vhosts),
-    "vhosts.add": Command(Named, add_vhost),
+    "vhosts.add": Command(Described, add_vhost),
+    "vhosts.set": Command(Described, set_vhost),
     "vhosts.delete": Command(Named, delete_vhost),
 }

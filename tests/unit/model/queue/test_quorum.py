@@ -13,6 +13,7 @@ from harebell.base.ports import Commit
 from harebell.model.dead_letter import GONE, NOWHERE
 from harebell.model.queue.kind import ACCEPTED, PENDING, REJECTED
 from harebell.model.queue.quorum import QuorumQueue
+from harebell.model.settings import settings_of
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker, message
 
@@ -41,6 +42,7 @@ def quorum(
     queue = QuorumQueue(
         "q", "/", log or PreparedLog(), commit or Commit(), durable=True, arguments=given
     )
+    queue.configure(settings_of(given, {}))
     queue.dead_letters = letters
     return queue
 

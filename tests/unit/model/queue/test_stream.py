@@ -19,6 +19,7 @@ from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.queue.tracking import Tracking
 from harebell.model.router import Router
+from harebell.model.settings import settings_of
 from harebell.model.surroundings import Surroundings
 from harebell.store.memory import MemoryDefinitions, MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
@@ -84,6 +85,7 @@ class Place:
         )
         editor = Editor(headers_of)
         stream.join(Surroundings(Router(headers_of), editor, self.clock, self.awaiting))
+        stream.configure(settings_of({"x-queue-type": "stream"} | self.arguments, {}))
         return stream
 
     def publish(self, count: int = 1, body: bytes = b"") -> None:

@@ -1,0 +1,99 @@
+"""What was seen before: a bounded memory of header values, each for a while or for good.
+
+    an entry in the log   expiry, 8 octets, milliseconds since 1970, 0 for never | digest, 16 octets
+
+A value is remembered by a digest of it, so that an entry has the same size whatever a publisher
+sends. When there is no room the oldest entry goes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from harebell.base.message import Message, Properties
+from harebell.base.ports import Log
+from harebell.model.binding import frozen
+
+HEADER = "x-deduplication-header"
+_DIGEST_OCTETS = 16
+_EXPIRY_OCTETS = 8
+_NO_PROPERTIES = Properties(b"\0\0")
+
+
+def digest(value: Any) -> bytes:
+    """Sixteen octets that are the same for equal header values of one type only."""
+    text = repr(frozen(value)).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=_DIGEST_OCTETS).digest()
+
+
+class Duplicates:
+    """Values that were seen, in the order of their coming.
+
+    Args:
+        size: how many are remembered.
+        log: where they are written down, to know them again after a restart; None for nowhere.
+        now: milliseconds since 1970.
+    """
+
+    def __init__(self, size: int, log: Log | None = None, now: int = 0) -> None:
+        self._size = size
+        self._log = log
+        self._entries: dict[bytes, tuple[int, int]] = {}
+        if log is not None:
+            self._read(log, now)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def seen(self, value: Any, ttl_ms: int, now: int) -> bool:
+        """Whether a value was seen; if not, it is from now on.
+
+        Args:
+            value: of the header.
+            ttl_ms: how long a new one is remembered; 0 for as long as there is room.
+            now: milliseconds since 1970.
+        """
+        key = digest(value)
+        known = self._entries.get(key)
+        if known is not None:
+            if not known[0] or now < known[0]:
+                return True
+            self._drop(key)
+        while len(self._entries) >= self._size:
+            self._drop(next(iter(self._entries)))
+        self._add(key, now + ttl_ms if ttl_ms else 0)
+        return False
+
+    def clear(self) -> None:
+        """Whoever asked is gone, and what was written down with it."""
+        self._entries.clear()
+        if self._log is not None:
+            self._log.delete()
+
+    def _add(self, key: bytes, expiry: int) -> None:
+        position = -1
+        if self._log is not None:
+            body = expiry.to_bytes(_EXPIRY_OCTETS) + key
+            position = self._log.append(Message("", "", _NO_PROPERTIES, body))
+        self._entries[key] = (expiry, position)
+
+    def _drop(self, key: bytes) -> None:
+        _, position = self._entries.pop(key)
+        if self._log is not None:
+            self._log.settle(position)
+
+    def _read(self, log: Log, now: int) -> None:
+        """Know again what was written down and holds still."""
+        position = log.first()
+        while position < log.end():
+            entry = log.read(position)
+            if entry is not None and len(entry.body) == _EXPIRY_OCTETS + _DIGEST_OCTETS:
+                expiry = int.from_bytes(entry.body[:_EXPIRY_OCTETS])
+                if not expiry or now < expiry:
+                    self._entries[entry.body[_EXPIRY_OCTETS:]] = (expiry, position)
+                else:
+                    log.settle(position)
+            position = log.next(position + 1)
+        while len(self._entries) > self._size:
+            self._drop(next(iter(self._entries)))

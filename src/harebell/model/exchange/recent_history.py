@@ -1,0 +1,106 @@
+"""Recent history exchange, `x-recent-history`: a fanout that tells newcomers what went before.
+
+What is bound anew gets the last messages at once, oldest first: 20 of them, or as many as the
+argument `x-recent-history-length` says. A message with the header `x-recent-history-no-store` is
+routed and not kept (RabbitMQ's plugin).
+
+The messages are kept in a log, as those of a queue are: on disk if the exchange is durable, and in
+no case without a bound in memory. No confirm waits for that log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import RECENT_HISTORY_MESSAGES
+from harebell.base.message import Message
+from harebell.base.ports import Log
+from harebell.model.binding import Binding
+from harebell.model.exchange.fanout import FanoutExchange
+from harebell.model.exchange.kind import Exchange
+from harebell.model.resource import precondition
+
+if TYPE_CHECKING:
+    from harebell.model.queue.kind import Queue
+    from harebell.model.router import Router
+    from harebell.model.surroundings import Surroundings
+
+LENGTH = "x-recent-history-length"
+NO_STORE = "x-recent-history-no-store"
+
+
+class RecentHistoryExchange(FanoutExchange):
+    """The bindings of a fanout, and the log with its positions in order."""
+
+    KIND = "x-recent-history"
+    KEEPS = True
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self.by_key = False
+        self._length: int = self.arguments.get(LENGTH, RECENT_HISTORY_MESSAGES)
+        self._log: Log | None = None
+        self._kept: deque[int] = deque()
+        self._router: Router | None = None
+
+    @classmethod
+    def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse a length that is none."""
+        if LENGTH not in arguments:
+            return
+        length = arguments[LENGTH]
+        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+            raise precondition(f"Invalid argument, '{LENGTH}' must be a positive integer")
+
+    @property
+    def needs_headers(self) -> bool:
+        """Whether to keep a message stands in its headers."""
+        return True
+
+    def enter(self, surroundings: Surroundings) -> None:
+        """Open the log, and find what it held before a restart."""
+        self._router = surroundings.router
+        assert surroundings.store is not None, "exchanges that keep messages have a store"
+        self._log = log = surroundings.store.open_log(
+            self.identity, durable=self.durable, keep_all=True
+        )
+        position = log.first()
+        while position < log.end():
+            self._kept.append(position)
+            position = log.next(position + 1)
+        self._forget()
+
+    def leave(self) -> None:
+        """The exchange is gone, and what it remembered."""
+        if self._log is not None:
+            self._log.delete()
+            self._kept.clear()
+
+    def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
+        """Every destination; the message is kept for those to come."""
+        if self._log is not None and headers.get(NO_STORE) is not True:
+            self._kept.append(self._log.append(message))
+            self._forget()
+        return super().match(message, headers)
+
+    def greet(self, binding: Binding) -> None:
+        """Give what is kept to whatever was just bound."""
+        assert self._log is not None, "bindings are made in a vhost"
+        assert self._router is not None, "bindings are made in a vhost"
+        destination = binding.destination
+        for message in [self._log.read(position) for position in self._kept]:
+            if message is None:
+                continue  # damaged, which the store has reported
+            if isinstance(destination, Exchange):
+                found = self._router.route(destination, message)
+            else:
+                found = (destination,)
+            for queue in found:
+                queue.publish(message)
+
+    def _forget(self) -> None:
+        while len(self._kept) > self._length:
+            assert self._log is not None, "what is kept is in a log"
+            self._log.settle(self._kept.popleft())

@@ -1,0 +1,41 @@
+"""A recent history exchange keeps no more than it says, and lets go of the rest."""
+
+from __future__ import annotations
+
+from harebell.base.gauge import Gauge
+from harebell.model.broker import Broker
+from harebell.store.memory import MemoryStore
+from tests.unit.model.things import headers_of, message, vhost
+
+
+def test_what_is_older_than_the_history_takes_no_memory() -> None:
+    gauge = Gauge()
+    sales = vhost(gauge)
+    exchange = sales.declare_exchange(
+        "x", "x-recent-history", arguments={"x-recent-history-length": 2}
+    )
+    for number in range(5):
+        sales.router.route(exchange, message(b"%d" % number))
+    assert gauge.used == 2 * message(b"0").footprint()
+    sales.delete_exchange("x")
+    assert gauge.used == 0
+
+
+def test_only_an_exchange_that_keeps_something_has_a_log() -> None:
+    sales = vhost()
+    kept = sales.declare_exchange("x", "x-recent-history")
+    other = sales.declare_exchange("y", "x-recent-history")
+    plain = sales.declare_exchange("z", "fanout")
+    assert len({kept.identity, other.identity, ""}) == 3
+    assert plain.identity == ""
+
+
+def test_the_identity_of_its_log_is_no_argument_of_the_exchange() -> None:
+    store = MemoryStore(Gauge())
+    before = Broker(store, Gauge(), headers_of).vhosts["/"]
+    arguments = {"x-recent-history-length": 2, "x-other": 1}
+    made = before.declare_exchange("x", "x-recent-history", durable=True, arguments=arguments)
+    after = Broker(store, Gauge(), headers_of)
+    assert after.restore() == []
+    found = after.vhosts["/"].exchange("x")
+    assert (dict(found.arguments), found.identity) == (arguments, made.identity)
