@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harebell.model.exchange import KINDS
+from harebell.model.vhost import WATCHERS
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Peer
@@ -57,7 +58,7 @@ def test_the_nameless_exchange_leads_to_each_queue_by_its_name(peer: Peer) -> No
 @pytest.mark.rule("0-9-1r#028")
 def test_every_vhost_starts_with_the_standard_exchanges(memory: MemorySite) -> None:
     names = set(memory.broker.add_vhost("new").exchanges)
-    assert names == {"", "amq.match", *(f"amq.{kind}" for kind in STANDARD)}
+    assert names == {"", "amq.match", *(f"amq.{kind}" for kind in STANDARD), *WATCHERS}
 
 
 @pytest.mark.rule("0-9-1r#031")

@@ -24,6 +24,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from harebell.base.lags import Lags
 from harebell.base.ports import File, Files
 
 SECTOR = 512
@@ -197,6 +198,7 @@ class SimDisk(Files):
         self._pending: list[tuple[Edit, ...]] = []
         self._debris: list[bytes] = []
         self._opened = 0
+        self._lags = Lags()
 
     # --- power ----------------------------------------------------------------------------------
 
@@ -249,6 +251,27 @@ class SimDisk(Files):
                     done[id(node)] = _Node(node.survivors(rng, self._debris))
             image.synced[name] = image.current[name] = done[id(node)]
         return image
+
+    # --- what is put off ------------------------------------------------------------------------
+
+    def delay(self, folder: str, lag: int | None) -> None:
+        """Syncs in a folder are left to the system, which here never does them, or come at once.
+
+        What was put off is synced when they are to come at once again, as by the real one.
+        """
+        if not self._lags.put(folder, lag) or self.puts_off(folder):
+            return
+        names = self.names(folder)
+        for name in names:
+            self.open(f"{folder}/{name}").sync()
+        while folder and names:
+            self.sync_folder(folder)
+            folder = folder.rpartition("/")[0]
+        self.sync_folder("")
+
+    def puts_off(self, path: str) -> bool:
+        """Whether a sync is not done now."""
+        return self._lags.of(path) != 0
 
     # --- every operation ------------------------------------------------------------------------
 
@@ -377,7 +400,9 @@ class SimDisk(Files):
         self._change((parent, name, node, None))
 
     def sync_folder(self, folder: str) -> None:
-        """Make the names in a folder durable."""
+        """Make the names in a folder durable, or leave it to the system."""
+        if self.puts_off(folder):
+            return
         try:
             self.step("sync_folder", folder)
         except OSError:
@@ -519,6 +544,8 @@ class SimFile(File):
     def sync(self) -> None:
         """Make it durable; when that fails what was pending is anybody's guess, for ever."""
         node = self._node
+        if self._disk.puts_off(self._path):
+            return
         try:
             self._step("sync")
         except OSError:

@@ -33,6 +33,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ),
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
+    **dict.fromkeys(
+        ("model/firehose", "front/session09/traced"),
+        ("tests/conformance/test_firehose.py", "shows frames, and is seen in frames"),
+    ),
     "cli/link": ("tests/cli/test_publish.py", "is run by every verb, against a real broker"),
     **{
         f"client/{name}": ("tests/interop/client/test_client_*.py", "is I/O: runs against brokers")

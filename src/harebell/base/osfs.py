@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from harebell.base.lags import NEVER, Lags
 from harebell.base.ports import File, Files
 
 _FILE_MODE = 0o600
@@ -83,15 +84,16 @@ class OsFiles(Files):
 
     Args:
         root: its absolute path; it exists.
-        syncs: "now"; "later", when `sync_owed` is called; or "never", left to the system.
+        lag: milliseconds that syncs are put off, until `sync_owed` is called; see `Lags`.
     """
 
-    __slots__ = ("_owed", "_root", "_syncs")
+    __slots__ = ("_lags", "_owed", "_root", "_stricter")
 
-    def __init__(self, root: str, *, syncs: str = "now") -> None:
+    def __init__(self, root: str, *, lag: int = 0) -> None:
         self._root = root
-        self._syncs = syncs
-        self._owed: dict[str, None] = {}
+        self._lags = Lags(lag)
+        self._owed: dict[int, dict[str, None]] = {}
+        self._stricter: list[str] = []
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Open a file for reading and writing; a missing one is made only with `create`."""
@@ -144,20 +146,39 @@ class OsFiles(Files):
 
     # --- syncs that do not come at once ---------------------------------------------------------
 
-    @property
-    def owes(self) -> bool:
-        """Whether there is anything to sync later."""
-        return bool(self._owed)
+    def delay(self, folder: str, lag: int | None) -> None:
+        """Syncs in a folder are put off that long from now on; None: as everywhere.
+
+        What was put off there until now is owed at once when the new lag is stricter.
+        """
+        full = self._full(folder)
+        if self._lags.put(full, lag) and self._lags.of(full) != NEVER:
+            self._stricter.append(full)
+
+    def owed(self) -> list[int]:
+        """The lags by which something is to be synced later; 0 for what should be already."""
+        at_once = [0] if self._stricter else []
+        return at_once + list(self._owed)
 
     def put_off(self, path: str) -> bool:
         """Whether a file or folder is not synced now; if it has to be later, that is noted down."""
-        if self._syncs == "later":
-            self._owed[path] = None
-        return self._syncs != "now"
+        lag = self._lags.of(path)
+        if lag > 0:
+            self._owed.setdefault(lag, {})[path] = None
+        return lag != 0
 
-    def sync_owed(self) -> None:
-        """Do the syncs that were put off; what has been removed since needs none."""
-        owed, self._owed = self._owed, {}
+    def sync_owed(self, lag: int) -> None:
+        """Do the syncs that were put off by that lag; what has been removed since needs none."""
+        owed = self._owed.pop(lag, {})
+        while lag == 0 and self._stricter:
+            folder = self._stricter.pop()
+            names = os.listdir(folder) if os.path.isdir(folder) else []
+            owed.update(dict.fromkeys(f"{folder}/{name}" for name in sorted(names)))
+            # The folders above may never have been synced either.
+            while folder != self._root:
+                owed[folder] = None
+                folder = folder.rpartition("/")[0]
+            owed[folder] = None
         for path in owed:
             try:
                 _sync(path)

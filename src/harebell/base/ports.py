@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from harebell.base.durability import FSYNC, Durability
 from harebell.base.limits import STREAM_SEGMENT_BYTES
 from harebell.base.message import Message
 
@@ -151,6 +152,9 @@ class Definitions:
         """The changes since the last time, for a batch."""
         raise NotImplementedError
 
+    def be_durable(self) -> None:
+        """From now on a write returns when the disk has it, if that was not so before."""
+
     def write(self, changes: list[Any]) -> None:
         """Make changes durable, all or none; called by whoever performs the batch.
 
@@ -177,11 +181,13 @@ class Store:
         commit: the group commit of all logs and definitions.
         definitions: what is declared.
         stream_segment_octets: the size of a stream's segment, unless the stream has its own.
+        durability: of logs that have none of their own.
     """
 
     __slots__ = ("commit", "definitions")
 
     stream_segment_octets: int = STREAM_SEGMENT_BYTES
+    durability: Durability = Durability(FSYNC)
 
     commit: Commit
     definitions: Definitions
@@ -189,6 +195,12 @@ class Store:
     def new_identity(self) -> str:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""
         raise NotImplementedError
+
+    def set_durability(self, identity: str, durability: Durability | None) -> None:
+        """How durable the logs of an identity are from now on; None: as all others.
+
+        A store without a disk has nothing to do.
+        """
 
     def open_log(
         self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
@@ -269,6 +281,9 @@ class Files:
     def sync_folder(self, folder: str) -> None:
         """Return when the names in a folder are on disk (fsync of the folder)."""
         raise NotImplementedError
+
+    def delay(self, folder: str, lag: int | None) -> None:
+        """Syncs in a folder may be put off; see `harebell.base.lags`. By default they never are."""
 
     def free(self) -> int:
         """Octets that can still be written."""

@@ -73,7 +73,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("messages unacked", str(overview["messages_unacknowledged"])),
         ("message memory", f"{octets(used)}{share}{alarm}"),
         ("disk free", _disk(overview)),
-        ("durability", overview["durability"]),
+        ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
         ("blocked publishers", str(overview["blocked_connections"])),
     ]
 

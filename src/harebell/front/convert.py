@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from harebell.base.message import Message
 from harebell.model.editor import Editor
-from harebell.wire.v09.content import decode_properties, parse_properties
+from harebell.wire.v09.content import (
+    BasicProperties,
+    decode_properties,
+    encode_properties,
+    parse_properties,
+)
 from harebell.wire.v09.edit import edited
 
 
@@ -41,5 +48,26 @@ def forwarded(
     return Message(exchange, routing_key, parse_properties(raw), message.body)
 
 
-EDITOR = Editor(headers_of, expiration_of, forwarded, property_of)
+def properties_of(message: Message) -> dict[str, Any]:
+    """All properties that a message has, by their names in Python."""
+    decoded = msgspec.structs.asdict(decode_properties(message.raw))
+    return {name: value for name, value in decoded.items() if value is not None}
+
+
+def composed(
+    exchange: str, routing_key: str, body: bytes, properties: Mapping[str, Any]
+) -> Message:
+    """A message of the broker's own.
+
+    Args:
+        exchange: that it is published to.
+        routing_key: what it is routed by.
+        body: its body.
+        properties: by their names in Python.
+    """
+    raw = encode_properties(BasicProperties(**properties))
+    return Message(exchange, routing_key, parse_properties(raw), body)
+
+
+EDITOR = Editor(headers_of, expiration_of, forwarded, property_of, properties_of, composed)
 """All of that for the model."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.durability import FSYNC
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
@@ -31,6 +32,7 @@ class Broker:
         editor: looks into messages and changes them; without it dead letters have no history.
         clock: the time of day.
         chooser: chooses at random for the exchanges; without it always alike.
+        node: its name, as what watches it is told.
 
     Attributes:
         store: as given.
@@ -45,8 +47,10 @@ class Broker:
         editor: Editor | None = None,
         clock: Clock | None = None,
         chooser: Chooser | None = None,
+        node: str = "harebell@localhost",
     ) -> None:
         self.gauge = gauge
+        self.node = node
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
@@ -71,7 +75,9 @@ class Broker:
         del self.vhosts[vhost.name]
 
     def _take_in(self, name: str) -> VHost:
-        vhost = VHost(name, self.store, self._editor, self.clock, self._awaiting, self._chooser)
+        vhost = VHost(
+            name, self.store, self._editor, self.clock, self._awaiting, self._chooser, self.node
+        )
         self.vhosts[name] = vhost
         return vhost
 
@@ -87,7 +93,7 @@ class Broker:
         for (name,), row in self.store.definitions.load("vhost"):
             found = self.vhosts.get(name) or self._take_in(name)
             try:
-                found.metadata = metadata_of(row)
+                found.take_metadata(metadata_of(row))
             except MetadataError as error:
                 raise StoreError(f"the metadata of vhost '{name}' are damaged: {error}") from None
         restore_policies(
@@ -114,6 +120,16 @@ class Broker:
         self._awaiting.clear()
         for queue in waiting:
             queue.committed()
+
+    def weaker(self) -> list[str]:
+        """Who asked for less durability than that a confirm waits for the disk, and for which."""
+        asked = []
+        for _, vhost in sorted(self.vhosts.items()):
+            asked.append((f"vhost '{vhost.name}'", vhost.metadata.durability))
+            for name, policy in sorted(vhost.policies.policies.items()):
+                word = policy.definition.get("durability", "")
+                asked.append((f"policy '{name}' in vhost '{vhost.name}'", word))
+        return [f"{who} ({word})" for who, word in asked if word not in ("", FSYNC)]
 
     def totals(self) -> dict[str, int]:
         """Counts over all vhosts: queues, consumers, messages ready and unacknowledged."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.base.message import Message, copy_message
+from harebell.base.message import Message, Properties, copy_message
 
 
 def _no_expiration(message: Message) -> str | None:
@@ -22,6 +22,16 @@ def _as_it_is(
     return copy_message(message, exchange, routing_key)
 
 
+def _no_properties(message: Message) -> dict[str, Any]:
+    return {}
+
+
+def _without_properties(
+    exchange: str, routing_key: str, body: bytes, properties: Mapping[str, Any]
+) -> Message:
+    return Message(exchange, routing_key, Properties(b"\0\0"), body)
+
+
 class Editor:
     """Functions for what is encoded in a message.
 
@@ -31,6 +41,8 @@ class Editor:
         forwarded: a copy without expiration, under another exchange and routing key, with some
             headers set, or removed where the value is None. Without it copies keep their headers.
         property_of: a property by its name (`message_id`), or None.
+        properties_of: all properties that a message has, by their names.
+        composed: a new message: exchange, routing key, body, properties by their names.
     """
 
     def __init__(
@@ -39,8 +51,12 @@ class Editor:
         expiration_of: Callable[[Message], str | None] = _no_expiration,
         forwarded: Callable[[Message, str, str, Mapping[str, Any]], Message] = _as_it_is,
         property_of: Callable[[Message, str], Any] = _no_property,
+        properties_of: Callable[[Message], dict[str, Any]] = _no_properties,
+        composed: Callable[[str, str, bytes, Mapping[str, Any]], Message] = _without_properties,
     ) -> None:
         self.headers_of = headers_of
         self.expiration_of = expiration_of
         self.forwarded = forwarded
         self.property_of = property_of
+        self.properties_of = properties_of
+        self.composed = composed

@@ -7,9 +7,10 @@ argument, else by policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.durability import Durability, parse_durability
 from harebell.base.ports import Store
 from harebell.model.exchange import Exchange
 from harebell.model.policy import EXCHANGE, Policy, check_policy, matching, merged
@@ -33,14 +34,20 @@ class Policies:
         vhost: its name.
         recorder: writes them down.
         surroundings: of the vhost's queues.
+        store: told how durable the queues are.
 
     Attributes:
+        durability: of queues that no policy gives another; "" for the broker's.
         policies: by name.
         operator_policies: by name.
     """
 
-    def __init__(self, vhost: str, recorder: Recorder, surroundings: Surroundings) -> None:
+    def __init__(
+        self, vhost: str, recorder: Recorder, surroundings: Surroundings, store: Store
+    ) -> None:
         self._vhost = vhost
+        self._store = store
+        self.durability = ""
         self._recorder = recorder
         self._surroundings = surroundings
         self.policies: dict[str, Policy] = {}
@@ -114,7 +121,18 @@ class Policies:
 
     def apply_to_queue(self, queue: Queue) -> None:
         """Tell a queue the settings that its arguments and policies give together."""
-        queue.configure(self.settings_of(queue))
+        policies = self.effective(queue)
+        queue.configure(settings_of(queue.arguments, policies))
+        if queue.durable:
+            self._store.set_durability(queue.identity, self._durability(policies))
+
+    def durability_of(self, queue: Queue) -> Durability:
+        """How durable a durable queue is: by policy, else as its vhost, else as the broker."""
+        return self._durability(self.effective(queue)) or self._store.durability
+
+    def _durability(self, policies: Mapping[str, Any]) -> Durability | None:
+        word = policies.get("durability") or self.durability
+        return parse_durability(word) if word else None
 
 
 def restore_policies(of: Callable[[str], Policies], store: Store) -> None:

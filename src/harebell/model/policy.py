@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from harebell.base.durability import parse_durability
 from harebell.model.queue.arguments import CLASSIC, QUORUM, STREAM
 from harebell.model.queue.offsets import span_ms
 from harebell.model.resource import precondition
@@ -39,6 +40,13 @@ def finite(value: int, operator: int) -> int:
     if value < 0 or operator < 0:
         return max(value, operator)
     return min(value, operator)
+
+
+def _durability(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(parse_durability(value))
+    except ValueError:
+        return False
 
 
 class Key(NamedTuple):
@@ -101,6 +109,7 @@ KEYS: dict[str, Key] = {
     "max-in-memory-bytes": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
     "queue-mode": Key((CLASSIC,), _one_of("default", "lazy"), "a valid queue-mode value"),
     "consumer-timeout": Key(_BOTH, _at_least(0), "a valid consumer timeout", min),
+    "durability": Key(_ALL, _durability, "a valid durability"),
     "max-age": Key((STREAM,), _age, "a valid max age"),
 }
 """Every setting that policies may have."""

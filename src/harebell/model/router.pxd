@@ -13,6 +13,7 @@ cdef class Router:
     cdef Queue _nobody
     cdef readonly long long epoch
     cdef object _headers_of
+    cdef public object tracer
 
     @cython.locals(queue=Queue, found=tuple)
     cpdef tuple route(self, Exchange exchange, Message message)

@@ -8,13 +8,16 @@ topology changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import ROUTE_CACHE_ENTRIES
 from harebell.base.message import Message
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
+
+if TYPE_CHECKING:
+    from harebell.model.firehose import Firehose
 
 _CACHE_ENTRIES = ROUTE_CACHE_ENTRIES
 NOWHERE: tuple[Queue, ...] = ()
@@ -32,6 +35,7 @@ class Router:
         queues: the vhost's queues by name.
         replies: who waits for direct replies, by the routing key that reaches them.
         epoch: grows whenever a remembered route may have become wrong.
+        tracer: the firehose while it is on.
     """
 
     def __init__(self, headers_of: Callable[[Message], Mapping[str, Any]]) -> None:
@@ -41,6 +45,7 @@ class Router:
         self._nobody = ReplyQueue(REPLY_PREFIX, "", {})
         self.epoch = 0
         self._headers_of = headers_of
+        self.tracer: Firehose | None = None
 
     def changed(self) -> None:
         """The topology changed: forget what was remembered."""

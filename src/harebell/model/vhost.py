@@ -20,6 +20,8 @@ from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
+from harebell.model.exchange.topic import TopicExchange
+from harebell.model.firehose import TRACE_EXCHANGE, Firehose
 from harebell.model.metadata import Metadata
 from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
@@ -40,6 +42,8 @@ PREDECLARED = {
     "amq.headers": "headers",
     "amq.match": "headers",
 }
+WATCHERS = (TRACE_EXCHANGE,)
+"""Internal topic exchanges where the broker itself publishes what can be watched."""
 
 
 class VHost:
@@ -52,6 +56,7 @@ class VHost:
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
         chooser: chooses at random for the exchanges; the broker's.
+        node: the name of the broker.
 
     Attributes:
         ticking: queues that have something to do now and then.
@@ -68,8 +73,10 @@ class VHost:
         clock: Clock | None = None,
         awaiting: list[Queue] | None = None,
         chooser: Chooser | None = None,
+        node: str = "",
     ) -> None:
         self.name = name
+        self._node = node
         self.metadata = Metadata()
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
@@ -85,18 +92,30 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
-        self.policies = Policies(name, self.recorder, self._surroundings)
+        self.policies = Policies(name, self.recorder, self._surroundings, store)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
+        for exchange in WATCHERS:
+            self.exchanges[exchange] = TopicExchange(exchange, durable=True, internal=True)
 
     # --- metadata -----------------------------------------------------------------------------
 
     def set_metadata(self, metadata: Metadata) -> None:
         """Take other metadata, and write them down."""
-        self.metadata = metadata
+        self.take_metadata(metadata)
         self.recorder.vhost_is(metadata)
-        self.router.changed()
+        self.policies.apply_all()
+
+    def take_metadata(self, metadata: Metadata) -> None:
+        """Take metadata that are written down already; for queues that come later."""
+        self.metadata = metadata
+        self.policies.durability = metadata.durability
+        self.router.tracer = (
+            Firehose(self.name, self._node, self.router, self._surroundings.editor)
+            if metadata.tracing
+            else None
+        )
 
     @property
     def default_queue_type(self) -> str:
@@ -324,7 +343,7 @@ class VHost:
         for queue in list(self.queues.values()):
             self.drop_queue(queue)
         for exchange in list(self.exchanges.values()):
-            predeclared = exchange.name in PREDECLARED or not exchange.name
+            predeclared = not exchange.name or exchange.name.startswith(RESERVED_PREFIX)
             if not predeclared and self.exchanges.get(exchange.name) is exchange:
                 self._drop_exchange(exchange)
         for operator in (False, True):

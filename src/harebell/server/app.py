@@ -66,7 +66,16 @@ class App:
         self.storage = Storage(config, gauge, journal.write)
         self.wall = self.storage.wall
         chooser = Chooser(os.urandom(_SEED_OCTETS))
-        self.broker = Broker(self.storage.store, gauge, headers_of, EDITOR, self.wall, chooser)
+        host = platform.node() or "localhost"
+        self.broker = Broker(
+            self.storage.store,
+            gauge,
+            headers_of,
+            EDITOR,
+            self.wall,
+            chooser,
+            node=f"harebell@{host.partition('.')[0]}",
+        )
         self.hub = Hub(gauge)
         self.overdue = Overdue(self.hub, config.consumer_timeout)
         self.users = Users(os.urandom)
@@ -79,7 +88,7 @@ class App:
                 f"Harebell {__version__} / {platform.python_implementation()} "
                 f"{platform.python_version()} ({impl.chosen()})"
             ),
-            host=platform.node() or "localhost",
+            host=host,
             frame_max=config.frame_max,
             channel_max=config.channel_max,
             heartbeat=config.heartbeat,
@@ -100,6 +109,10 @@ class App:
         storage.begin()
         for sentence in self.broker.restore():
             self.journal.write("error", sentence)
+        for weaker in self.broker.weaker():
+            self.journal.write(
+                "warning", f"a confirm does not wait for the disk in all queues: {weaker}"
+            )
         load_users(
             self.users, storage.definitions, self.config.default_user, self.config.default_pass
         )
@@ -269,6 +282,7 @@ class App:
             "memory_alarm": gauge.over,
             "blocked_connections": len(self.hub.blocked),
             **self.storage.overview(),
+            "weaker_durability": self.broker.weaker(),
             "disk_alarm": self.hub.short,
             "shortages": sorted(self.hub.shortages | ({"memory"} if gauge.over else set())),
         }

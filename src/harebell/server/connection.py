@@ -60,7 +60,9 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """A peer has connected."""
         self.transport = cast(asyncio.Transport, transport)
         name = transport.get_extra_info("peername")
-        peer = Peer(name[0], name[1], self._tls) if name else Peer("", 0, self._tls)
+        own = transport.get_extra_info("sockname") or ("", 0)
+        there = name or ("", 0)
+        peer = Peer(there[0], there[1], self._tls, own[0], own[1])
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
         self.connection = self._app.accept(peer)
         self.connection.shell = self

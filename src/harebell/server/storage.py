@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
+from harebell.base.durability import FSYNC, INTERVAL, Durability
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
+from harebell.base.lags import lag_of
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import log_identities
 from harebell.server.lock import DirectoryLock
@@ -20,8 +22,6 @@ from harebell.wire.v09.fields import decode_table, encode_table
 if TYPE_CHECKING:
     from harebell.server.config import Config
 
-FSYNC = "fsync"
-INTERVAL = "interval"
 _MS = 1000
 
 _WEAKER = {
@@ -64,13 +64,17 @@ class Storage:
     def __init__(self, config: Config, gauge: Gauge, report: Callable[[str, str], None]) -> None:
         self.wall = Clock(now_ms())
         self.durability = config.durability
-        self._interval = config.durability_interval_ms / _MS
-        self._synced_at = time.monotonic()
+        durability = Durability(
+            config.durability,
+            config.durability_interval_ms if config.durability == INTERVAL else 0,
+        )
+        lag = lag_of(durability, config.durability_interval_ms)
+        self._began = time.monotonic()
+        self._synced_at: dict[int, float] = {}
         self._lock = DirectoryLock(config.data_dir)
         root = os.fspath(config.data_dir)
         synced = config.durability == FSYNC
-        syncs = {FSYNC: "now", INTERVAL: "later"}.get(config.durability, "never")
-        self.files = OsFiles(root, syncs=syncs)
+        self.files = OsFiles(root, lag=lag)
         try:
             self.definitions = open_definitions(
                 root, self.files, encode_table, decoded_table, synced=synced
@@ -89,6 +93,8 @@ class Storage:
             clean=self.definitions.was_clean,
         )
         self.store.stream_segment_octets = config.stream_segment_bytes
+        self.store.interval_ms = config.durability_interval_ms
+        self.store.durability = durability
         self.free_limit = free_limit(config.disk_free_limit, self.files.total())
         self.free = self.files.free()
         if config.durability in _WEAKER:
@@ -125,15 +131,21 @@ class Storage:
             OSError: one failed.
         """
         now = time.monotonic()
-        if self.durability == INTERVAL and now - self._synced_at >= self._interval:
-            self._synced_at = now
-            self.files.sync_owed()
+        for lag in self.files.owed():
+            if now >= self._due(lag):
+                self._synced_at[lag] = now
+                self.files.sync_owed(lag)
+
+    def _due(self, lag: int) -> float:
+        """When the syncs that were put off by that lag are to be done."""
+        return self._synced_at.get(lag, self._began) + lag / _MS
 
     def sync_in(self) -> float | None:
         """Seconds until the syncs that were put off are due; None when there are none."""
-        if not self.files.owes:
+        owed = self.files.owed()
+        if not owed:
             return None
-        return max(0.0, self._synced_at + self._interval - time.monotonic())
+        return max(0.0, min(map(self._due, owed)) - time.monotonic())
 
     def overview(self) -> dict[str, Any]:
         """Figures for `harebell status`."""
@@ -151,7 +163,8 @@ class Storage:
         Raises:
             OSError: the disk refuses the last writes.
         """
-        self.files.sync_owed()
+        for lag in self.files.owed():
+            self.files.sync_owed(lag)
         self.store.shut()
         self.definitions.mark(clean=True)
         self.definitions.close()

@@ -31,6 +31,7 @@ _CHECKPOINT_CHANGES = 1_000
 _TYPES: dict[str, Any] = {TEXT: str, NUMBER: int, FLAG: int, BLOB: bytes}
 
 Change = tuple[str, tuple[Any, ...]]
+_DURABLE = "PRAGMA synchronous = FULL"
 _PUT = {kind: table.put() for kind, table in TABLES.items()}
 _DROP = {kind: table.drop() for kind, table in TABLES.items()}
 
@@ -61,6 +62,7 @@ class SqliteDefinitions(Definitions):
         self._encode = encode
         self._decode = decode
         self._changes: list[Change] = []
+        self._stricter = False
         self._since_checkpoint = 0
         clean, self._version = self._read("SELECT clean, version FROM meta")[0]
         self.was_clean = bool(clean)
@@ -116,6 +118,9 @@ class SqliteDefinitions(Definitions):
             OSError: with ENOSPC when the disk is full, so that it may be tried again.
         """
         try:
+            if self._stricter:
+                self._stricter = False
+                self._link.execute(_DURABLE)
             self._link.execute("BEGIN IMMEDIATE")
             for statement, values in changes:
                 self._link.execute(statement, values)
@@ -127,6 +132,10 @@ class SqliteDefinitions(Definitions):
         if self._since_checkpoint >= _CHECKPOINT_CHANGES:
             self._since_checkpoint = 0
             self._checkpoint("PASSIVE")
+
+    def be_durable(self) -> None:
+        """From now on a write returns when the disk has it, and all writes before."""
+        self._stricter = True
 
     def mark(self, clean: bool) -> None:
         """Write down whether the directory is closed in good order.
@@ -213,7 +222,7 @@ def open_definitions(
             _make(root, files, [name for name in names if name.startswith(_DRAFT)])
         _inspect(path)
         link = _connect(path)
-        link.execute(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+        link.execute(_DURABLE if synced else "PRAGMA synchronous = NORMAL")
         link.execute("PRAGMA wal_autocheckpoint = 0")
         _upgrade(link)
     except sqlite3.Error as error:

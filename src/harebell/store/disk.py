@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from harebell.base.clock import Clock
+from harebell.base.durability import Durability
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
-from harebell.base.limits import SEGMENT_BYTES
+from harebell.base.lags import lag_of
+from harebell.base.limits import DURABILITY_INTERVAL_MS, SEGMENT_BYTES
 from harebell.base.ports import Definitions, Files, Log, Store
 from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
@@ -33,9 +35,14 @@ class DiskStore(Store):
         segment_octets: the size of a segment, unless a log has its own.
         clean: whether the last process says that it closed every log in good order.
 
+    Attributes:
+        interval_ms: milliseconds of a durability "interval" that has none.
+
     Raises:
         StoreError: the folder cannot be used.
     """
+
+    interval_ms: int = DURABILITY_INTERVAL_MS
 
     def __init__(
         self,
@@ -56,6 +63,7 @@ class DiskStore(Store):
         self.handles = Handles(files)
         self.commit: GroupCommit = GroupCommit(files, definitions)
         self.logs: dict[str, SegmentLog] = {}
+        self._lags: dict[str, int] = {}
         self._rng = rng
         self._segment_octets = segment_octets
         self._clean = clean
@@ -68,6 +76,22 @@ class DiskStore(Store):
     def new_identity(self) -> str:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""
         return self._rng(_DIGITS // 2).hex()
+
+    def set_durability(self, identity: str, durability: Durability | None) -> None:
+        """How durable the logs of an identity are from now on; None: as all others."""
+        lag = None if durability is None else lag_of(durability, self.interval_ms)
+        if lag == self._lags.get(identity):
+            return
+        if lag is None:
+            self._lags.pop(identity, None)
+        else:
+            self._lags[identity] = lag
+        if lag == 0:
+            # A queue whose messages are on disk has to be on disk itself.
+            self.definitions.be_durable()
+        for log in self.logs.values():
+            if log.identity.partition("-")[0] == identity:
+                self.files.delay(log.folder, lag)
 
     def open_log(
         self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
@@ -95,6 +119,9 @@ class DiskStore(Store):
                 )
             log.adopt(found)
             self.logs[identity] = log
+            lag = self._lags.get(identity.partition("-")[0])
+            if lag is not None:
+                self.files.delay(log.folder, lag)
         return log
 
     def tidy(self, identities: Iterable[str]) -> None:
@@ -137,6 +164,8 @@ class DiskStore(Store):
         """A log is deleted: its files have to go, if need be after a restart."""
         if self.logs.pop(log.identity, None) is not None:
             self.definitions.put("dropped", (log.identity,), {})
+            self._lags.pop(log.identity.partition("-")[0], None)
+            self.files.delay(log.folder, None)
 
     def removed(self, log: SegmentLog) -> None:
         """A deleted log's files are gone."""

@@ -95,22 +95,60 @@ def test_syncs_that_were_put_off_are_done_when_it_is_time(
     synced: list[str] = []
     real = osfs._sync
     monkeypatch.setattr(osfs, "_sync", lambda path: (synced.append(path), real(path)))
-    files = OsFiles(str(tmp_path), syncs="later")
+    files = OsFiles(str(tmp_path), lag=50)
     for name in ("a", "b", "a"):
         files.open(name, create=True).sync()
     files.sync_folder("")
     assert synced == []
-    assert files.owes
+    assert files.owed() == [50]
     files.remove("b")
-    files.sync_owed()
+    files.sync_owed(50)
     assert synced == [str(tmp_path / "a"), str(tmp_path / "b"), str(tmp_path)]
-    files.sync_owed()
+    files.sync_owed(50)
     assert len(synced) == 3
-    assert not files.owes
+    assert files.owed() == []
 
 
 def test_a_folder_that_is_left_to_the_system_owes_nothing(tmp_path: Path) -> None:
-    files = OsFiles(str(tmp_path), syncs="never")
+    files = OsFiles(str(tmp_path), lag=-1)
     files.open("a", create=True).sync()
     files.sync_folder("")
-    assert not files.owes
+    assert files.owed() == []
+
+
+def test_a_folder_may_have_a_lag_of_its_own(tmp_path: Path) -> None:
+    files = OsFiles(str(tmp_path))
+    for folder in ("a", "b"):
+        files.make_folder(folder)
+    files.delay("a", 20)
+    for folder in ("a", "b"):
+        files.open(f"{folder}/1", create=True).sync()
+        files.sync_folder(folder)
+    assert files.owed() == [20]
+    files.delay("b", -1)
+    files.open("b/2", create=True).sync()
+    assert files.owed() == [20]
+
+
+def test_what_was_put_off_in_a_folder_is_owed_when_it_becomes_stricter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    real = osfs._sync
+    monkeypatch.setattr(osfs, "_sync", lambda path: (synced.append(path), real(path)))
+    files = OsFiles(str(tmp_path))
+    files.make_folder("a")
+    files.delay("a", -1)
+    files.open("a/1", create=True).sync()
+    assert files.owed() == []
+    files.delay("a", None)
+    assert files.owed() == [0]
+    files.sync_owed(0)
+    assert synced == [str(tmp_path / "a" / "1"), str(tmp_path / "a"), str(tmp_path)]
+    assert files.owed() == []
+    files.delay("a", -1)
+    files.delay("a", 0)
+    files.remove("a/1")
+    files.remove_folder("a")
+    files.sync_owed(0)
+    assert synced[3:] == [str(tmp_path / "a"), str(tmp_path)], "what is gone is passed over"

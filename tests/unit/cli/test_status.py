@@ -29,6 +29,7 @@ def overview(**changed: Any) -> dict[str, Any]:
         "memory_alarm": False,
         "blocked_connections": 0,
         "durability": "fsync",
+        "weaker_durability": ["vhost 'v' (os)"],
         "disk_free_bytes": 2048,
         "disk_free_limit_bytes": 0,
         "shortages": [],
@@ -75,3 +76,8 @@ def test_memory_is_compared_with_its_watermark() -> None:
     alarmed = dict(rows(overview(memory_alarm=True)))["message memory"]
     assert alarmed.endswith("; publishers are blocked")
     assert dict(rows(overview(memory_high_watermark_bytes=0)))["message memory"] == "1.0 KiB"
+
+
+def test_less_durability_is_named_beside_the_brokers_own() -> None:
+    assert dict(rows(overview()))["durability"] == "fsync; vhost 'v' (os)"
+    assert dict(rows(overview(weaker_durability=[])))["durability"] == "fsync"

@@ -9,7 +9,7 @@ import pytest
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
-from harebell.model.vhost import PREDECLARED, VHost
+from harebell.model.vhost import PREDECLARED, WATCHERS, VHost
 from tests.unit.model.things import Taker, message, vhost
 
 
@@ -21,7 +21,7 @@ def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[
 
 def test_the_predeclared_exchanges_are_there_and_durable() -> None:
     where = vhost()
-    assert set(where.exchanges) == {"", *PREDECLARED}
+    assert set(where.exchanges) == {"", *PREDECLARED, *WATCHERS}
     assert all(exchange.durable for exchange in where.exchanges.values())
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from harebell.base.durability import parse_durability
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
+from harebell.model.metadata import Metadata
 from harebell.server.config import Config
 from harebell.server.storage import Storage, free_limit, now_ms
 
@@ -103,18 +105,18 @@ def test_less_durability_is_said_at_the_start(durability: str, warned: int, tmp_
 def test_syncs_are_put_off_for_an_interval(tmp_path: Path) -> None:
     opened = Opened(tmp_path, durability="interval", durability_interval_ms=60_000)
     assert opened.storage.sync_in() is not None, "the folder itself was made"
-    opened.storage.files.sync_owed()
+    opened.storage.files.sync_owed(60_000)
     assert opened.storage.sync_in() is None
     fill(opened, 1)
     wait = opened.storage.sync_in()
     assert wait is not None
     assert 50 < wait <= 60
     opened.storage.after_batch()
-    assert opened.storage.files.owes
-    opened.storage._synced_at -= 61
+    assert opened.storage.files.owed() == [60_000]
+    opened.storage._began -= 61
     assert opened.storage.sync_in() == 0
     opened.storage.after_batch()
-    assert not opened.storage.files.owes
+    assert opened.storage.files.owed() == []
     opened.close()
 
 
@@ -152,3 +154,42 @@ def test_what_shall_stay_free_is_a_share_or_a_size() -> None:
 
 def test_the_time_of_day_is_in_milliseconds() -> None:
     assert 1_600_000_000_000 < now_ms() < 10_000_000_000_000
+
+
+def test_each_durability_has_its_own_interval(tmp_path: Path) -> None:
+    opened = Opened(tmp_path)
+    store, storage = opened.storage.store, opened.storage
+    for identity, word in (("a" * 32, "interval:20"), ("b" * 32, "interval:60000")):
+        log = store.open_log(identity, durable=True)
+        store.set_durability(identity, parse_durability(word))
+        log.append(Message("", "q", Properties(b"\0\0", 2), b"m"))
+    batch = store.commit.gather()
+    assert batch is not None
+    batch.perform()
+    store.commit.finish(batch)
+    assert sorted(storage.files.owed()) == [20, 60_000]
+    wait = storage.sync_in()
+    assert wait is not None
+    assert wait <= 0.02
+    storage._began -= 0.03
+    storage.after_batch()
+    assert storage.files.owed() == [60_000]
+    store.set_durability("b" * 32, None)
+    assert storage.sync_in() == 0
+    storage.after_batch()
+    assert storage.files.owed() == [60_000], "the folder was synced, and will be again"
+    storage.end()
+
+
+def test_definitions_are_synced_as_soon_as_one_queue_is(tmp_path: Path) -> None:
+    opened = Opened(tmp_path, durability="os")
+    store, link = opened.storage.store, opened.storage.definitions._link
+    store.set_durability("a" * 32, parse_durability("interval:20"))
+    store.definitions.put("vhost", ("v",), Metadata().row())
+    opened.commit()
+    assert link.execute("PRAGMA synchronous").fetchone() == (1,)
+    store.set_durability("b" * 32, parse_durability("fsync"))
+    store.definitions.put("vhost", ("w",), Metadata().row())
+    opened.commit()
+    assert link.execute("PRAGMA synchronous").fetchone() == (2,)
+    opened.close()

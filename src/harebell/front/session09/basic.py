@@ -14,6 +14,7 @@ from harebell.front.session09.names import generated, meant
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.queue import find
 from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import Unacked
 from harebell.model.equivalence import type_name
 from harebell.model.queue.arguments import check_consumer_arguments
@@ -138,6 +139,8 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
         message_count=queue.ready_count(),
     )
     channel.connection.send_content(channel.number, reply, message)
+    if channel.router.tracer is not None:
+        delivered(channel, message, queue.name, redelivered)
     if method.no_ack:
         queue.settle(position)
     else:

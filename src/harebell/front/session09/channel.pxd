@@ -15,7 +15,7 @@ cdef int _IMMEDIATE
 cdef class Channel(ChannelPort):
     cdef readonly Connection connection
     cdef readonly object vhost
-    cdef Router _router
+    cdef readonly Router router
     cdef readonly Sequence unacked
     cdef public unsigned long long next_tag
     cdef public dict consumers

@@ -16,6 +16,7 @@ from harebell.front.session09.permission import EXCHANGE, check
 from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.traced import published
 from harebell.front.session09.tx import Transaction
 from harebell.front.session09.unacked import Unacked
 from harebell.model.exchange.kind import Exchange
@@ -52,6 +53,7 @@ class Channel(ChannelPort):
         confirms: set by confirm.select.
         transaction: set by tx.select.
         content: the content that is being assembled from single frames.
+        router: of its vhost.
         last_queue: the queue declared last, which an empty queue name means.
         reply_queue: where direct replies to this channel arrive; None until one is consumed.
     """
@@ -61,7 +63,7 @@ class Channel(ChannelPort):
         self.connection = connection
         assert connection.vhost is not None, "channels are opened on open connections"
         self.vhost: VHost = connection.vhost
-        self._router = self.vhost.router
+        self.router = self.vhost.router
         self.unacked = Sequence(1)
         self.next_tag = 1
         self.consumers: dict[str, ChannelConsumer] | None = None
@@ -90,16 +92,18 @@ class Channel(ChannelPort):
         if (
             exchange is None
             or exchange.name != exchange_name
-            or self._exchange_epoch != self._router.epoch
+            or self._exchange_epoch != self.router.epoch
         ):
             exchange = self._find_exchange(exchange_name)
         if properties.suspect:
             message, queues = prepared(self, exchange, routing_key, properties, body)
         else:
             message = new_message(exchange_name, routing_key, properties, body)
-            queues = self._router.route(exchange, message)
+            queues = self.router.route(exchange, message)
         connection.published = True
         exchange.published += 1
+        if self.router.tracer is not None:
+            published(self, message, properties, queues)
         if self.transaction is not None:
             self.transaction.publish(message, queues, flags)
             return 0
@@ -128,7 +132,7 @@ class Channel(ChannelPort):
             thing = rendered("exchange", name, self.vhost.name)
             raise soft(403, f"cannot publish to internal {thing}", *_PUBLISH)
         self._exchange = exchange
-        self._exchange_epoch = self._router.epoch
+        self._exchange_epoch = self.router.epoch
         return exchange
 
     def too_large(self, size: int) -> Exception:

@@ -48,14 +48,23 @@ class Peer:
         address: the peer's IP address, "" for a Unix socket.
         port: the peer's port.
         tls: whether it came over TLS.
+        host: our own address, that it came to.
+        host_port: our own port.
     """
 
     address: str
     port: int = 0
     tls: bool = False
+    host: str = ""
+    host_port: int = 0
 
     def __str__(self) -> str:
         return f"{self.address}:{self.port}"
+
+    @property
+    def connection_name(self) -> str:
+        """The name of its connection, as RabbitMQ's tools show it."""
+        return f"{self} -> {self.host}:{self.host_port}"
 
 
 class Connection(FrameSink):

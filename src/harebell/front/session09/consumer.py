@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_HIGH_BYTES
 from harebell.base.message import Message
+from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import new_unacked
 from harebell.model.consumer import Consumer
 from harebell.model.queue.kind import Queue
@@ -63,6 +64,8 @@ class ChannelConsumer(Consumer):
             self.unacked += 1
             channel.outstanding += 1
             channel.unacked.put(tag, new_unacked(self.queue, self, position, tag))
+        if channel.router.tracer is not None:
+            delivered(channel, message, self.queue.name, redelivered)
         return 0
 
     def released(self) -> int:

@@ -1,0 +1,37 @@
+"""What a channel shows to the firehose; never called while tracing is off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.message import Message, Properties
+from harebell.model.firehose import Actor, further_keys
+from harebell.wire.v09.content import decode_properties
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+    from harebell.model.queue.kind import Queue
+
+
+def _actor(channel: Channel) -> Actor:
+    connection = channel.connection
+    return Actor(connection.peer.connection_name, channel.number, connection.user.name)
+
+
+def published(
+    channel: Channel, message: Message, properties: Properties, queues: tuple[Queue, ...]
+) -> None:
+    """A message was published; `properties` are its own before a BCC was taken away."""
+    keys = [message.routing_key]
+    if properties.has_headers:
+        keys += further_keys(decode_properties(properties.raw).headers or {})
+    firehose = channel.router.tracer
+    if firehose is not None:
+        firehose.published(message, keys, queues, _actor(channel))
+
+
+def delivered(channel: Channel, message: Message, queue: str, redelivered: bool) -> None:
+    """A message was delivered on this channel."""
+    firehose = channel.router.tracer
+    if firehose is not None:
+        firehose.delivered(message, queue, redelivered, _actor(channel))

@@ -1,0 +1,137 @@
+"""The firehose: every message of a vhost is shown on `amq.rabbitmq.trace` while tracing is on.
+
+    publish.<exchange>   a message came: exchange_name, routing_keys, properties, node, vhost,
+                         connection, channel, user, routed_queues
+    deliver.<queue>      a message went out: the same, with redelivered (1 or 0) and without
+                         routed_queues
+
+The body is the message's own. The messages of the firehose itself are not shown again, and nobody
+confirms or returns them (RabbitMQ's `rabbit_trace`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from harebell.base.message import Message
+from harebell.model.editor import Editor
+from harebell.model.queue.kind import Queue
+from harebell.model.router import Router
+
+TRACE_EXCHANGE = "amq.rabbitmq.trace"
+_COPIES = ("CC", "BCC")
+
+
+class Actor(NamedTuple):
+    """Who publishes or gets a message.
+
+    Args:
+        connection: the name of the connection.
+        channel: the channel's number.
+        user: the name of the user.
+    """
+
+    connection: str
+    channel: int
+    user: str
+
+
+def _plain(value: Any) -> Any:
+    """A property as a header shows it: a time is a number of seconds."""
+    return int(value.timestamp()) if isinstance(value, datetime) else value
+
+
+class Firehose:
+    """Shows the messages of one vhost.
+
+    Args:
+        vhost: its name.
+        node: the name of the broker.
+        router: of the vhost.
+        editor: looks into messages and composes them.
+    """
+
+    def __init__(self, vhost: str, node: str, router: Router, editor: Editor) -> None:
+        self._vhost = vhost
+        self._node = node
+        self._router = router
+        self._editor = editor
+
+    def published(
+        self, message: Message, keys: Iterable[str], queues: Iterable[Queue], actor: Actor
+    ) -> None:
+        """A message was published and routed.
+
+        Args:
+            message: as the queues get it.
+            keys: what it was routed by.
+            queues: where it goes.
+            actor: who published it.
+        """
+        self._show(
+            f"publish.{message.exchange}",
+            message,
+            keys,
+            actor,
+            {"routed_queues": [queue.name for queue in queues]},
+        )
+
+    def delivered(self, message: Message, queue: str, redelivered: bool, actor: Actor) -> None:
+        """A message was delivered, or taken with basic.get.
+
+        Args:
+            message: as it was delivered.
+            queue: the name of the queue it came from.
+            redelivered: whether it went out before.
+            actor: who got it.
+        """
+        if message.exchange == TRACE_EXCHANGE:
+            return
+        keys = [message.routing_key]
+        if message.has_headers:
+            keys += further_keys(self._editor.headers_of(message))
+        self._show(f"deliver.{queue}", message, keys, actor, {"redelivered": int(redelivered)})
+
+    def _show(
+        self,
+        key: str,
+        message: Message,
+        keys: Iterable[str],
+        actor: Actor,
+        more: dict[str, Any],
+    ) -> None:
+        exchange = self._router.exchanges[TRACE_EXCHANGE]
+        if not exchange.bindings:
+            return
+        properties = self._editor.properties_of(message)
+        headers: dict[str, Any] = {
+            "exchange_name": message.exchange,
+            "routing_keys": list(keys),
+            "properties": {name: _plain(value) for name, value in properties.items()},
+            "node": self._node,
+            "vhost": self._vhost,
+            "connection": actor.connection,
+            "channel": actor.channel,
+            "user": actor.user,
+            **more,
+        }
+        try:
+            shown = self._editor.composed(TRACE_EXCHANGE, key, message.body, {"headers": headers})
+        except (TypeError, ValueError):
+            # The headers go as deep as tables may, and cannot stand inside another table.
+            headers["properties"].pop("headers", None)
+            shown = self._editor.composed(TRACE_EXCHANGE, key, message.body, {"headers": headers})
+        for queue in self._router.route(exchange, shown):
+            queue.publish(shown)
+
+
+def further_keys(headers: Any) -> list[str]:
+    """What else a message with these headers is routed by."""
+    found: list[str] = []
+    for name in _COPIES:
+        value = headers.get(name)
+        if isinstance(value, list | tuple):
+            found += [key for key in value if isinstance(key, str)]
+    return found
