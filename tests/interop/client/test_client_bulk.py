@@ -151,8 +151,9 @@ def test_a_queue_that_is_deleted_under_the_sink_raises_from_pump(broker: Broker)
         channel.declare_queue(name)
         subscription = channel.consume_into(Sink(), name)
         other.delete_queue(name)
+        # The broker may have said so with its answer, and then says nothing more.
         with pytest.raises(ConsumerCancelled):
-            connection.pump(SECONDS)
+            connection.pump(None)
         assert subscription.ended
         with pytest.raises(ConsumerCancelled):
             subscription.check()
