@@ -184,7 +184,7 @@ class Peer:
         assert body is None or found.body == body
         return found
 
-    def _next_is(self, kind: type[m.Method], channel: int) -> bool:
+    def next_is(self, kind: type[m.Method], channel: int = 1) -> bool:
         """Whether the next frame is this method; it is not taken."""
         found = self.next_frame(kind.NAME)
         self.reader.data[:0] = found.octets
@@ -192,14 +192,14 @@ class Peer:
 
     def expect_delivery_or_ok(self, channel: int = 1) -> Content | None:
         """basic.deliver, or recover-ok as None: their order is not laid down."""
-        if self._next_is(m.BasicRecoverOk, channel):
+        if self.next_is(m.BasicRecoverOk, channel):
             self.expect(m.BasicRecoverOk, channel)
             return None
         return self.expect_delivery(None, channel)
 
     def expect_return_or_ack(self, channel: int = 1) -> Content | int:
         """basic.return, or the delivery tag of a basic.ack."""
-        if self._next_is(m.BasicAck, channel):
+        if self.next_is(m.BasicAck, channel):
             return self.expect(m.BasicAck, channel).delivery_tag
         return self.expect_content(m.BasicReturn, channel)
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harebell.auth.users import Users
+from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
@@ -31,6 +32,7 @@ from harebell.store.memory import MemoryStore
 START_SECONDS = 60.0
 STOP_SECONDS = 60.0
 _READ_OCTETS = 65_536
+_MORNING_MS = 1_700_000_000_000
 _MAIN = "from harebell.cli.main import main; main()"
 
 
@@ -113,7 +115,9 @@ class MemorySite:
         self.now = 1_000.0
         self.log: list[tuple[str, str]] = []
         self.gauge = Gauge(memory_high)
-        self.broker = Broker(MemoryStore(self.gauge), self.gauge, headers_of, EDITOR)
+        self.broker = Broker(
+            MemoryStore(self.gauge), self.gauge, headers_of, EDITOR, Clock(_MORNING_MS)
+        )
         self.hub = Hub(self.gauge)
         self.users = Users(os.urandom)
         self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))
@@ -138,7 +142,10 @@ class MemorySite:
         """Let the clock run, with the broker's tick."""
         until = self.now + seconds
         while self.now < until:
+            before = self.now
             self.now = min(self.now + step, until)
+            self.broker.clock.advance(round(self.now * 1000) - round(before * 1000))
+            self.broker.tick()
             for connection in list(self.hub.connections):
                 connection.tick(self.now)
             self.turn()

@@ -63,6 +63,8 @@ DELIVERY_LIMIT = 20
 """Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
 DEAD_LETTERS_PER_TICK = 1_000
 """Dead messages that nobody took of which one queue tries again at a time."""
+EXPIRED_PER_TURN = 5_000
+"""Messages of one queue that expire in one turn; the others follow in the next."""
 STREAM_SCAN_MESSAGES = 2_000
 """Messages that a stream's consumer with a filter passes over in one turn."""
 STREAM_TRACKED_TAGS = 65_535
@@ -179,6 +181,8 @@ READ_PLACES = 7
 """Places of a log that are read in order at the same time, beside the one read last."""
 SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
+REDO_KEEP_BYTES = 1_048_576
+"""A redo file that grew larger than this for a transaction is emptied at once."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001

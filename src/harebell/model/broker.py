@@ -12,6 +12,7 @@ from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
+from harebell.base.timers import Timers
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
@@ -37,6 +38,7 @@ class Broker:
     Attributes:
         store: as given.
         commit: the store's group commit.
+        timers: whoever is to be woken; the shell runs them when they are due.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Broker:
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
+        self.timers = Timers(self.clock)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
@@ -76,7 +79,14 @@ class Broker:
 
     def _take_in(self, name: str) -> VHost:
         vhost = VHost(
-            name, self.store, self._editor, self.clock, self._awaiting, self._chooser, self.node
+            name,
+            self.store,
+            self._editor,
+            self.clock,
+            self._awaiting,
+            self._chooser,
+            self.timers,
+            self.node,
         )
         self.vhosts[name] = vhost
         return vhost
@@ -109,6 +119,7 @@ class Broker:
 
     def tick(self) -> None:
         """Half a second or so has passed: do what nobody's input causes."""
+        self.timers.run()
         if self._awaiting:
             self.committed()
         for vhost in self.vhosts.values():

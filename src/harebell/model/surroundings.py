@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.ports import Store
+from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import Queue
@@ -24,7 +25,13 @@ class Surroundings:
         awaiting: queues that want to know of the next commit; the broker's.
         chooser: chooses at random; the broker's.
         store: opens the logs of exchanges that keep messages.
+        timers: of the broker; without them nothing is woken.
+
+    Attributes:
+        drop_queue: deletes a queue without asking; the vhost sets it.
     """
+
+    drop_queue: Callable[[Queue], object]
 
     def __init__(
         self,
@@ -34,6 +41,7 @@ class Surroundings:
         awaiting: list[Queue],
         chooser: Chooser | None = None,
         store: Store | None = None,
+        timers: Timers | None = None,
     ) -> None:
         self.router = router
         self.editor = editor
@@ -41,6 +49,7 @@ class Surroundings:
         self.awaiting = awaiting
         self.chooser = Chooser() if chooser is None else chooser
         self.store = store
+        self.timers = Timers(clock) if timers is None else timers
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Where a queue's dead messages go; None when nobody asked for that.

@@ -13,6 +13,7 @@ from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Store
+from harebell.base.timers import Timers
 from harebell.model import equivalence
 from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
@@ -56,6 +57,7 @@ class VHost:
         clock: the time of day.
         awaiting: queues that want to know of the next commit; the broker's.
         chooser: chooses at random for the exchanges; the broker's.
+        timers: wake what waits; the broker's.
         node: the name of the broker.
 
     Attributes:
@@ -73,6 +75,7 @@ class VHost:
         clock: Clock | None = None,
         awaiting: list[Queue] | None = None,
         chooser: Chooser | None = None,
+        timers: Timers | None = None,
         node: str = "",
     ) -> None:
         self.name = name
@@ -86,7 +89,9 @@ class VHost:
             [] if awaiting is None else awaiting,
             chooser,
             store,
+            timers,
         )
+        self._surroundings.drop_queue = self.drop_queue
         self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues

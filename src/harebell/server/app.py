@@ -35,7 +35,7 @@ from harebell.server.journal import Journal
 from harebell.server.listener import Listener, StartError, listen
 from harebell.server.manage.desk import Desk
 from harebell.server.manage.site import Site
-from harebell.server.storage import Storage, now_ms
+from harebell.server.storage import Storage
 
 __all__ = ["App", "StartError", "run"]
 
@@ -43,6 +43,7 @@ _GC_YOUNG = 50_000
 _GC_MIDDLE = 20
 _GC_OLD = 100
 _SEED_OCTETS = 8
+_MS = 1_000
 
 
 class App:
@@ -76,6 +77,8 @@ class App:
             chooser,
             node=f"harebell@{host.partition('.')[0]}",
         )
+        self.timers = self.broker.timers
+        self._alarm: asyncio.TimerHandle | None = None
         self.hub = Hub(gauge)
         self.overdue = Overdue(self.hub, config.consumer_timeout)
         self.users = Users(os.urandom)
@@ -162,6 +165,8 @@ class App:
         desk = Desk(site, self.flush_soon)
         self._control = await status.start(self, self.config.data_dir, desk)
         self._look_at_disk()
+        self.timers.wake = self._wake_at
+        self._wake_at(self.timers.due)
         self.flusher.look()
         self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -186,8 +191,9 @@ class App:
         for connection in list(self.hub.connections):
             if connection.shell is not None:
                 connection.shell.abort()
-        if self._ticking is not None:
-            self._ticking.cancel()
+        for handle in (self._ticking, self._alarm):
+            if handle is not None:
+                handle.cancel()
         if self._control is not None:
             await self._control.close()
         self.broker.tick()
@@ -235,14 +241,32 @@ class App:
         if self.hub.dirty:
             self.flush_soon()
 
+    def _wake_at(self, due: int) -> None:
+        """Run the timers when the next one is due; the tick does it where that is far away."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        delay = (due - self.wall.steady) / _MS
+        self._alarm = None
+        if delay < limits.TICK_SECONDS * 2:
+            self._alarm = self.loop.call_later(max(delay, 0.0), self._run_timers)
+
+    def _run_timers(self) -> None:
+        self.storage.tell_time()
+        self.timers.run()
+        self._wake_at(self.timers.due)
+        if self.hub.dirty:
+            self.flush_soon()
+        self.flusher.look()
+
     def _tick(self) -> None:
         now = self.clock()
-        self.wall.ms = now_ms()
+        self.storage.tell_time()
         self._look_at_disk()
         for connection in list(self.hub.connections):
             connection.tick(now)
         self.overdue.look(now)
         self.broker.tick()
+        self._wake_at(self.timers.due)
         self.hub.relieve()
         if self.hub.dirty:
             self.flush_soon()

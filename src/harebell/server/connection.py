@@ -19,7 +19,6 @@ from harebell.base.limits import (
     WRITE_LOW_BYTES,
 )
 from harebell.front.session09.connection import Connection, Peer
-from harebell.server.storage import now_ms
 
 if TYPE_CHECKING:
     from harebell.server.app import App
@@ -76,7 +75,9 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection = self.connection
         if connection is not None:
             app = self._app
-            app.wall.ms = now_ms()
+            app.storage.tell_time()
+            if app.timers.due <= app.wall.steady:
+                app.timers.run()
             connection.receive(app.read_buffer[:nbytes], app.clock())
             if app.hub.dirty:
                 app.flush()

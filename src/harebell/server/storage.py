@@ -42,6 +42,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def monotonic_ms() -> int:
+    """Milliseconds that only pass, since some moment."""
+    return time.monotonic_ns() // 1_000_000
+
+
 class Storage:
     """An open data directory.
 
@@ -51,7 +56,7 @@ class Storage:
         report: told of damage, with a level and a line.
 
     Attributes:
-        wall: the time of day that records are stamped with.
+        wall: the time that records are stamped with, as `tell_time` said last.
         store: the queues' logs.
         durability: "fsync", "interval" or "os".
         free_limit: octets that shall stay free; 0 for no limit.
@@ -63,6 +68,7 @@ class Storage:
 
     def __init__(self, config: Config, gauge: Gauge, report: Callable[[str, str], None]) -> None:
         self.wall = Clock(now_ms())
+        self._passed = self.wall.ms - monotonic_ms()
         self.durability = config.durability
         durability = Durability(
             config.durability,
@@ -112,6 +118,11 @@ class Storage:
             self.definitions.mark(clean=False)
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None
+
+    def tell_time(self) -> None:
+        """Set the clock: the time of day, and what has passed since the start."""
+        self.wall.ms = now_ms()
+        self.wall.steady = self._passed + monotonic_ms()
 
     def low(self) -> bool:
         """Whether less is free than shall be; asks the system.

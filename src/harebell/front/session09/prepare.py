@@ -17,6 +17,7 @@ from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.front.session09.checks import check_expiration, check_user_id
 from harebell.front.session09.direct_reply import way_back
 from harebell.front.session09.replies import soft
+from harebell.front.session09.tx import due_at_commit
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
 from harebell.wire.v09.content import decode_properties, parse_properties
@@ -68,6 +69,12 @@ def prepared(
     if _BLIND in headers and queues:
         seen = parse_properties(edited(properties.raw, {_BLIND: None}))
         message = new_message(exchange.name, routing_key, seen, body)
+    if decoded.expiration is not None:
+        ttl = int(decoded.expiration)
+        if channel.transaction is not None:
+            message.due = due_at_commit(ttl)
+        else:
+            message.due = channel.connection.broker.clock.steady + ttl
     return message, queues
 
 

@@ -53,6 +53,7 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
             generated=made_up,
         )
         channel.connection.warn_of_ignored(queue)
+    queue.declared()
     if queue.durable:
         channel.hold_until_recorded()
     channel.last_queue = queue.name

@@ -264,10 +264,12 @@ def check_consumer_arguments(
     _check_values(thing, queue_type(queue_arguments), arguments, _CONSUMER)
 
 
+_TIMES = ("x-message-ttl", "x-expires")
 _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
         MAX_PRIORITY,
+        *_TIMES,
         DEAD_LETTER_EXCHANGE,
         DEAD_LETTER_KEY,
         SINGLE_ACTIVE,
@@ -275,6 +277,7 @@ _ACTED_ON = {
     ),
     QUORUM: (
         QUEUE_TYPE,
+        *_TIMES,
         DEAD_LETTER_EXCHANGE,
         DEAD_LETTER_KEY,
         "x-dead-letter-strategy",

@@ -10,6 +10,8 @@ cdef class ClassicQueue(CompetingQueue):
     cdef long long _hand_over(self, Message message) except -1
     @cython.locals(order=ReadyOrder, message=Message)
     cdef Message _take(self)
+    @cython.locals(message=Message)
+    cdef Message _peek(self)
     cdef Message _read(self, long long position)
     cdef int _drop(self, long long position) except -1
     cdef int _put_back(self, long long position) except -1

@@ -42,6 +42,11 @@ class ClassicQueue(CompetingQueue):
         self._again = order.again
         return message
 
+    def _peek(self) -> Message | None:
+        message = self._order.peek()
+        self._ready = self._order.count
+        return message
+
     def _read(self, position: int) -> Message | None:
         return self._order.log.read(position)
 

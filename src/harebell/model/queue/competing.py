@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.message import PERSISTENT, Message
+from harebell.base.clock import Clock
+from harebell.base.limits import EXPIRED_PER_TURN
+from harebell.base.message import PERSISTENT, Message, copy_message
+from harebell.base.timers import NEVER, Timer
 from harebell.model.consumer import Consumer
-from harebell.model.dead_letter import REJECTED, DeadLetters
+from harebell.model.dead_letter import EXPIRED, REJECTED, DeadLetters
 from harebell.model.queue.arguments import SINGLE_ACTIVE
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.queue.unused import Unused
 from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
@@ -24,6 +28,9 @@ _NO_POSITION = NO_POSITION
 _ACCEPTED = ACCEPTED
 _PENDING = PENDING
 _PERSISTENT = PERSISTENT
+_EXPIRED_PER_TURN = EXPIRED_PER_TURN
+_FOR_EVER = -1
+_NO_CLOCK = Clock()
 
 
 class CompetingQueue(Queue):
@@ -41,6 +48,9 @@ class CompetingQueue(Queue):
     LASTING = False
     """Whether all messages of a durable queue have to reach the disk, or persistent ones only."""
 
+    MANY_HEADS = False
+    """Whether a message behind others may be looked at before they are gone."""
+
     PREEMPTS = False
     """Whether a consumer of higher priority takes over from the single active one."""
 
@@ -57,19 +67,40 @@ class CompetingQueue(Queue):
         self._active: Consumer | None = None
         self._position = NO_POSITION
         self._again = False
+        self._clock = _NO_CLOCK
+        self._ttl = _FOR_EVER
+        self._expiring = False
+        self._mixed = False
+        self._timer: Timer | None = None
+        self._unused: Unused | None = None
 
     def _found(self, count: int) -> None:
-        """Ready messages were there from the start."""
+        """Ready messages were there from the start; nobody knows yet whether they expire."""
         self._ready += count
+        self._expiring = self._mixed = count > 0
 
     def join(self, surroundings: Surroundings) -> None:
-        """The queue is part of a vhost now, where dead messages can go."""
+        """The queue is part of a vhost now, where dead messages can go, and time passes."""
         self._surroundings = surroundings
+        self._clock = surroundings.clock
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Find out where dead messages go."""
-        if self._surroundings is not None:
-            self.dead_letters = self._surroundings.dead_letters_of(self, settings)
+        """Find out where dead messages go, and how long messages and the queue last."""
+        ttl = settings.get("message-ttl", _FOR_EVER)
+        # What is here already keeps its time, so the oldest need not be the first to expire.
+        self._mixed = self._mixed or ttl != self._ttl
+        self._ttl = ttl
+        surroundings = self._surroundings
+        if surroundings is None:
+            return
+        self.dead_letters = surroundings.dead_letters_of(self, settings)
+        if self._unused is None and "expires" in settings:
+            self._unused = Unused(self, surroundings.timers, surroundings.drop_queue)
+        if self._unused is not None:
+            self._unused.limit(settings.get("expires", 0))
+        if self._expiring:
+            # Not now: where dead letters go may have to be restored yet.
+            self._wake_at(self._clock.steady)
 
     # --- what a kind fills ----------------------------------------------------------------------
 
@@ -86,6 +117,10 @@ class CompetingQueue(Queue):
 
         Sets `_position`, and `_again` when it may have been delivered before.
         """
+        raise NotImplementedError
+
+    def _peek(self) -> Message | None:
+        """The next ready message, which stays ready."""
         raise NotImplementedError
 
     def _read(self, position: int) -> Message | None:
@@ -113,6 +148,8 @@ class CompetingQueue(Queue):
     def publish(self, message: Message) -> int:
         """Take a message; behind ready ones it waits, for then no consumer is ready."""
         self.published += 1
+        if self._ttl >= 0:
+            message = self._dated(message)
         if self._ready == 0 and self.consumers:
             consumer = self._pick()
             if consumer is not None:
@@ -125,6 +162,8 @@ class CompetingQueue(Queue):
                 return self._taken(message)
         self._keep(message)
         self._ready += 1
+        if message.due:
+            self._expects(message.due)
         return self._taken(message)
 
     def _taken(self, message: Message) -> int:
@@ -142,8 +181,10 @@ class CompetingQueue(Queue):
         while self._ready > 0:
             consumer = self._pick()
             if consumer is None:
-                return 0
+                break
             self._serve(consumer)
+        if self._expiring:
+            self._look_ahead()
         return 0
 
     def _serve(self, consumer: Consumer) -> int:
@@ -152,7 +193,9 @@ class CompetingQueue(Queue):
         if message is None:
             return 0
         position = self._position
-        if consumer.no_ack:
+        if message.due and message.due <= self._clock.steady:
+            self._bury(position, EXPIRED)
+        elif consumer.no_ack:
             consumer.deliver(message, _NO_POSITION, self._again)
             self._drop(position)
         else:
@@ -162,7 +205,13 @@ class CompetingQueue(Queue):
 
     def get(self) -> tuple[Message, int, bool] | None:
         """Take the next message, to be settled or requeued later."""
+        if self._unused is not None:
+            self._unused.used()
+        if self._expiring:
+            self.expire()
         message = self._take()
+        if self._expiring:
+            self._look_ahead()
         if message is None:
             return None
         self.unacked += 1
@@ -198,6 +247,74 @@ class CompetingQueue(Queue):
         self._drop(position)
         return 0
 
+    # --- time -----------------------------------------------------------------------------------
+
+    def _dated(self, message: Message) -> Message:
+        """A copy that expires when the queue's messages do, or earlier by its own property."""
+        due = self._clock.steady + self._ttl
+        if message.due:
+            self._mixed = True
+            due = min(due, message.due)
+        # Other queues, with other times, may get the same object.
+        message = copy_message(message, message.exchange, message.routing_key)
+        message.due = due
+        return message
+
+    def _expects(self, due: int) -> int:
+        """A message that expires was kept; only at the head that matters."""
+        self._expiring = True
+        self._mixed = self._mixed or self._ttl < 0
+        if self._ready == 1 or self.MANY_HEADS:
+            if due <= self._clock.steady:
+                self.expire()
+            else:
+                self._wake_at(due)
+        return 0
+
+    def _wake_at(self, due: int) -> int:
+        """Look at the head then, or earlier."""
+        if self._timer is None and self._surroundings is not None:
+            self._timer = self._surroundings.timers.timer(self.expire)
+        if self._timer is not None:
+            self._timer.set_earlier(due)
+        return 0
+
+    def expire(self) -> None:
+        """Let go what has expired at the head, and look again when the next head does."""
+        if self.deleted:
+            return
+        due = self._expire_heads(self._clock.steady)
+        if due:
+            self._wake_at(due)
+
+    def _expire_heads(self, now: int) -> int:
+        """Let expired messages go from the head; returns when the next one is due, 0 for never."""
+        for _ in range(_EXPIRED_PER_TURN):
+            message = self._peek()
+            if message is None:
+                return 0
+            if message.due == 0 or message.due > now:
+                return message.due
+            message = self._take()
+            if message is not None:
+                self._bury(self._position, EXPIRED)
+        return now
+
+    def _look_ahead(self) -> int:
+        """Another message may be at the head now."""
+        if self._ready == 0:
+            self._expiring = self.unacked > 0
+        elif self._mixed or self._timer is None or self._timer.due == NEVER:
+            # Where all messages last equally long, whoever is first now expires later than
+            # whoever the timer was set for.
+            self.expire()
+        return 0
+
+    def declared(self) -> None:
+        """To declare a queue again is to use it."""
+        if self._unused is not None:
+            self._unused.used()
+
     def purge(self) -> int:
         """Drop every ready message; returns how many."""
         count = self._ready
@@ -209,6 +326,10 @@ class CompetingQueue(Queue):
         """Tell the consumers, drop everything."""
         count = self._ready
         self.deleted = True
+        if self._timer is not None:
+            self._timer.stop()
+        if self._unused is not None:
+            self._unused.stop()
         consumers, self.consumers = self.consumers, []
         self._active = None
         for consumer in consumers:
@@ -254,6 +375,8 @@ class CompetingQueue(Queue):
             if consumer is self._active:
                 self._active = None
             self._consumers_changed()
+            if self._unused is not None and not self.consumers:
+                self._unused.used()
 
     def _consumers_changed(self) -> None:
         """Find out whether it matters who is who, and who is the one if there is only one."""

@@ -94,6 +94,9 @@ class Queue:
             settings: those in effect, by their policy keys: arguments and policies merged.
         """
 
+    def declared(self) -> None:
+        """Somebody declared the queue again, or asked about it by a passive declaration."""
+
     def tick(self) -> None:
         """Half a second or so has passed."""
 

@@ -5,6 +5,7 @@ from harebell.model.queue.ready cimport ReadyOrder
 
 cdef int _SHIFT
 cdef long long _LEVEL
+cdef int _EXPIRED_PER_TURN
 
 cdef class PriorityQueue(CompetingQueue):
     cdef object _open_level
@@ -22,6 +23,14 @@ cdef class PriorityQueue(CompetingQueue):
     cdef long long _hand_over(self, Message message) except -1
     @cython.locals(level=int, before="long long", order=ReadyOrder, message=Message)
     cdef Message _take(self)
+    @cython.locals(level=int, order=ReadyOrder, earliest="long long", due="long long")
+    cdef long long _expire_heads(self, long long now) except -1
+    @cython.locals(before="long long", message=Message)
+    cdef long long _expire_level(self, int level, ReadyOrder order, long long now) except -1
+    @cython.locals(before="long long", message=Message)
+    cdef Message _peek_at(self, ReadyOrder order)
+    @cython.locals(level=int, order=ReadyOrder, message=Message)
+    cdef Message _peek(self)
     @cython.locals(order=ReadyOrder)
     cdef ReadyOrder _order_of(self, long long position)
     cdef Message _read(self, long long position)

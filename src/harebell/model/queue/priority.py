@@ -11,14 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.competing import CompetingQueue
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
+_EXPIRED_PER_TURN = EXPIRED_PER_TURN
 HIGHEST = _LEVEL
 """The largest x-max-priority."""
 
@@ -36,6 +39,7 @@ class PriorityQueue(CompetingQueue):
     """
 
     KIND = "priority"
+    MANY_HEADS = True
 
     def __init__(
         self,
@@ -102,6 +106,46 @@ class PriorityQueue(CompetingQueue):
                     return message
             level -= 1
         self._top = -1
+        return None
+
+    def _expire_heads(self, now: int) -> int:
+        """Every level has a head, so what expires does not wait for what is more urgent."""
+        earliest = 0
+        for level, order in enumerate(self._orders):
+            due = self._expire_level(level, order, now) if order is not None else 0
+            if due and (earliest == 0 or due < earliest):
+                earliest = due
+        return earliest
+
+    def _expire_level(self, level: int, order: ReadyOrder, now: int) -> int:
+        for _ in range(_EXPIRED_PER_TURN):
+            message = self._peek_at(order)
+            if message is None:
+                return 0
+            if message.due == 0 or message.due > now:
+                return message.due
+            before = order.count
+            message = order.take()
+            self._ready -= before - order.count
+            if message is not None:
+                self._bury(order.position << _SHIFT | level, EXPIRED)
+        return now
+
+    def _peek_at(self, order: ReadyOrder) -> Message | None:
+        """The head of a level."""
+        before = order.count
+        message = order.peek()
+        self._ready -= before - order.count
+        return message
+
+    def _peek(self) -> Message | None:
+        level = self._top
+        while level >= 0:
+            order = self._orders[level]
+            message = self._peek_at(order) if order is not None else None
+            if message is not None:
+                return message
+            level -= 1
         return None
 
     def _order_of(self, position: int) -> ReadyOrder:

@@ -16,6 +16,8 @@ cdef class QuorumQueue(ClassicQueue):
     cpdef int requeue(self, long long position) except -1
     @cython.locals(order=ReadyOrder, message=Message, position="long long")
     cdef Message _take(self)
+    @cython.locals(order=ReadyOrder, message=Message)
+    cdef Message _peek(self)
     @cython.locals(count=int)
     cdef Message _counted(self, Message message)
     cdef int _drop_ready(self) except -1

@@ -61,6 +61,9 @@ class QuorumQueue(ClassicQueue):
             and settings.get("overflow") == "reject-publish"
         )
 
+    def declared(self) -> None:
+        """A quorum queue that is declared again is not used by that, as with RabbitMQ."""
+
     # --- failed deliveries ----------------------------------------------------------------------
 
     def requeue(self, position: int) -> int:
@@ -94,6 +97,18 @@ class QuorumQueue(ClassicQueue):
         self._again = order.again
         if message is not None and self._again:
             return self._counted(message)
+        return message
+
+    def _peek(self) -> Message | None:
+        order = self._order
+        while self._returned:
+            message = order.log.read(self._returned[0])
+            if message is not None:
+                return message
+            self._returned.popleft()
+            self._ready -= 1
+        message = order.peek()
+        self._ready = order.count
         return message
 
     def _counted(self, message: Message) -> Message:

@@ -19,6 +19,8 @@ cdef class ReadyOrder:
     cpdef long long hand_over(self, Message message) except -1
     @cython.locals(position="long long", again=bint, message=Message)
     cpdef Message take(self)
+    @cython.locals(position="long long", message=Message)
+    cpdef Message peek(self)
     @cython.locals(end="long long")
     cdef int _pass_over(self, long long position) except -1
     cpdef int put_back(self, long long position) except -1

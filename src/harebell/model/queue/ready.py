@@ -93,6 +93,27 @@ class ReadyOrder:
             self._pass_over(position)
         return None
 
+    def peek(self) -> Message | None:
+        """The next message, which stays where it is; None when there is none to be read."""
+        while self.count > 0:
+            if self._returned:
+                position = self._returned[0]
+            else:
+                position = self._cursor
+                if position < self._old:
+                    position = self.log.next(position)
+                    self._cursor = position
+            message = self.log.read(position)
+            if message is not None:
+                return message
+            self.count -= 1
+            if self._returned:
+                heappop(self._returned)
+            else:
+                self._cursor = position + 1
+            self._pass_over(position)
+        return None
+
     def _pass_over(self, position: int) -> int:
         """A ready message cannot be read: it stays where it is, for whoever mends the log."""
         self.damaged += 1

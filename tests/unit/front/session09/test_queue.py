@@ -47,5 +47,5 @@ def test_a_declare_tells_messages_and_consumers() -> None:
 
 def test_arguments_without_effect_are_logged() -> None:
     world = World()
-    world.peer().ask(m.QueueDeclare("q", arguments={"x-message-ttl": 5}))
-    assert ("warning", "queue 'q': no effect in this version: x-message-ttl") in world.log
+    world.peer().ask(m.QueueDeclare("q", arguments={"x-queue-mode": "lazy"}))
+    assert ("warning", "queue 'q': no effect in this version: x-queue-mode") in world.log

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.auth.users import Users
+from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
@@ -71,7 +72,8 @@ class World:
         self.gauge = Gauge(watermark)
         self.hub = Hub(self.gauge)
         self.store = HandStore(self.gauge) if slow else MemoryStore(self.gauge)
-        self.broker = Broker(self.store, self.gauge, headers_of, EDITOR)
+        self.clock = Clock(1_700_000_000_000)
+        self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
         self.users = Users(lambda size: bytes(size))
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.log: list[tuple[str, str]] = []

@@ -183,8 +183,10 @@ def test_a_queue_is_classic_unless_it_says_otherwise() -> None:
 
 def test_arguments_without_effect_are_listed() -> None:
     assert ignored_arguments(
-        {"x-queue-type": "classic", "x-message-ttl": 5, "note": "mine", "x-max-priority": 3}
-    ) == ["x-message-ttl"]
-    assert ignored_arguments({**QUORUM, "x-delivery-limit": 3, "x-expires": 9}) == ["x-expires"]
+        {"x-queue-type": "classic", "x-queue-mode": "lazy", "note": "mine", "x-max-priority": 3}
+    ) == ["x-queue-mode"]
+    assert ignored_arguments({**QUORUM, "x-delivery-limit": 3, "x-max-in-memory-length": 9}) == [
+        "x-max-in-memory-length"
+    ]
     assert ignored_arguments({**QUORUM, "x-single-active-consumer": True}) == []
     assert ignored_arguments({**STREAM, "x-max-age": "1h", "x-max-length-bytes": 9}) == []

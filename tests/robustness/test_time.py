@@ -1,0 +1,82 @@
+"""Time goes on while the broker does not run: what expires, and who is unused, after a restart."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from harebell.wire.v09.content import BasicProperties
+from tests.model.peer import Event, call, m, publish
+from tests.robustness.raw import wait_until
+from tests.robustness.test_restart import ENDS, Client, fill, running, taken
+
+DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+PATIENCE_SECONDS = 60
+
+
+def count(client: Client, queue: str) -> int:
+    ok = client.ask(m.QueueDeclare(queue, passive=True), m.QueueDeclareOk).method
+    assert isinstance(ok, m.QueueDeclareOk)
+    return ok.message_count
+
+
+def is_qos_ok(event: Event) -> bool:
+    return isinstance(event.method, m.BasicQosOk)
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_messages_expire_that_were_there_before_the_restart(
+    kind: str, end: signal.Signals, tmp_path: Path
+) -> None:
+    own = BasicProperties(delivery_mode=2, expiration="1000")
+    kept = BasicProperties(delivery_mode=2)
+    with running(tmp_path, end=end) as client:
+        client.ask(m.QueueDeclare("dead", durable=True), m.QueueDeclareOk)
+        of_kind = {**DEAD, "x-queue-type": kind}
+        limited = {**of_kind, "x-message-ttl": 1_000}
+        client.ask(m.QueueDeclare("limited", durable=True, arguments=limited), m.QueueDeclareOk)
+        client.ask(m.QueueDeclare("open", durable=True, arguments=of_kind), m.QueueDeclareOk)
+        fill(client, "limited", [b"by its queue"], kept)
+        client.ask(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+        client.ask(m.ChannelOpen(), m.ChannelOpenOk)
+        fill(client, "open", [b"by its own time"], own)
+    time.sleep(1.1)  # what has to expire does so however much longer this takes
+    with running(tmp_path, end=end) as client:
+        assert wait_until(lambda: count(client, "dead") == 2, PATIENCE_SECONDS)
+        assert (count(client, "limited"), count(client, "open")) == (0, 0)
+        bodies = {body for body, _ in taken(client, "dead")}
+        assert bodies == {b"by its queue", b"by its own time"}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_what_has_time_left_is_there_after_the_restart(end: signal.Signals, tmp_path: Path) -> None:
+    with running(tmp_path, end=end) as client:
+        arguments = {**DEAD, "x-message-ttl": 600_000, "x-expires": 600_000}
+        client.ask(m.QueueDeclare("q", durable=True, arguments=arguments), m.QueueDeclareOk)
+        fill(client, "q", [b"m"], BasicProperties(delivery_mode=2, expiration="900000"))
+    with running(tmp_path) as client:
+        assert [body for body, _ in taken(client, "q")] == [b"m"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_queue_is_unused_since_the_start_at_most(end: signal.Signals, tmp_path: Path) -> None:
+    with running(tmp_path, end=end) as client:
+        arguments = {"x-expires": 1_500}
+        client.ask(m.QueueDeclare("q", durable=True, arguments=arguments), m.QueueDeclareOk)
+    time.sleep(1.6)  # nobody could use it meanwhile
+    with running(tmp_path) as client:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < until:
+            # A queue that is gone sends mandatory messages back; publishing is no use of it.
+            client.send(publish(1, "", "q", b"m", mandatory=True) + call(1, m.BasicQos()))
+            answers = client.collect(lambda events: any(map(is_qos_ok, events)))
+            if any(isinstance(each.method, m.BasicReturn) for each in answers):
+                break
+            time.sleep(0.1)
+        client.ask(m.QueueDeclare("q", passive=True), m.ChannelClose)
+    with running(tmp_path) as client:
+        client.ask(m.QueueDeclare("q", passive=True), m.ChannelClose)
