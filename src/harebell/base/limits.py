@@ -117,12 +117,14 @@ BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107
 """Longest path of the control socket: sun_path of unix(7) without its closing zero."""
-CONTROL_LINE_BYTES = 4_096
-"""Longest request on the control socket."""
+CONTROL_LINE_BYTES = 67_108_864
+"""Longest request on the control socket: one with definitions (64 MiB)."""
 USER_NAME_BYTES = 255
 """Longest name of a new user."""
 VHOST_NAME_BYTES = 255
 """Longest name of a new vhost: connection.open sends it as a short string."""
+PARAMETER_NAME_BYTES = 255
+"""Longest name of a parameter, and of a component."""
 POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0

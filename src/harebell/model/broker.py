@@ -16,7 +16,9 @@ from harebell.base.timers import Timers
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
+from harebell.model.global_parameters import GlobalParameters
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
+from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
@@ -40,6 +42,7 @@ class Broker:
         store: as given.
         commit: the store's group commit.
         events: told on the event exchange.
+        global_parameters: values for all vhosts.
         timers: whoever is to be woken; the shell runs them when they are due.
     """
 
@@ -62,6 +65,7 @@ class Broker:
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
         self.events = Events(self._editor, self.clock, node)
+        self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
@@ -119,6 +123,10 @@ class Broker:
         restore_policies(
             lambda name: (self.vhosts.get(name) or self._take_in(name)).policies, self.store
         )
+        restore_parameters(
+            lambda name: (self.vhosts.get(name) or self._take_in(name)).parameters, self.store
+        )
+        self.global_parameters.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         for vhost, exchange in restored_exchanges(self.store):
