@@ -19,11 +19,13 @@ from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
 from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
+from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.firehose import TRACE_EXCHANGE, Firehose
 from harebell.model.metadata import Metadata
+from harebell.model.parameters import Parameters
 from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
     COMPARED,
@@ -35,6 +37,7 @@ from harebell.model.queue.make import kind_of, make_queue
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
 from harebell.model.router import Router
 from harebell.model.surroundings import Surroundings
+from harebell.model.vhost_limits import MAX_QUEUES, over
 
 PREDECLARED = {
     "amq.direct": "direct",
@@ -44,7 +47,7 @@ PREDECLARED = {
     "amq.match": "headers",
 }
 WATCHERS = (TRACE_EXCHANGE,)
-"""Internal topic exchanges where the broker itself publishes what can be watched."""
+"""Internal topic exchanges where the broker itself publishes what can be watched here."""
 
 
 class VHost:
@@ -58,12 +61,13 @@ class VHost:
         awaiting: queues that want to know of the next commit; the broker's.
         chooser: chooses at random for the exchanges; the broker's.
         timers: wake what waits; the broker's.
-        node: the name of the broker.
+        events: is told what happens here; the broker's.
 
     Attributes:
         ticking: queues that have something to do now and then.
         recorder: writes down what is declared here and outlives the process.
         policies: settings for queues and exchanges by their names.
+        parameters: values for whoever understands them, its limits among them.
         metadata: what else it was told about itself; changed by `set_metadata`.
     """
 
@@ -76,10 +80,9 @@ class VHost:
         awaiting: list[Queue] | None = None,
         chooser: Chooser | None = None,
         timers: Timers | None = None,
-        node: str = "",
+        events: Events | None = None,
     ) -> None:
         self.name = name
-        self._node = node
         self.metadata = Metadata()
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
@@ -96,13 +99,20 @@ class VHost:
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
         self._store = store
-        self.recorder = Recorder(name, store)
+        if events is None:
+            events = Events(editor, self._surroundings.clock, "")
+        self.recorder = Recorder(name, store, events)
+        self.parameters = Parameters(name, self.recorder)
         self.policies = Policies(name, self.recorder, self._surroundings, store)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
         for exchange in WATCHERS:
-            self.exchanges[exchange] = TopicExchange(exchange, durable=True, internal=True)
+            self.add_watcher(exchange)
+
+    def add_watcher(self, name: str) -> None:
+        """Have an exchange where only the broker publishes."""
+        self.exchanges[name] = TopicExchange(name, durable=True, internal=True)
 
     # --- metadata -----------------------------------------------------------------------------
 
@@ -117,7 +127,7 @@ class VHost:
         self.metadata = metadata
         self.policies.durability = metadata.durability
         self.router.tracer = (
-            Firehose(self.name, self._node, self.router, self._surroundings.editor)
+            Firehose(self.name, self.recorder.events.node, self.router, self._surroundings.editor)
             if metadata.tracing
             else None
         )
@@ -131,6 +141,20 @@ class VHost:
     def tracing(self) -> bool:
         """Whether messages are shown to the firehose."""
         return self.metadata.tracing
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """How much of what it may have, by the names of `vhost_limits`."""
+        return self.parameters.limits
+
+    def check_room(self, queue: str) -> None:
+        """Refuse a new queue that is one too many."""
+        limit = over(self.limits, MAX_QUEUES, len(self.queues)) if self.limits else None
+        if limit is not None:
+            raise precondition(
+                f"cannot declare queue '{queue}': queue limit in vhost '{self.name}' ({limit}) is "
+                "reached"
+            )
 
     # --- exchanges ----------------------------------------------------------------------------
 
@@ -362,6 +386,7 @@ class VHost:
             held = self.policies.operator_policies if operator else self.policies.policies
             for name in list(held):
                 self.policies.delete(name, operator=operator)
+        self.parameters.clear()
 
     # --- consumers ----------------------------------------------------------------------------
 
