@@ -205,7 +205,7 @@ class Peer:
 
     def expect_ack_or_nack(self, channel: int = 1) -> m.BasicAck | m.BasicNack:
         """What the broker says of publishes, whichever it is."""
-        if self._next_is(m.BasicAck, channel):
+        if self.next_is(m.BasicAck, channel):
             return self.expect(m.BasicAck, channel)
         return self.expect(m.BasicNack, channel)
 
