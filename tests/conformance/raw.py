@@ -33,7 +33,7 @@ from tests.conformance.frames import (
 from tests.conformance.frames import body as body_frame
 from tests.conformance.sites import Site, Wire
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 QUIET_SECONDS = 0.05
 CAPABILITIES = {"basic.nack": True, "publisher_confirms": True}
 _BARRIER_CHANNEL = 1_999

@@ -20,7 +20,10 @@ from tests.robustness.swift import (
 )
 
 CLASSIC, PRIORITY, STREAM, TX = "load.classic", "load.priority", "load.stream", "load.tx"
-ALL_QUEUES = (CLASSIC, PRIORITY, STREAM, TX)
+MOVED = "load.moved"
+ALL_QUEUES = (CLASSIC, PRIORITY, STREAM, TX, MOVED)
+TRANSACTED = (TX, MOVED)
+"""Transactions publish to both; what is taken from the first may go on to the second in one."""
 LEVELS = 4
 _PLAIN, _TRANSACTIONS = 1, 2
 _WINDOW = 200
@@ -30,9 +33,12 @@ _STREAM_BACK = 20
 _ODDS_OF_A_LONG_BODY = 0.01
 _ODDS_OF_RETURNING = 0.02
 _ODDS_OF_ROLLBACK = 0.2
+_ODDS_OF_MOVING = 0.3
 _LAZINESS = (0.0, 0.0, 0.7, 0.95)
 _HARMLESS = (m.ConnectionBlocked, m.ConnectionUnblocked, m.ConnectionCloseOk)
 _READERS = itertools.count()
+_MOVERS = 1_000
+"""Sources from here on are consumers that publish."""
 
 
 class Accounts:
@@ -80,7 +86,7 @@ class Accounts:
             self.ledger.sends(number, body, (queue,), (source, queue, level))
         if queue == STREAM:
             self.sources[number] = source
-        channel = _TRANSACTIONS if queue == TX else _PLAIN
+        channel = _TRANSACTIONS if queue in TRANSACTED else _PLAIN
         return number, self._envelopes[queue, level].around(body, channel)
 
     def confirms(self, number: int) -> None:
@@ -130,10 +136,10 @@ class Publisher:
         self.waiting: deque[tuple[int, int]] = deque()
         self.transaction: list[int] | None = None
         self._tag = 0
-        self._plain = [queue for queue in accounts.queues if queue != TX]
-        self._transacts = TX in accounts.queues
+        self._plain = [queue for queue in accounts.queues if queue not in TRANSACTED]
+        self._transacted = [queue for queue in accounts.queues if queue in TRANSACTED]
         self.link.ask(m.ConfirmSelect(), m.ConfirmSelectOk)
-        if self._transacts:
+        if self._transacted:
             self.link.ask(m.ChannelOpen(), m.ChannelOpenOk, _TRANSACTIONS)
             self.link.ask(m.TxSelect(), m.TxSelectOk, _TRANSACTIONS)
 
@@ -149,13 +155,15 @@ class Publisher:
                 self.waiting.append((self._tag, number))
                 frames.append(octets)
             self.link.send(b"".join(frames))
-        if self._transacts and self.transaction is None:
+        if self._transacted and self.transaction is None:
             self._transact(keep=rng.random() >= _ODDS_OF_ROLLBACK)
 
     def _transact(self, *, keep: bool) -> None:
-        count = self.accounts.rng.randint(1, _MOST_AT_ONCE)
-        made = [self.accounts.message(TX, self.source, sent=keep) for _ in range(count)]
+        rng = self.accounts.rng
+        queues = rng.choices(self._transacted, k=rng.randint(1, _MOST_AT_ONCE))
+        made = [self.accounts.message(queue, self.source, sent=keep) for queue in queues]
         self.transaction = [number for number, _ in made] if keep else []
+        self.accounts.ledger.transacts(zip(queues, self.transaction, strict=False))
         end = m.TxCommit() if keep else m.TxRollback()
         self.link.send(b"".join(octets for _, octets in made) + call(_TRANSACTIONS, end))
 
@@ -190,6 +198,8 @@ class Publisher:
 class Consumer:
     """Takes messages, acknowledges them a little late, and returns one now and then.
 
+    In a transaction it acknowledges messages and publishes others, as who moves them on does.
+
     Args:
         accounts: where to write it down.
         port: where the broker listens.
@@ -214,6 +224,7 @@ class Consumer:
         self._reader = next(_READERS)
         self._waiting: dict[int, list[tuple[int, str, int]]] = {_PLAIN: [], _TRANSACTIONS: []}
         self._committing: list[tuple[str, int]] | None = None
+        self._moving: list[tuple[str, int]] = []
         # A lazy consumer lets messages gather, so that what a restart finds is not always little.
         self._laziness = 0.0 if draining else accounts.rng.choice(_LAZINESS)
         self._enough = 1
@@ -256,10 +267,21 @@ class Consumer:
                 self.link.send(call(_PLAIN, m.BasicReject(tag, requeue=True)))
             self.settle()
         if transacted and self._committing is None:
-            self._committing = self._take(transacted)
-            tag = self._latest
-            commit = call(_TRANSACTIONS, m.TxCommit())
-            self.link.send(acknowledgement(tag, multiple=True, channel=_TRANSACTIONS) + commit)
+            self._commit(transacted)
+
+    def _commit(self, transacted: list[tuple[int, str, int]]) -> None:
+        """Acknowledge what came, and publish some of it to the next queue, as one."""
+        self._committing = self._take(transacted)
+        octets = acknowledgement(self._latest, multiple=True, channel=_TRANSACTIONS)
+        accounts, source = self.accounts, _MOVERS + self._reader
+        self._moving = []
+        for _ in self._committing:
+            if MOVED in accounts.queues and accounts.rng.random() < _ODDS_OF_MOVING:
+                number, publish = accounts.message(MOVED, source)
+                self._moving.append((MOVED, number))
+                octets += publish
+        accounts.ledger.transacts(self._moving, self._committing)
+        self.link.send(octets + call(_TRANSACTIONS, m.TxCommit()))
 
     def settle(self) -> bool:
         """Acknowledge what came outside of transactions; returns whether there was anything."""
@@ -286,6 +308,8 @@ class Consumer:
                 assert self._committing is not None, "a tx.commit-ok that nobody waits for"
                 for queue, number in self._committing:
                     self.accounts.ledger.settles(queue, number, durable=True)
+                for _, number in self._moving:
+                    self.accounts.confirms(number)
                 self._committing = None
             else:
                 assert isinstance(method, _HARMLESS), method

@@ -12,6 +12,7 @@ queues were drained, `judge` compares:
     inverted    two messages of one source, never delivered before, in the wrong order to one reader
     unmarked    delivered once more without the mark of redelivery
     returned    delivered after it was settled for good, or a transient message after a restart
+    split       of a transaction some messages or acknowledgements outlived a restart, some did not
 
 What is neither confirmed nor refused may be there or not. A log of a stream that several readers
 read is as many queues here as there are readers.
@@ -19,11 +20,11 @@ read is as many queues here as there are readers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 Item = tuple[str, int]
-KINDS = ("lost", "phantom", "changed", "inverted", "unmarked", "returned")
+KINDS = ("lost", "phantom", "changed", "inverted", "unmarked", "returned", "split")
 _SHOWN = 5
 
 
@@ -37,6 +38,7 @@ class Verdict:
     inverted: list[str] = field(default_factory=list)
     unmarked: list[str] = field(default_factory=list)
     returned: list[str] = field(default_factory=list)
+    split: list[str] = field(default_factory=list)
     sent: int = 0
     confirmed: int = 0
     delivered: int = 0
@@ -67,6 +69,21 @@ class Verdict:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What takes effect as a whole, or not at all.
+
+    Args:
+        puts: messages that it publishes.
+        takes: messages that it acknowledges.
+        life: of the broker, in which it was sent.
+    """
+
+    puts: tuple[Item, ...]
+    takes: tuple[Item, ...]
+    life: int
+
+
 class Ledger:
     """The accounts of one run.
 
@@ -77,12 +94,16 @@ class Ledger:
         "_bodies",
         "_confirmed",
         "_delivered",
+        "_dropped",
         "_final",
         "_kept",
         "_last",
+        "_life",
+        "_met",
         "_queues",
         "_settled",
         "_sources",
+        "_transactions",
         "_transient",
         "_verdict",
     )
@@ -98,15 +119,23 @@ class Ledger:
         self._final: set[Item] = set()
         self._kept: set[Item] = set()
         self._last: dict[tuple[Hashable, str, Hashable], int] = {}
+        self._dropped: set[Item] = set()
+        self._transactions: list[Transaction] = []
+        self._life = 0
+        # The last life of the broker in which a message was met.
+        self._met: dict[Item, int] = {}
         self._verdict = Verdict()
 
     def copy(self) -> Ledger:
         """Accounts that go on from here on their own: one of several things that may happen."""
         other = Ledger()
-        for name in ("_bodies", "_sources", "_queues", "_last"):
+        for name in ("_bodies", "_sources", "_queues", "_last", "_met"):
             setattr(other, name, dict(getattr(self, name)))
         for name in ("_transient", "_confirmed", "_delivered", "_settled", "_final", "_kept"):
             setattr(other, name, set(getattr(self, name)))
+        other._dropped = set(self._dropped)
+        other._transactions = list(self._transactions)
+        other._life = self._life
         mine, its = self._verdict, other._verdict
         for name in KINDS:
             setattr(its, name, list(getattr(mine, name)))
@@ -150,6 +179,19 @@ class Ledger:
             self._confirmed.add(number)
             self._verdict.confirmed += 1
 
+    def transacts(self, puts: Iterable[Item], takes: Iterable[Item] = ()) -> None:
+        """A transaction is about to be committed.
+
+        Args:
+            puts: the messages that it publishes, with their queues.
+            takes: the messages that it acknowledges. Those that are not confirmed say nothing: a
+                crash may take them as well as their acknowledgement.
+        """
+        put = tuple(item for item in puts if item[1] not in self._transient)
+        owed = self._confirmed - self._transient
+        taken = tuple(item for item in takes if item[1] in owed)
+        self._transactions.append(Transaction(put, taken, self._life))
+
     # --- consumers ------------------------------------------------------------------------------
 
     def delivers(
@@ -190,6 +232,7 @@ class Ledger:
             self._in_order(reader, queue, number)
         found.delivered += 1
         self._delivered.add(item)
+        self._met[item] = self._life
 
     def _in_order(self, reader: Hashable, queue: str, number: int) -> None:
         source = (reader, queue, self._sources[number])
@@ -208,12 +251,14 @@ class Ledger:
                 heard it, or may not have written it down yet.
         """
         self._settled.add((queue, number))
+        self._met[queue, number] = self._life
         if durable:
             self._final.add((queue, number))
 
     def keeps(self, queue: str, number: int) -> None:
         """A message was seen in its queue when everything was over, and left there."""
         self._kept.add((queue, number))
+        self._met[queue, number] = self._life
 
     # --- the broker -----------------------------------------------------------------------------
 
@@ -224,12 +269,14 @@ class Ledger:
             self._settled.update(items)
             self._final.update(items)
         self._transient.clear()
+        self._life += 1
 
     def drops(self, queue: str) -> None:
         """A queue was deleted or emptied: nothing that was sent to it so far is owed."""
         for number, queues in self._queues.items():
             if queue in queues:
                 self._settled.add((queue, number))
+                self._dropped.add((queue, number))
 
     def delivered(self, queue: str, number: int) -> bool:
         """Whether a message was delivered."""
@@ -247,4 +294,26 @@ class Ledger:
                 if item not in self._settled and item not in self._kept:
                     how = "was delivered once" if item in self._delivered else "never came"
                     found.lost.append(f"message {number} of {queue!r} was confirmed; it {how}")
+        found.split = [text for each in self._transactions for text in self._halves(each)]
         return found
+
+    def _halves(self, transaction: Transaction) -> Iterator[str]:
+        """What is wrong with what became of a transaction in the lives after its own."""
+        puts = [item for item in transaction.puts if item not in self._dropped]
+        takes = [item for item in transaction.takes if item not in self._dropped]
+        there = [item for item in puts if self._met.get(item, 0) > transaction.life]
+        # One that was settled before the end of that life may have been on disk or not.
+        gone = [item for item in puts if item not in there and item not in self._settled]
+        back = [item for item in takes if self._met.get(item, 0) > transaction.life]
+        for some, others, text in (
+            (there, gone, "message {1} of {0!r} was there later, {3} of {2!r} was not"),
+            (there, back, "message {1} of {0!r} was there later, acknowledged {3} of {2!r} too"),
+        ):
+            if some and others:
+                yield "a transaction: " + text.format(*some[0], *others[0])
+        if back and len(back) < len(takes):
+            yield f"a transaction: {len(back)} of {len(takes)} acknowledged messages came back"
+        if gone and takes and not back:
+            yield "a transaction: message {1} of {0!r} is lost, what it acknowledged too".format(
+                *gone[0]
+            )

@@ -1,8 +1,9 @@
 """What clients do to a broker that may die at any moment, written down in a ledger.
 
 Three publishers send over every kind of queue: with confirms to a classic queue, a priority queue
-and a stream, and in transactions to another classic queue; some transactions are rolled back. Two
-consumers acknowledge a little late, some of it in transactions, and return a message now and then.
+and a stream, and in transactions to two other classic queues; some transactions are rolled back.
+Two consumers acknowledge a little late, some of it in transactions that publish too, and return a
+message now and then.
 All of them run in one thread. A run goes:
 
     load = Load(seed)
@@ -24,6 +25,7 @@ from tests.robustness.clients import (
     ALL_QUEUES,
     CLASSIC,
     LEVELS,
+    MOVED,
     PRIORITY,
     STREAM,
     TX,
@@ -40,9 +42,10 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
     PRIORITY: {"x-max-priority": LEVELS},
     STREAM: {"x-queue-type": "stream"},
     TX: {},
+    MOVED: {},
 }
 _QUIET_SECONDS = 0.05
-_DRAIN_SECONDS = 60.0
+_DRAIN_SECONDS = 300.0
 _POLL_SECONDS = 0.002
 
 
@@ -89,10 +92,11 @@ class Load:
             Whether the broker went.
         """
         self.lives += 1
+        self.ledger.restarts()
         everybody: list[Publisher | Consumer] = []
         try:
             everybody += [Publisher(self.accounts, port, index) for index in range(PUBLISHERS)]
-            for queues in ((CLASSIC, TX), (CLASSIC, PRIORITY, STREAM)):
+            for queues in ((CLASSIC, TX), (CLASSIC, PRIORITY, STREAM, MOVED)):
                 here = tuple(queue for queue in queues if queue in self.queues)
                 everybody.append(Consumer(self.accounts, port, here))
         except ConnectionError:
@@ -129,6 +133,7 @@ class Load:
             where: how to come back here, for a failure.
         """
         self.lives += 1
+        self.ledger.restarts()
         consumer = Consumer(self.accounts, port, self.queues, draining=True)
         until = time.monotonic() + _DRAIN_SECONDS
         left = {"": 1}

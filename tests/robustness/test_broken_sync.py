@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import SECONDS
 from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
 from tests.running import DidNotStartError
 
 EXIT_CODE = 74
-SECONDS = 10.0
 _CALL = re.compile(r"^(\d+) +(fdatasync|fsync)\((\d+)(?:</\S+>)?\) += (\S+)", re.MULTILINE)
 
 

@@ -161,6 +161,68 @@ def test_a_transient_message_is_owed_until_the_restart() -> None:
     assert "never came" in _only(_sent(1, persistent=False), "lost")
 
 
+def _transaction(*met: int) -> Ledger:
+    """One that publishes 0 and 1 and acknowledges 2 and 3; of these some are met after a crash."""
+    ledger = _sent(2)
+    for number in (2, 3):
+        ledger.sends(number, _body(number), ("q",))
+        ledger.confirms(number)
+        _take(ledger, number)
+    ledger.transacts([("q", 0), ("q", 1)], [("q", 2), ("q", 3)])
+    ledger.restarts()
+    for number in met:
+        _take(ledger, number, redelivered=True)
+    return ledger
+
+
+@pytest.mark.parametrize("met", [(0, 1), (2, 3)], ids=["all", "nothing"])
+def test_a_transaction_may_outlive_a_crash_or_not(met: tuple[int, ...]) -> None:
+    assert not _transaction(*met).judge().split
+
+
+@pytest.mark.parametrize(
+    ("met", "text"),
+    [
+        ((0,), "message 0 of 'q' was there later, 1 of 'q' was not"),
+        ((0, 1, 2, 3), "message 0 of 'q' was there later, acknowledged 2 of 'q' too"),
+        ((3,), "1 of 2 acknowledged messages came back"),
+        ((), "message 0 of 'q' is lost, what it acknowledged too"),
+    ],
+)
+def test_half_a_transaction_is_found(met: tuple[int, ...], text: str) -> None:
+    assert any(text in each for each in _transaction(*met).judge().split)
+
+
+def test_what_was_not_confirmed_may_go_with_the_transaction_that_acknowledged_it() -> None:
+    ledger = Ledger()
+    for number in range(2):
+        ledger.sends(number, _body(number), ("q",))
+    _take(ledger, 0)
+    ledger.transacts([("q", 1)], [("q", 0)])
+    ledger.restarts()
+    assert not ledger.judge().violations
+
+
+def test_a_copy_knows_of_the_transactions() -> None:
+    assert _transaction(0).copy().judge().split
+    assert not _transaction(0, 1).copy().judge().split
+
+
+def test_what_a_transaction_put_into_a_queue_that_was_deleted_may_be_gone() -> None:
+    ledger = _transaction(0)
+    ledger.drops("q")
+    assert not ledger.judge().split
+
+
+def test_messages_of_a_transaction_that_were_taken_before_the_crash_say_nothing() -> None:
+    ledger = _sent(2)
+    ledger.transacts([("q", 0), ("q", 1)])
+    _take(ledger, 0)
+    ledger.restarts()
+    _take(ledger, 1, reader=1)
+    assert not ledger.judge().violations
+
+
 def test_a_copy_goes_on_without_the_original() -> None:
     ledger = _sent(2)
     _take(ledger, 0)

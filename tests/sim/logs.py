@@ -173,8 +173,8 @@ class Life:
 
     # --- messages -------------------------------------------------------------------------------
 
-    def append(self, identity: str, size: int, persistent: bool, rng: Random) -> None:
-        """A publish."""
+    def append(self, identity: str, size: int, persistent: bool, rng: Random) -> int:
+        """A publish; returns the message's number."""
         number = self.accounts.numbers
         self.accounts.numbers += 1
         message = make_message(number, size, persistent, rng)
@@ -186,6 +186,20 @@ class Life:
         self.accounts.places[identity, number] = (position, self.clock.ms)
         self.accounts.at[identity, position] = number
         self._confirming.append((self.store.commit.ticket, number))
+        return number
+
+    def transact(self, puts: list[tuple[str, int]], takes: list[str], rng: Random) -> None:
+        """A transaction.
+
+        Args:
+            puts: the log and the size of every message that it publishes.
+            takes: the log of every message that it acknowledges, the oldest that was delivered.
+            rng: decides what the messages are like.
+        """
+        self.store.commit.joint = True
+        put = [(identity, self.append(identity, size, True, rng)) for identity, size in puts]
+        taken = [(identity, self.settle(identity, 0)) for identity in takes if self.held[identity]]
+        self.accounts.ledger.transacts(put, taken)
 
     def deliver(self, identity: str) -> bool:
         """Hand the next message out; False when there is none."""
@@ -213,11 +227,12 @@ class Life:
         self.held[identity].append((position, number))
         return True
 
-    def settle(self, identity: str, index: int) -> None:
-        """One of the messages that were delivered is done with."""
+    def settle(self, identity: str, index: int) -> int:
+        """One of the messages that were delivered is done with; returns its number."""
         position, number = self.held[identity].pop(index)
         self.logs[identity].settle(position)
         self._settled(identity, number)
+        return number
 
     def settle_all(self, identity: str) -> None:
         """A purge: everything that is there is done with."""

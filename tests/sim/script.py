@@ -22,6 +22,7 @@ class Shape:
         stream: whether old segments are let go, and transient messages kept.
         churn: how likely a step makes or deletes a log, in percent.
         patience: how likely the oldest delivered message is left alone when others are settled.
+        transactions: how likely a step is a transaction, in percent.
     """
 
     steps: int = 60
@@ -32,6 +33,7 @@ class Shape:
     stream: bool = False
     churn: int = 4
     patience: float = 0.0
+    transactions: int = 5
 
 
 SHAPES: dict[str, Shape] = {
@@ -46,6 +48,7 @@ SHAPES: dict[str, Shape] = {
         sizes=(10, 100, 300), segment_octets=1024, logs=1, commits=35, churn=0, patience=0.85
     ),
     "one segment": Shape(segment_octets=1 << 20, logs=2),
+    "transactions": Shape(sizes=(10, 100, 700), segment_octets=2048, logs=4, transactions=40),
 }
 
 
@@ -86,6 +89,9 @@ class Script:
             return
         if dice < shape.commits + shape.churn or not life.logs:
             self._churn()
+            return
+        if rng.randrange(100) < shape.transactions:
+            self._transact()
             return
         identity = rng.choice(list(life.logs))
         act = rng.randrange(20)
@@ -131,6 +137,14 @@ class Script:
         rng = self.rng
         for _ in range(rng.randint(1, 6)):
             self.life.append(identity, rng.choice(self.shape.sizes), rng.random() < 0.85, rng)
+
+    def _transact(self) -> None:
+        """Publish to some logs and acknowledge from some, as one."""
+        rng, sizes = self.rng, self.shape.sizes
+        logs = list(self.life.logs)
+        puts = [(rng.choice(logs), rng.choice(sizes)) for _ in range(rng.randint(1, 4))]
+        takes = [identity for identity in logs if rng.random() < 0.5]
+        self.life.transact(puts, takes, rng)
 
     def _settle(self, identity: str) -> None:
         rng, held = self.rng, self.life.held[identity]

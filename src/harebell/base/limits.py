@@ -121,12 +121,14 @@ BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107
 """Longest path of the control socket: sun_path of unix(7) without its closing zero."""
-CONTROL_LINE_BYTES = 4_096
-"""Longest request on the control socket."""
+CONTROL_LINE_BYTES = 67_108_864
+"""Longest request on the control socket: one with definitions (64 MiB)."""
 USER_NAME_BYTES = 255
 """Longest name of a new user."""
 VHOST_NAME_BYTES = 255
 """Longest name of a new vhost: connection.open sends it as a short string."""
+PARAMETER_NAME_BYTES = 255
+"""Longest name of a parameter, and of a component."""
 POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0
@@ -185,6 +187,8 @@ READ_PLACES = 7
 """Places of a log that are read in order at the same time, beside the one read last."""
 SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
+REDO_KEEP_BYTES = 1_048_576
+"""A redo file that grew larger than this for a transaction is emptied at once."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001

@@ -25,3 +25,4 @@ cdef class Commit:
     cdef public long long done
     cdef public long long records
     cdef public bint urgent
+    cdef public bint joint

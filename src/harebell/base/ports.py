@@ -116,15 +116,17 @@ class Commit:
         done: number of the last commit that is on disk.
         urgent: somebody waits for the commit that gathers now.
         records: how many messages are in it that somebody waits for.
+        joint: a crash must keep all of it or nothing.
     """
 
-    __slots__ = ("done", "records", "ticket", "urgent")
+    __slots__ = ("done", "joint", "records", "ticket", "urgent")
 
     def __init__(self) -> None:
         self.ticket = 1
         self.done = 0
         self.records = 0
         self.urgent = False
+        self.joint = False
 
 
 class Definitions:

@@ -44,10 +44,10 @@ def store(action: str, directory: Path, queue: str, vhost: str) -> None:
                 if action == DUMP:
                     _dump(survey, holding)
             if action == DUMP:
-                damage = _tell_damage(found, complaints, err=True)
+                damage = _tell_damage(found, complaints, survey.remarks, err=True)
             else:
                 _tell(found)
-                damage = _tell_damage(found, complaints, err=False)
+                damage = _tell_damage(found, complaints, survey.remarks, err=False)
                 _tell_quarantine(found, survey.quarantine(), mended=action == REPAIR)
     except (StoreError, OSError) as error:
         raise Failure(str(error)) from None
@@ -115,13 +115,17 @@ def _tell(found: list[Holding]) -> None:
     click.echo(f"{messages} messages, {size} in {segments} segments")
 
 
-def _tell_damage(found: list[Holding], complaints: list[str], *, err: bool) -> bool:
+def _tell_damage(
+    found: list[Holding], complaints: list[str], remarks: list[str], *, err: bool
+) -> bool:
     """Say what is wrong; whether anything is."""
     lines = [f"damaged: {text}" for text in complaints]
     for holding in found:
         lines += [f"damaged: {_label(holding)}: {text}" for text in holding.damage]
     for line in lines:
         click.echo(line, err=err)
+    for text in remarks:
+        click.echo(f"note: {text}", err=err)
     for holding in found:
         for text in holding.harmless:
             click.echo(f"note: {_label(holding)}: {text}", err=err)

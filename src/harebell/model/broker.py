@@ -15,7 +15,9 @@ from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
+from harebell.model.global_parameters import GlobalParameters
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
+from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
@@ -38,6 +40,7 @@ class Broker:
     Attributes:
         store: as given.
         commit: the store's group commit.
+        global_parameters: values for all vhosts.
         timers: whoever is to be woken; the shell runs them when they are due.
     """
 
@@ -60,6 +63,7 @@ class Broker:
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
+        self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
         self._take_in(DEFAULT_VHOST)
 
@@ -109,6 +113,10 @@ class Broker:
         restore_policies(
             lambda name: (self.vhosts.get(name) or self._take_in(name)).policies, self.store
         )
+        restore_parameters(
+            lambda name: (self.vhosts.get(name) or self._take_in(name)).parameters, self.store
+        )
+        self.global_parameters.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         for vhost, exchange in restored_exchanges(self.store):

@@ -24,6 +24,7 @@ from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.firehose import TRACE_EXCHANGE, Firehose
 from harebell.model.metadata import Metadata
+from harebell.model.parameters import Parameters
 from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
     COMPARED,
@@ -35,6 +36,7 @@ from harebell.model.queue.make import kind_of, make_queue
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
 from harebell.model.router import Router
 from harebell.model.surroundings import Surroundings
+from harebell.model.vhost_limits import MAX_QUEUES, over
 
 PREDECLARED = {
     "amq.direct": "direct",
@@ -64,6 +66,7 @@ class VHost:
         ticking: queues that have something to do now and then.
         recorder: writes down what is declared here and outlives the process.
         policies: settings for queues and exchanges by their names.
+        parameters: values for whoever understands them, its limits among them.
         metadata: what else it was told about itself; changed by `set_metadata`.
     """
 
@@ -97,6 +100,7 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         self.recorder = Recorder(name, store)
+        self.parameters = Parameters(name, self.recorder)
         self.policies = Policies(name, self.recorder, self._surroundings, store)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
@@ -131,6 +135,20 @@ class VHost:
     def tracing(self) -> bool:
         """Whether messages are shown to the firehose."""
         return self.metadata.tracing
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """How much of what it may have, by the names of `vhost_limits`."""
+        return self.parameters.limits
+
+    def check_room(self, queue: str) -> None:
+        """Refuse a new queue that is one too many."""
+        limit = over(self.limits, MAX_QUEUES, len(self.queues)) if self.limits else None
+        if limit is not None:
+            raise precondition(
+                f"cannot declare queue '{queue}': queue limit in vhost '{self.name}' ({limit}) is "
+                "reached"
+            )
 
     # --- exchanges ----------------------------------------------------------------------------
 
@@ -355,6 +373,7 @@ class VHost:
             held = self.policies.operator_policies if operator else self.policies.policies
             for name in list(held):
                 self.policies.delete(name, operator=operator)
+        self.parameters.clear()
 
     # --- consumers ----------------------------------------------------------------------------
 

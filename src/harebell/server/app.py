@@ -94,6 +94,8 @@ class App:
             host=host,
             frame_max=config.frame_max,
             channel_max=config.channel_max,
+            channel_max_per_node=config.channel_max_per_node,
+            connection_max=config.connection_max,
             heartbeat=config.heartbeat,
             handshake_timeout=config.handshake_timeout_seconds,
             message_max=config.message_max_bytes,

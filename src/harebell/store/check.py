@@ -66,6 +66,9 @@ class Survey:
         definitions: what is declared; None when they cannot be read.
         was_clean: whether the last process closed in good order.
         mend: open the logs for real.
+
+    Attributes:
+        remarks: sentences for what an abrupt end left behind, and belongs to no single queue.
     """
 
     def __init__(
@@ -76,7 +79,7 @@ class Survey:
         was_clean: bool = False,
         mend: bool = False,
     ) -> None:
-        self._files = Watched(files if mend else Shadow(files))
+        self._files = Watched(files if mend else Shadow(files, QUEUES))
         self._was_clean = was_clean
         self._said: list[tuple[str, str]] = []
         self._claims = _claims(definitions)
@@ -89,6 +92,7 @@ class Survey:
             lambda level, text: self._said.append((level, text)),
             clean=was_clean,
         )
+        self.remarks = [text for _, text in self._said]
 
     def holdings(self, *, vhost: str = "", queue: str = "") -> Iterator[Holding]:
         """Every queue with what it holds, in the order of making, then logs without a queue.

@@ -7,3 +7,4 @@ cdef class GroupCommit(Commit):
     cdef public list finished
     cdef object _files
     cdef object _definitions
+    cdef object _redo

@@ -2,14 +2,16 @@
 
 The loop gathers a batch from everything that changed, somebody performs it (a thread, or a
 simulation), and the loop finishes it. There is one batch at a time. Within a batch the order is:
-definitions, records, syncs, removals; so no record is on disk without its queue's definition, and
-nothing is removed before the records that make it superfluous are on disk.
+definitions, the redo file if a transaction is in it, records, syncs, removals; so no record is on
+disk without its queue's definition, and nothing is removed before the records that make it
+superfluous are on disk.
 """
 
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.ports import Commit, Definitions, File, Files
@@ -17,6 +19,7 @@ from harebell.store.segment import Segment
 
 if TYPE_CHECKING:
     from harebell.store.log import SegmentLog
+    from harebell.store.redo import Redo
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
 
@@ -72,6 +75,8 @@ class Batch:
         definitions: what is declared.
         changes: what they changed.
         parts: what the logs have.
+        redo: the redo file of the store.
+        joint: a crash must keep all of it or nothing.
 
     Attributes:
         stalled: why it could not go on for now, such as a full disk; perform it again later.
@@ -86,6 +91,8 @@ class Batch:
         definitions: Definitions,
         changes: list[Any],
         parts: list[Part],
+        redo: Redo,
+        joint: bool,
     ) -> None:
         self.ticket = ticket
         self.parts = parts
@@ -98,6 +105,9 @@ class Batch:
         self._written = 0
         self._syncing = False
         self._made: dict[str, None] = {}
+        self._redo = redo
+        self._joint = joint
+        self._redone = False
 
     def perform(self) -> None:
         """Do it. Never raises: `stalled` or `failed` say what went wrong."""
@@ -106,10 +116,11 @@ class Batch:
             if self._changes:
                 self._definitions.write(self._changes)
                 self._changes = []
+            if self._joint and not self._redone:
+                self._write_redo()
             self._write()
-            self._syncing = True
-            self._sync_all()
-            self._syncing = False
+            with self._certainly():
+                self._sync_all()
             self._remove()
         except OSError as error:
             if error.errno in _FULL and not self._syncing:
@@ -119,6 +130,31 @@ class Batch:
         except Exception as error:  # a thread has nobody to raise to: the shell ends the process
             self.failed = error
 
+    @contextmanager
+    def _certainly(self) -> Iterator[None]:
+        """Whatever goes wrong meanwhile is not tried again: `_syncing` stays set."""
+        self._syncing = True
+        yield
+        self._syncing = False
+
+    def _write_redo(self) -> None:
+        """Make what is to be written certain before any of it is written."""
+        planned = [
+            (write.segment.path, write.start, write.data)
+            for part in self.parts
+            for write in part.writes
+        ]
+        if not planned:
+            return
+        self._open_early()
+        with self._certainly():
+            # What was written early comes before the writes, and is not in the redo file.
+            self._sync_all(early_only=True)
+        self._redo.write(planned)
+        with self._certainly():
+            self._redo.sync()
+        self._redone = True
+
     def _write(self) -> None:
         writes = [(part, write) for part in self.parts for write in part.writes]
         while self._written < len(writes):
@@ -127,6 +163,9 @@ class Batch:
             assert write.segment.writer is not None
             write_all(write.segment.writer, write.data, write.start)
             self._written += 1
+        self._open_early()
+
+    def _open_early(self) -> None:
         for part in self.parts:
             for segment in part.early:
                 if segment.writer is None:
@@ -143,9 +182,9 @@ class Batch:
             self._made[part.folder] = None
         segment.writer = self._files.open(segment.path, create=write.start == 0)
 
-    def _sync_all(self) -> None:
+    def _sync_all(self, *, early_only: bool = False) -> None:
         for part in self.parts:
-            written = [write.segment for write in part.writes]
+            written = [] if early_only else [write.segment for write in part.writes]
             for segment in dict.fromkeys([*part.early, *written]):
                 assert segment.writer is not None
                 segment.writer.sync()
@@ -155,6 +194,12 @@ class Batch:
             self._files.sync_folder(above)
 
     def _remove(self) -> None:
+        redo = self._redo
+        removes = any(part.removals or part.gone for part in self.parts)
+        if redo.holds and (removes or redo.large):
+            redo.empty()
+            with self._certainly():
+                redo.forget()
         for part in self.parts:
             for segment in part.removals:
                 _remove_file(self._files, segment.path)
@@ -169,10 +214,8 @@ class Batch:
                 self._sync_names(part.folder.rpartition("/")[0])
 
     def _sync_names(self, folder: str) -> None:
-        """Sync a folder; whatever goes wrong with that is not tried again."""
-        self._syncing = True
-        self._files.sync_folder(folder)
-        self._syncing = False
+        with self._certainly():
+            self._files.sync_folder(folder)
 
 
 def write_all(file: File, data: bytes, offset: int) -> None:
@@ -210,13 +253,14 @@ class GroupCommit(Commit):
     Args:
         files: the disk.
         definitions: what is declared.
+        redo: the redo file of the store.
 
     Attributes:
         dirty: logs with something for the next batch, each once.
         waiting: something waits, perhaps nothing that anybody waits for.
     """
 
-    def __init__(self, files: Files, definitions: Definitions) -> None:
+    def __init__(self, files: Files, definitions: Definitions, redo: Redo) -> None:
         super().__init__()
         self.dirty: list[SegmentLog] = []
         self.waiting = False
@@ -224,6 +268,7 @@ class GroupCommit(Commit):
         self.finished: list[Callable[[], None]] = []
         self._files = files
         self._definitions = definitions
+        self._redo = redo
 
     def changed(self) -> None:
         """Definitions changed, and somebody waits for that."""
@@ -243,7 +288,10 @@ class GroupCommit(Commit):
             return None
         dirty, self.dirty = self.dirty, []
         parts = [part for part in (log.collect() for log in dirty) if part is not None]
-        self.flying = Batch(self.ticket, self._files, self._definitions, changes, parts)
+        self.flying = Batch(
+            self.ticket, self._files, self._definitions, changes, parts, self._redo, self.joint
+        )
+        self.joint = False
         self.flying.records = self.records
         self.records = 0
         self.ticket += 1

@@ -15,6 +15,7 @@ from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
 from harebell.store.log import SegmentLog
 from harebell.store.recovery import Recovery
+from harebell.store.redo import Redo
 from harebell.store.segment import Segment
 
 QUEUES = "queues"
@@ -61,7 +62,8 @@ class DiskStore(Store):
         self.clock = clock
         self.report = report
         self.handles = Handles(files)
-        self.commit: GroupCommit = GroupCommit(files, definitions)
+        self.redo = Redo(files)
+        self.commit: GroupCommit = GroupCommit(files, definitions, self.redo)
         self.logs: dict[str, SegmentLog] = {}
         self._lags: dict[str, int] = {}
         self._rng = rng
@@ -72,6 +74,18 @@ class DiskStore(Store):
             files.sync_folder("")
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None
+        self._finish_commit()
+
+    def _finish_commit(self) -> None:
+        """Write what the last process was about to write for a transaction."""
+        try:
+            done = self.redo.replay()
+        except OSError as error:
+            raise StoreError(f"cannot finish the last transaction: {error}") from None
+        if done:
+            self.report(
+                "warning", f"the end came amid a commit: {done} octets of a transaction are written"
+            )
 
     def new_identity(self) -> str:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""
@@ -156,6 +170,7 @@ class DiskStore(Store):
 
     def shut(self) -> None:
         """Close every file."""
+        self.redo.close()
         self.handles.close_all()
 
     # --- for the logs ---------------------------------------------------------------------------

@@ -2,12 +2,11 @@ cimport cython
 from harebell.base.clock cimport Clock
 from harebell.base.gauge cimport Gauge
 from harebell.base.message cimport Message
-from harebell.base.ports cimport Log
-from harebell.kernels.positions cimport Positions
 from harebell.kernels.records cimport RecordBuffer
 from harebell.store.commit cimport GroupCommit
 from harebell.store.notes cimport Notes
 from harebell.store.reader cimport Reader
+from harebell.store.row cimport Row
 from harebell.store.segment cimport Segment
 
 cdef int _PERSISTENT
@@ -17,12 +16,11 @@ cdef long long _MEMORY
 cdef long long _RESET
 cdef long long _EARLY
 
-cdef class SegmentLog(Log):
+cdef class SegmentLog(Row):
     cdef readonly str identity
     cdef readonly bint durable
     cdef readonly str folder
     cdef readonly unsigned int seed
-    cdef public list segments
     cdef public bint dirty
     cdef object _store
     cdef GroupCommit _commit
@@ -32,9 +30,6 @@ cdef class SegmentLog(Log):
     cdef long long _limit
     cdef Reader _reader
     cdef Segment _tail
-    cdef Segment _near
-    cdef long long _end
-    cdef long long _live
     cdef long long _held
     cdef long long _seen
     cdef Notes _notes
@@ -54,12 +49,6 @@ cdef class SegmentLog(Log):
     @cython.locals(segment=Segment)
     cpdef int settle(self, long long position) except -1
     cpdef int settle_range(self, long long first, long long end) except -1
-    @cython.locals(segment=Segment, found="long long")
-    cpdef long long next(self, long long position) except -1
-    cpdef long long first(self) except -1
-    cpdef long long end(self) except -1
-    cpdef long long live(self) except -1
-    cpdef long long octets(self) except -1
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1
     cpdef int count(self, long long position) except -1
@@ -71,9 +60,6 @@ cdef class SegmentLog(Log):
     cpdef int delete(self) except -1
     cpdef int close(self) except -1
     cdef int _touch(self) except -1
-    @cython.locals(near=Segment, found=Segment, index="long long", at=Py_ssize_t)
-    cdef Segment _find(self, long long position)
-    cdef Py_ssize_t _index(self, long long position) except -1
     cdef Segment _next_segment(self)
     cdef int _write_early(self, Segment segment) except -1
     cdef int _emptied(self, Segment segment) except -1

@@ -1,11 +1,10 @@
-"""The log of one queue: segments in a row, and what is settled in them.
+"""The log of one queue: what is appended and settled, and what of that a batch writes.
 
-How a log is found again after a restart is in `recovery`.
+Where messages stand is in `row`, how a log is found again after a restart is in `recovery`.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from harebell.base.clock import Clock
@@ -18,10 +17,10 @@ from harebell.base.limits import (
     WRITE_EARLY_BYTES,
 )
 from harebell.base.message import PERSISTENT, Message
-from harebell.base.ports import Log
 from harebell.store.commit import GroupCommit, Part, Write
 from harebell.store.notes import Notes, write_all_of
 from harebell.store.reader import Reader
+from harebell.store.row import Row
 from harebell.store.segment import Segment, encode_header, seed_of
 from harebell.store.times import position_at
 
@@ -37,7 +36,7 @@ _RESET = TRANSIENT_RESET_BYTES
 _EARLY = WRITE_EARLY_BYTES
 
 
-class SegmentLog(Log):
+class SegmentLog(Row):
     """Records in segments.
 
     Args:
@@ -51,11 +50,11 @@ class SegmentLog(Log):
     def __init__(
         self, store: DiskStore, identity: str, durable: bool, keep_all: bool, segment_octets: int
     ) -> None:
+        super().__init__()
         self.identity = identity
         self.durable = durable
         self.folder = f"{'queues' if durable else 'transient'}/{identity}"
         self.seed = seed_of(identity)
-        self.segments: list[Segment] = []
         self.dirty = False
         self._store = store
         self._commit: GroupCommit = store.commit
@@ -65,9 +64,6 @@ class SegmentLog(Log):
         self._limit = segment_octets if durable else _FIRST_LIMIT
         self._reader = Reader(store.handles, self.seed)
         self._tail: Segment | None = None
-        self._near: Segment | None = None
-        self._end = 0
-        self._live = 0
         self._held = 0
         self._seen = 0
         self._notes = Notes()
@@ -148,36 +144,6 @@ class SegmentLog(Log):
             self._touch()
         return 0
 
-    def first(self) -> int:
-        """The smallest position that is not settled; `end()` when there is none."""
-        for segment in self.segments:
-            if segment.positions.live:
-                return segment.positions.next(segment.first)
-        return self._end
-
-    def next(self, position: int) -> int:
-        """The smallest position from `position` on that is not settled; `end()` without one."""
-        segment = self._find(position)
-        if segment is not None:
-            found = segment.positions.next(position)
-            if found < segment.positions.end():
-                return found
-            position = segment.positions.end()
-        for segment in self.segments[self._index(position) :]:
-            if segment.positions.live:
-                found = segment.positions.next(max(position, segment.first))
-                if found < segment.positions.end():
-                    return found
-        return self._end
-
-    def end(self) -> int:
-        """The position that the next record will get."""
-        return self._end
-
-    def live(self) -> int:
-        """How many records are not settled."""
-        return self._live
-
     # --- now and then ---------------------------------------------------------------------------
 
     def settle_range(self, first: int, end: int) -> int:
@@ -197,10 +163,6 @@ class SegmentLog(Log):
             for position in [each for each in self._counted if first <= each < end]:
                 del self._counted[position]
         return 0
-
-    def octets(self) -> int:
-        """Octets that the log takes."""
-        return sum([segment.end() for segment in self.segments])
 
     def seen(self) -> int:
         """When opened: every record below this position may have been handed out before."""
@@ -355,26 +317,6 @@ class SegmentLog(Log):
             self._commit.waiting = True
         return 0
 
-    def _find(self, position: int) -> Segment | None:
-        """The segment that has a position."""
-        near = self._near
-        if near is not None:
-            index = position - near.first
-            if 0 <= index < near.positions.count:
-                return near
-        segments = self.segments
-        at = self._index(position)
-        if at < len(segments):
-            found = segments[at]
-            if found.first <= position < found.positions.end():
-                self._near = found
-                return found
-        return None
-
-    def _index(self, position: int) -> int:
-        """The index of the last segment that begins at or before a position, 0 without one."""
-        return max(bisect_right(self.segments, position, key=_first) - 1, 0)
-
     def _next_segment(self) -> Segment:
         """Go on in a new segment, unless the present one may grow."""
         tail = self._tail
@@ -422,6 +364,9 @@ class SegmentLog(Log):
 
         Publishers that are faster than the syncs fill no memory that way. The next batch syncs it.
         """
+        if self._commit.joint:
+            # A part of a transaction must not be on disk ahead of the rest of it.
+            return 0
         at = segment.buffer.start
         data = segment.buffer.take()
         try:
@@ -494,7 +439,3 @@ class SegmentLog(Log):
             write_all_of(tail.buffer, segment, self._counted or {}, self._end, self._clock.ms)
             tail.refer(segment.first)
         return 0
-
-
-def _first(segment: Segment) -> int:
-    return segment.first

@@ -1,7 +1,8 @@
 """A folder that can be opened as if for use, and stays as it is.
 
-What is read is read from the folder; what is written, renamed, cut or removed only seems so. That
-is enough for a log to be opened, which writes nothing that it reads again.
+What is read is read from the folder; what is renamed, cut or removed only seems so. What is written
+to segments is kept in memory, for a transaction that was not finished is written and then read.
+Nothing else is read after it was written.
 """
 
 from __future__ import annotations
@@ -36,27 +37,45 @@ class _Unread(File):
         """There is nothing to close."""
 
 
-class _ReadOnly(_Unread):
-    """A file of the folder, which nothing changes.
+class _Covered(_Unread):
+    """A file as it would be after some writes.
 
     Args:
-        file: the real one.
+        file: the real one; None for one that is not there.
+        writes: offsets and octets, in their order.
     """
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: File | None, writes: list[tuple[int, bytes]]) -> None:
         self._file = file
+        self._writes = writes
+
+    def write_at(self, data: bytes | memoryview, offset: int) -> int:
+        """Remember the octets."""
+        self._writes.append((offset, bytes(data)))
+        return len(data)
 
     def read_at(self, size: int, offset: int) -> bytes:
-        """Read the real octets."""
-        return self._file.read_at(size, offset)
+        """Read the real octets, but for those that were written."""
+        real = b"" if self._file is None else self._file.read_at(size, offset)
+        if not self._writes:
+            return real
+        found = bytearray(real)
+        found += bytes(max(min(size, self.size() - offset) - len(found), 0))
+        for start, data in self._writes:
+            begin, end = max(start, offset), min(start + len(data), offset + len(found))
+            if begin < end:
+                found[begin - offset : end - offset] = data[begin - start : end - start]
+        return bytes(found)
 
     def size(self) -> int:
-        """Its real size."""
-        return self._file.size()
+        """The size it would have."""
+        real = 0 if self._file is None else self._file.size()
+        return max([real, *(start + len(data) for start, data in self._writes)])
 
     def close(self) -> None:
         """Let it go."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
 
 class Shadow(Files):
@@ -64,23 +83,32 @@ class Shadow(Files):
 
     Args:
         files: the folder.
+        kept: the folder in which what is written can be read again.
     """
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, kept: str) -> None:
         self._files = files
+        self._kept = f"{kept}/"
+        self._writes: dict[str, list[tuple[int, bytes]]] = {}
 
     def open(self, path: str, *, create: bool = False) -> File:
         """A file to read; a new one is only pretended."""
+        file: File | None
         try:
-            return _ReadOnly(self._files.open(path))
+            file = self._files.open(path)
         except OSError as error:
-            if not create or error.errno != errno.ENOENT:
+            if error.errno != errno.ENOENT or not (create or path in self._writes):
                 raise
-            return _Unread()
+            file = None
+        if path.startswith(self._kept):
+            return _Covered(file, self._writes.setdefault(path, []))
+        return _Unread() if file is None else _Covered(file, [])
 
     def names(self, folder: str) -> list[str]:
-        """What is really in a folder."""
-        return self._files.names(folder)
+        """What is really in a folder, and what would be."""
+        inside = f"{folder}/"
+        made = [path[len(inside) :] for path in self._writes if path.startswith(inside)]
+        return sorted({*self._files.names(folder), *(name.partition("/")[0] for name in made)})
 
     def make_folder(self, folder: str) -> None:
         """Pretend."""

@@ -25,7 +25,7 @@ def _content(disk: SimDisk) -> bytes:
 
 
 def test_what_is_there_can_be_read() -> None:
-    shadow = Shadow(_disk())
+    shadow = Shadow(_disk(), "queues")
     file = shadow.open("queues/a/1.seg")
     assert (file.read_at(3, 1), file.size()) == (b"cte", 6)
     file.close()
@@ -35,7 +35,7 @@ def test_what_is_there_can_be_read() -> None:
 
 def test_nothing_is_written_cut_renamed_made_or_removed() -> None:
     disk = _disk()
-    shadow = Shadow(disk)
+    shadow = Shadow(disk, "queues")
     file = shadow.open("queues/a/1.seg", create=True)
     assert file.write_at(b"other", 0) == 5
     file.truncate(1)
@@ -53,15 +53,40 @@ def test_nothing_is_written_cut_renamed_made_or_removed() -> None:
 
 def test_a_new_file_is_pretended_and_empty() -> None:
     disk = _disk()
-    shadow = Shadow(disk)
-    file = shadow.open("queues/a/3.seg", create=True)
+    shadow = Shadow(disk, "queues")
+    file = shadow.open("quarantine/3.bin", create=True)
     assert file.write_at(b"octets", 0) == 6
     file.sync()
     assert (file.size(), file.read_at(6, 0)) == (0, b"")
     file.close()
-    assert disk.names("queues/a") == ["1.seg"]
+    assert disk.names("") == ["queues"]
     with pytest.raises(FileNotFoundError):
-        shadow.open("queues/a/3.seg")
+        shadow.open("quarantine/3.bin")
+
+
+def test_what_is_written_to_a_segment_can_be_read_again() -> None:
+    disk = _disk()
+    shadow = Shadow(disk, "queues")
+    for path, octets, offset in (
+        ("queues/a/1.seg", b"TET", 2),
+        ("queues/a/1.seg", b"more", 8),
+        ("queues/a/3.seg", b"new", 0),
+        ("queues/b/4.seg", b"newer", 0),
+    ):
+        file = shadow.open(path, create=True)
+        assert file.write_at(octets, offset) == len(octets)
+        file.close()
+    file = shadow.open("queues/a/1.seg")
+    assert (file.size(), file.read_at(100, 0)) == (12, b"ocTETs\0\0more")
+    assert [file.read_at(2, at) for at in (1, 3, 5, 9, 12)] == [b"cT", b"ET", b"s\0", b"or", b""]
+    file.close()
+    file = shadow.open("queues/a/3.seg")
+    assert (file.size(), file.read_at(9, 1)) == (3, b"ew")
+    file.close()
+    assert shadow.names("queues/a") == ["1.seg", "3.seg"]
+    assert shadow.names("queues") == ["a", "b"]
+    assert disk.names("queues") == ["a"]
+    assert _content(disk) == b"octets"
 
 
 def test_everything_goes_through_a_watched_folder_and_renames_are_noted() -> None:

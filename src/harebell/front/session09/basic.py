@@ -162,7 +162,7 @@ def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id
     entries = channel.take(tag, multiple, method_id)
     how = channel.requeue if requeue else channel.discard
     if channel.transaction is not None:
-        channel.transaction.settle(entries, how)
+        channel.transaction.settle(entries, how, dead_letters=not requeue)
     else:
         how(entries)
 

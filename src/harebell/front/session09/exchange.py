@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session09.names import clean
-from harebell.front.session09.permission import EXCHANGE, check, check_other_exchange
+from harebell.front.session09.permission import EXCHANGE, check, check_other_exchange, check_topic
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
     channel.vhost.check_not_default(method.source)
     check(channel, WRITE, EXCHANGE, clean(method.destination))
     check(channel, READ, EXCHANGE, clean(method.source))
+    check_topic(channel, READ, clean(method.source), method.routing_key)
     # With both missing, the source is the one that is named.
     channel.vhost.exchange(clean(method.source))
     destination = channel.vhost.exchange(clean(method.destination))
@@ -71,6 +72,7 @@ def unbind(channel: Channel, method: methods.ExchangeUnbind) -> None:
     channel.vhost.check_not_default(method.source)
     check(channel, WRITE, EXCHANGE, clean(method.destination))
     check(channel, READ, EXCHANGE, clean(method.source))
+    check_topic(channel, READ, clean(method.source), method.routing_key)
     destination = channel.vhost.exchanges.get(clean(method.destination))
     channel.vhost.unbind(clean(method.source), destination, method.routing_key, method.arguments)
     channel.hold_until_recorded()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.sasl import MECHANISMS, SaslError
 from harebell.base import limits
+from harebell.front.session09.admission import check_connection
 from harebell.front.session09.replies import hard
 from harebell.wire.v09 import methods
 from harebell.wire.v09.fields import decode_table
@@ -145,6 +146,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
         raise hard(530, f"vhost {name} not found", _CLASS, 40)
+    check_connection(connection, vhost)
     if name not in connection.user.permissions:
         user = connection.user.name
         raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.front.session09 import handshake
+from harebell.front.session09.admission import check_channel
 from harebell.front.session09.channel import Channel
 from harebell.front.session09.dispatch import HANDLERS
 from harebell.front.session09.failure import fail_channel
@@ -153,13 +154,6 @@ def not_open(connection: Connection, number: int, method: methods.Method) -> Non
         if number == 0:
             check_connection_method(connection.state, spec)
         raise hard(504, "expected 'channel.open'", spec.class_id, spec.method_id)
-    count, most = len(connection.channels), connection.channel_max
-    if most and count >= most:
-        raise hard(
-            530,
-            f"number of channels opened ({count}) has reached the negotiated channel_max ({most})",
-            20,
-            10,
-        )
+    check_channel(connection)
     connection.channels[number] = Channel(connection, number)
     connection.send(number, methods.ChannelOpenOk())

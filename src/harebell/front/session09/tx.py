@@ -30,25 +30,38 @@ def due_at_commit(ttl: int) -> int:
 class Transaction:
     """What one channel has done since the last commit or rollback."""
 
-    __slots__ = ("_publishes", "_settled")
+    __slots__ = ("_changes", "_publishes", "_settled")
 
     def __init__(self) -> None:
         self._publishes: list[tuple[Message, tuple[Queue, ...], int]] = []
         self._settled: list[tuple[list[Unacked], Callable[[list[Unacked]], None]]] = []
+        # How many queues and positions change; from two on a crash could come between them.
+        self._changes = 0
 
     def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
         """Keep a publish for the commit."""
         self._publishes.append((message, queues, flags))
+        self._changes += len(queues)
 
-    def settle(self, entries: list[Unacked], how: Callable[[list[Unacked]], None]) -> None:
+    def settle(
+        self,
+        entries: list[Unacked],
+        how: Callable[[list[Unacked]], None],
+        *,
+        dead_letters: bool = False,
+    ) -> None:
         """Keep an acknowledgement or rejection for the commit, which calls `how`."""
         self._settled.append((entries, how))
+        self._changes += len(entries) * (2 if dead_letters else 1)
 
     def commit(self, channel: Channel) -> None:
         """Do it all: publishes first, then acknowledgements; what follows waits for the disk."""
         publishes, self._publishes = self._publishes, []
         settled, self._settled = self._settled, []
+        changes, self._changes = self._changes, 0
         result = 0
+        if changes > 1:
+            channel.connection.commit.joint = True
         now = channel.connection.broker.clock.steady
         for message, queues, flags in publishes:
             if message.due < 0:
@@ -64,6 +77,7 @@ class Transaction:
     def rollback(self, channel: Channel) -> None:
         """Do none of it: the acknowledged deliveries are outstanding again."""
         self._publishes.clear()
+        self._changes = 0
         settled, self._settled = self._settled, []
         for entries, _ in settled:
             for entry in entries:

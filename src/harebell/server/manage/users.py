@@ -61,7 +61,12 @@ class Granted(Held):
 
 
 def _shown(user: User) -> dict[str, Any]:
-    return {"name": user.name, "tags": list(user.tags), "loopback_only": user.loopback_only}
+    return {
+        "name": user.name,
+        "tags": list(user.tags),
+        "loopback_only": user.loopback_only,
+        "hashing_algorithm": user.algorithm,
+    }
 
 
 def _tags(tags: list[str]) -> tuple[str, ...]:
@@ -111,6 +116,9 @@ def delete_user(site: Site, asked: Named) -> dict[str, Any]:
     site.users.remove(user.name)
     for vhost in user.permissions:
         site.definitions.drop("permission", (vhost, user.name))
+    for vhost, topics in user.topic_permissions.items():
+        for exchange in topics:
+            site.definitions.drop("topic_permission", (vhost, user.name, exchange))
     site.definitions.drop("user", (user.name,))
     text = f"user '{user.name}' was deleted"
     site.journal("info", text)
@@ -125,6 +133,13 @@ def set_password(site: Site, asked: Password) -> dict[str, Any]:
     save_user(user, site.definitions)
     site.journal("info", f"the password of user '{user.name}' was changed")
     return _shown(user)
+
+
+def authenticate(site: Site, asked: Password) -> dict[str, Any]:
+    """Whether a user could log in from this machine with a password."""
+    if site.users.authenticate(asked.name, asked.password, "") is None:
+        raise Refused(f"user '{asked.name}' cannot log in with this password")
+    return {"name": asked.name}
 
 
 def set_tags(site: Site, asked: Tags) -> dict[str, Any]:
@@ -193,6 +208,7 @@ COMMANDS = {
     "users.add": Command(Add, add_user),
     "users.delete": Command(Named, delete_user),
     "users.password": Command(Password, set_password),
+    "users.authenticate": Command(Password, authenticate),
     "users.tags": Command(Tags, set_tags),
     "permissions.list": Command(Filter, list_permissions),
     "permissions.set": Command(Granted, set_permissions),

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from harebell.auth.permissions import ACTIONS, Permissions
+from harebell.auth.topics import TopicPermission
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.session09.world import HEADER_0_9_1, OctetPeer, World, publish
 
 Need = tuple[str, str, str]
@@ -222,3 +224,91 @@ def test_permissions_differ_from_one_vhost_to_the_next() -> None:
     assert shut.methods()[-1] == m.ConnectionClose(
         530, "NOT_ALLOWED - access to vhost 'closed' refused for user 'guest'", 10, 40
     )
+
+
+def _topic_peer() -> tuple[World, OctetPeer]:
+    """A peer who may write to topic exchange t with keys from w, and bind with keys from r."""
+    world, peer = _peer()
+    for name in ("t", "free"):
+        peer.ask(m.ExchangeDeclare(name, "topic"))
+    user = world.users.get("guest")
+    assert user is not None
+    topic = TopicPermission("^w", "^r", "guest", "/")
+    user.topic_permissions["/"] = {"t": topic, "x": topic}
+    world.broker.vhosts["/"].router.changed()
+    return world, peer
+
+
+def _topic_text(action: str, key: str) -> str:
+    return (
+        f"ACCESS_REFUSED - {action} access to topic '{key}' in exchange 't' in vhost '/' refused "
+        "for user 'guest'"
+    )
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        m.QueueBind("q", "t", "w"),
+        m.QueueUnbind("q", "t", "w"),
+        m.ExchangeBind("y", "t", "w"),
+        m.ExchangeUnbind("y", "t", "w"),
+    ],
+)
+def test_binding_to_a_topic_exchange_asks_for_reading_the_key(method: Any) -> None:
+    _, peer = _topic_peer()
+    spec = AMQP_0_9_1.spec_of(method)
+    close = peer.ask(method)
+    assert close == m.ChannelClose(403, _topic_text("read", "w"), spec.class_id, spec.method_id)
+
+
+@pytest.mark.parametrize("source", ["t", "free", "x"])
+def test_a_key_that_may_be_read_and_other_exchanges_may_be_bound_to(source: str) -> None:
+    _, peer = _topic_peer()
+    key = "r.1" if source == "t" else "w"
+    assert isinstance(peer.ask(m.QueueBind("q", source, key)), m.QueueBindOk)
+    assert isinstance(peer.ask(m.QueueUnbind("q", source, key)), m.QueueUnbindOk)
+
+
+@pytest.mark.parametrize(
+    ("key", "headers", "refused"),
+    [
+        ("w.1", None, None),
+        ("r", None, "r"),
+        ("w.1", {"CC": ["w.2"]}, None),
+        ("w.1", {"CC": ["r.2"]}, "r.2"),
+        ("w.1", {"BCC": ["r.3"]}, "r.3"),
+        ("r", {"CC": ["w"]}, "r"),
+    ],
+)
+def test_publishing_to_a_topic_exchange_asks_for_writing_every_key(
+    key: str, headers: dict[str, Any] | None, refused: str | None
+) -> None:
+    _, peer = _topic_peer()
+    properties = BasicProperties(headers=headers)
+    for exchange in ("free", "x", ""):
+        peer.give(publish(b"b", "r", exchange=exchange, properties=properties))
+    assert peer.methods() == []
+    peer.give(publish(b"b", key, exchange="t", properties=properties))
+    expected = (
+        [] if refused is None else [m.ChannelClose(403, _topic_text("write", refused), 60, 40)]
+    )
+    assert peer.methods() == expected
+
+
+def test_topic_permissions_that_change_hold_for_the_next_publish() -> None:
+    world, peer = _topic_peer()
+    user = world.users.get("guest")
+    assert user is not None
+    peer.give(publish(b"b", "w", exchange="t"))
+    user.topic_permissions["/"]["t"] = TopicPermission("^v", "", "guest", "/")
+    world.broker.vhosts["/"].router.changed()
+    peer.give(publish(b"b", "w", exchange="t"))
+    (close,) = peer.methods()
+    assert isinstance(close, m.ChannelClose)
+    peer.send(m.ChannelCloseOk(), m.ChannelOpen())
+    assert peer.methods() == [m.ChannelOpenOk()]
+    del user.topic_permissions["/"]
+    world.broker.vhosts["/"].router.changed()
+    peer.give(publish(b"b", "anything", exchange="t"))
+    assert peer.methods() == []

@@ -159,3 +159,45 @@ def test_a_commit_for_a_queue_that_is_gone_waits_for_nothing() -> None:
     world.peer().send(m.QueueDelete("d"))
     world.commit()
     assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+
+
+def _joint(world: World) -> bool:
+    """Whether what changed since the last look has to outlive a crash as a whole."""
+    commit = world.broker.commit
+    joint, commit.joint = commit.joint, False
+    return bool(joint)
+
+
+def test_a_crash_must_keep_several_changes_of_a_transaction_together() -> None:
+    world = World()
+    peer = transactional(world)
+    peer.give(publish(b"1") + publish(b"2"))
+    peer.ask(m.TxCommit())
+    assert _joint(world)
+    peer.send(m.BasicGet("q"))
+    peer.frames()
+    peer.send(m.BasicAck(1))
+    peer.give(publish(b"3"))
+    peer.ask(m.TxCommit())
+    assert _joint(world)
+    peer.send(m.BasicGet("q"))
+    peer.frames()
+    # It may go on to a queue of dead letters.
+    peer.send(m.BasicReject(2, requeue=False))
+    peer.ask(m.TxCommit())
+    assert _joint(world)
+
+
+def test_one_change_alone_needs_nothing_to_keep_it_together() -> None:
+    world = World()
+    peer = transactional(world)
+    world.peer().give(publish(b"of nobody's transaction") * 2)
+    peer.give(publish(b"1"))
+    peer.ask(m.TxCommit())
+    peer.give(publish(b"2") + publish(b"3"))
+    peer.ask(m.TxRollback())
+    peer.send(m.BasicGet("q"))
+    peer.frames()
+    peer.send(m.BasicAck(1))
+    peer.ask(m.TxCommit())
+    assert not _joint(world)

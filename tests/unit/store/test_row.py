@@ -1,0 +1,54 @@
+"""Segments in a row: the next live position is found over settled and removed segments."""
+
+from __future__ import annotations
+
+from harebell.store.log import SegmentLog
+from tests.unit.store.stores import Bench, message
+
+COUNT = 12
+
+
+def _filled() -> tuple[Bench, SegmentLog]:
+    """A log of twelve messages, two in every segment."""
+    bench = Bench(segment_octets=512)
+    log = bench.log()
+    for _ in range(COUNT):
+        log.append(message(bytes(250)))
+    bench.commit()
+    assert [segment.first for segment in log.segments] == list(range(0, COUNT, 2))
+    return bench, log
+
+
+def test_the_next_live_position_may_be_in_another_segment() -> None:
+    _, log = _filled()
+    for position in (1, 3, 4, 6):
+        log.settle(position)
+    assert [log.next(at) for at in range(COUNT + 1)] == [
+        *(0, 2, 2, 5, 5, 5, 7, 7, 8, 9, 10, 11),
+        COUNT,
+    ]
+    assert (log.first(), log.end(), log.live()) == (0, COUNT, COUNT - 4)
+
+
+def test_segments_that_are_gone_leave_a_gap_that_is_stepped_over() -> None:
+    bench, log = _filled()
+    log.settle_range(0, 2)
+    log.settle_range(4, 8)
+    bench.commit()
+    assert [segment.first for segment in log.segments] == [2, 8, 10]
+    assert (log.first(), log.next(0), log.next(4), log.next(7)) == (2, 2, 8, 8)
+    assert [log.read(at) is None for at in (0, 2, 5, 8)] == [True, False, True, False]
+
+
+def test_an_empty_log_has_its_end_as_first_and_next() -> None:
+    bench, log = _filled()
+    log.settle_range(0, COUNT)
+    bench.commit()
+    assert (log.first(), log.next(0), log.next(COUNT), log.live()) == (COUNT, COUNT, COUNT, 0)
+
+
+def test_the_octets_of_all_segments_count() -> None:
+    bench, log = _filled()
+    sizes = [len(bench.disk.content(path)) for path in bench.disk.paths() if path.endswith(".seg")]
+    # Padding behind the last record of a segment is not written.
+    assert sum(sizes) <= log.octets() < sum(sizes) + 8 * len(sizes)
