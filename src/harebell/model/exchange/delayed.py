@@ -42,7 +42,9 @@ def delay_of(headers: Mapping[str, Any]) -> int:
     if isinstance(value, str):
         digits = value[1:] if value[:1] in "+-" else value
         value = int(value) if digits.isascii() and digits.isdecimal() and len(digits) < 20 else 0
-    elif isinstance(value, float | Decimal):
+    elif isinstance(value, Decimal):
+        value = float(value)
+    if isinstance(value, float):
         value = int(value) if abs(value) <= DELAY_MAX_MS else 0
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
