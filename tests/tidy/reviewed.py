@@ -41,6 +41,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("tests/cli/test_administer.py", "is run by the command against a real broker"),
     ),
     **dict.fromkeys(
+        ("model/events", "front/session09/told"),
+        ("tests/conformance/test_events.py", "tells frames, and is heard in frames"),
+    ),
+    **dict.fromkeys(
         ("model/firehose", "front/session09/traced"),
         ("tests/conformance/test_firehose.py", "shows frames, and is seen in frames"),
     ),

@@ -19,6 +19,7 @@ from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
 from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
+from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.topic import TopicExchange
@@ -51,7 +52,7 @@ PREDECLARED = {
     "amq.match": "headers",
 }
 WATCHERS = (TRACE_EXCHANGE,)
-"""Internal topic exchanges where the broker itself publishes what can be watched."""
+"""Internal topic exchanges where the broker itself publishes what can be watched here."""
 
 
 class VHost:
@@ -65,7 +66,7 @@ class VHost:
         awaiting: queues that want to know of the next commit; the broker's.
         chooser: chooses at random for the exchanges; the broker's.
         timers: wake what waits; the broker's.
-        node: the name of the broker.
+        events: is told what happens here; the broker's.
 
     Attributes:
         ticking: queues that have something to do now and then.
@@ -84,10 +85,9 @@ class VHost:
         awaiting: list[Queue] | None = None,
         chooser: Chooser | None = None,
         timers: Timers | None = None,
-        node: str = "",
+        events: Events | None = None,
     ) -> None:
         self.name = name
-        self._node = node
         self.metadata = Metadata()
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
@@ -104,14 +104,20 @@ class VHost:
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
         self._store = store
-        self.recorder = Recorder(name, store)
+        if events is None:
+            events = Events(editor, self._surroundings.clock, "")
+        self.recorder = Recorder(name, store, events)
         self.parameters = Parameters(name, self.recorder)
         self.policies = Policies(name, self.recorder, self._surroundings, store)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
         for exchange in WATCHERS:
-            self.exchanges[exchange] = TopicExchange(exchange, durable=True, internal=True)
+            self.add_watcher(exchange)
+
+    def add_watcher(self, name: str) -> None:
+        """Have an exchange where only the broker publishes."""
+        self.exchanges[name] = TopicExchange(name, durable=True, internal=True)
 
     # --- metadata -----------------------------------------------------------------------------
 
@@ -126,7 +132,7 @@ class VHost:
         self.metadata = metadata
         self.policies.durability = metadata.durability
         self.router.tracer = (
-            Firehose(self.name, self._node, self.router, self._surroundings.editor)
+            Firehose(self.name, self.recorder.events.node, self.router, self._surroundings.editor)
             if metadata.tracing
             else None
         )

@@ -267,6 +267,7 @@ class App:
         for connection in list(self.hub.connections):
             connection.tick(now)
         self.overdue.look(now)
+        self.broker.events.alarms(self.hub.short_of())
         self.broker.tick()
         self._wake_at(self.timers.due)
         self.hub.relieve()
@@ -310,7 +311,7 @@ class App:
             **self.storage.overview(),
             "weaker_durability": self.broker.weaker(),
             "disk_alarm": self.hub.short,
-            "shortages": sorted(self.hub.shortages | ({"memory"} if gauge.over else set())),
+            "shortages": sorted(self.hub.short_of()),
         }
 
 

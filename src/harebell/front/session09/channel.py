@@ -16,6 +16,7 @@ from harebell.front.session09.permission import EXCHANGE, check, check_topic, to
 from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.told import consumer_deleted
 from harebell.front.session09.traced import published
 from harebell.front.session09.tx import Transaction
 from harebell.front.session09.unacked import Unacked
@@ -249,6 +250,7 @@ class Channel(ChannelPort):
         """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
         if self.consumers is None or self.consumers.pop(consumer.tag, None) is None:
             return
+        consumer_deleted(self, consumer)
         if self.connection.wants("consumer_cancel_notify"):
             cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
             self.connection.send(self.number, cancel)
@@ -271,6 +273,7 @@ class Channel(ChannelPort):
         if not consumers:
             return []
         for consumer in consumers.values():
+            consumer_deleted(self, consumer)
             self.vhost.remove_consumer(consumer)
         queues = {consumer.queue: None for consumer in consumers.values()}
         return [queue for queue in queues if not queue.deleted]
