@@ -102,8 +102,10 @@ class CompetingQueue(TakingTurns):
         overflow = self._overflow = overflow_of(settings, letters=self.LETTERS_REFUSED)
         if overflow is not None:
             if overflow.counts:
-                counted = before is not None and before.counts
-                overflow.octets = before.octets if counted else self._count_octets()
+                if before is not None and before.counts:
+                    overflow.octets = before.octets
+                else:
+                    overflow.octets = self._count_octets()
             self._grown()
 
     # --- what a kind fills ----------------------------------------------------------------------
