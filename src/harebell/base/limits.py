@@ -71,6 +71,10 @@ DELIVERY_LIMIT = 20
 """Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
 DEAD_LETTERS_PER_TICK = 1_000
 """Dead messages that nobody took of which one queue tries again at a time."""
+DELAY_MAX_MS = 4_294_967_295
+"""Longest delay of a message: 49 days. One that asks for more is not delayed, as with RabbitMQ."""
+RELEASED_PER_TURN = 1_000
+"""Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 EXPIRED_PER_TURN = 5_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
 STREAM_SCAN_MESSAGES = 2_000
