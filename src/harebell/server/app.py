@@ -36,6 +36,7 @@ from harebell.server.listener import Listener, StartError, listen
 from harebell.server.manage.desk import Desk
 from harebell.server.manage.site import Site
 from harebell.server.storage import Storage
+from harebell.server.told_log import ToldLog
 
 __all__ = ["App", "StartError", "run"]
 

@@ -1,4 +1,4 @@
-"""Lines of the log are published in a later turn, within bounds, and never because of themselves."""
+"""Lines of the log are published in a later turn, within bounds, and never by themselves."""
 
 from __future__ import annotations
 
