@@ -58,6 +58,24 @@ class ClassicQueue(CompetingQueue):
         self._ready = self._order.count
         return 0
 
+    def failures(self, position: int) -> int:
+        """How many deliveries of a message failed."""
+        return self._order.log.count(position)
+
+    def set_failures(self, position: int, count: int) -> int:
+        """Remember how many deliveries of a message failed."""
+        return self._order.log.set_count(position, count)
+
+    def failed_ones(self) -> list[int]:
+        """The positions of messages with failed deliveries."""
+        return self._order.log.counted()
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before the restart."""
+        held = self._order.hold(position)
+        self._ready = self._order.count
+        return held
+
     def _drop_ready(self) -> int:
         self._order.purge()
         return 0

@@ -29,6 +29,8 @@ cdef class CompetingQueue(Queue):
     cdef bint _mixed
     cdef object _timer
     cdef object _unused
+    cdef object _retry
+    cdef bint _restored
 
     cdef int _keep(self, Message message) except -1
     cdef long long _hand_over(self, Message message) except -1
@@ -37,6 +39,10 @@ cdef class CompetingQueue(Queue):
     cdef Message _read(self, long long position)
     cdef int _drop(self, long long position) except -1
     cdef int _put_back(self, long long position) except -1
+    cpdef int failures(self, long long position) except -1
+    cpdef int set_failures(self, long long position, int count) except -1
+    cpdef bint hold(self, long long position) except -1
+    cpdef int come_back(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
 
@@ -56,6 +62,7 @@ cdef class CompetingQueue(Queue):
     cdef int _wake_at(self, long long due) except -1
     cdef int _look_ahead(self) except -1
     cpdef int settle(self, long long position) except -1
+    cpdef int time_out(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
     @cython.locals(message=Message)

@@ -17,6 +17,7 @@ from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED, DeadLetters
 from harebell.model.queue.arguments import SINGLE_ACTIVE
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.queue.retry import Retry, Rules
 from harebell.model.queue.unused import Unused
 from harebell.model.resource import refused, rendered
 
@@ -73,11 +74,13 @@ class CompetingQueue(Queue):
         self._mixed = False
         self._timer: Timer | None = None
         self._unused: Unused | None = None
+        self._retry: Retry | None = None
+        self._restored = False
 
     def _found(self, count: int) -> None:
         """Ready messages were there from the start; nobody knows yet whether they expire."""
         self._ready += count
-        self._expiring = self._mixed = count > 0
+        self._expiring = self._mixed = self._restored = count > 0
 
     def join(self, surroundings: Surroundings) -> None:
         """The queue is part of a vhost now, where dead messages can go, and time passes."""
@@ -94,6 +97,7 @@ class CompetingQueue(Queue):
         if surroundings is None:
             return
         self.dead_letters = surroundings.dead_letters_of(self, settings)
+        self._take_retry(Rules(self.arguments, settings))
         if self._unused is None and "expires" in settings:
             self._unused = Unused(self, surroundings.timers, surroundings.drop_queue)
         if self._unused is not None:
@@ -133,6 +137,22 @@ class CompetingQueue(Queue):
 
     def _put_back(self, position: int) -> int:
         """A delivered message is ready again, and counted in `_ready`."""
+        raise NotImplementedError
+
+    def failures(self, position: int) -> int:
+        """How many deliveries of a message failed."""
+        raise NotImplementedError
+
+    def set_failures(self, position: int, count: int) -> int:
+        """Remember how many deliveries of a message failed."""
+        raise NotImplementedError
+
+    def failed_ones(self) -> list[int]:
+        """The positions of messages with failed deliveries."""
+        raise NotImplementedError
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before a restart; False for others."""
         raise NotImplementedError
 
     def _drop_ready(self) -> int:
@@ -235,8 +255,15 @@ class CompetingQueue(Queue):
         """A delivered message is refused for good: it is dead-lettered where that is wanted."""
         if not self.deleted:
             self.unacked -= 1
-            self._bury(position, REJECTED)
+            if self._retry is None or not self._retry.rejected(position):
+                self._bury(position, REJECTED)
         return 0
+
+    def time_out(self, position: int) -> int:
+        """Not acknowledged in time: as if it were rejected, where what is rejected comes back."""
+        if self._retry is not None and self._retry.rules.delays:
+            return self.reject(position)
+        return self.requeue(position)
 
     def _bury(self, position: int, reason: str) -> int:
         """A message leaves for a reason that dead-lettering knows."""
@@ -310,16 +337,46 @@ class CompetingQueue(Queue):
             self.expire()
         return 0
 
+    def _take_retry(self, rules: Rules) -> None:
+        """Take how long a message waits that comes back."""
+        surroundings = self._surroundings
+        if self._retry is None and rules and surroundings is not None:
+            self._retry = Retry(self, surroundings.timers)
+        if self._retry is not None:
+            self._retry.rules = rules
+            if self._restored:
+                self._retry.restore()
+        self._restored = False
+
+    def come_back(self, position: int) -> int:
+        """A message has waited long enough."""
+        if not self.deleted:
+            self._put_back(position)
+        return 0
+
+    def delayed_count(self) -> int:
+        """Messages that wait before they are delivered again."""
+        return len(self._retry) if self._retry is not None else 0
+
+    def retry_now(self) -> int:
+        """Deliver again at once what waits for that; returns how many messages."""
+        return self._retry.release_all() if self._retry is not None else 0
+
     def declared(self) -> None:
         """To declare a queue again is to use it."""
         if self._unused is not None:
             self._unused.used()
 
     def purge(self) -> int:
-        """Drop every ready message; returns how many."""
+        """Drop every message that is not out; returns how many."""
         count = self._ready
         self._drop_ready()
         self._ready = 0
+        if self._retry is not None:
+            waiting = self._retry.take_all()
+            for position in waiting:
+                self._drop(position)
+            count += len(waiting)
         return count
 
     def delete(self) -> int:
@@ -330,6 +387,8 @@ class CompetingQueue(Queue):
             self._timer.stop()
         if self._unused is not None:
             self._unused.stop()
+        if self._retry is not None:
+            self._retry.clear()
         consumers, self.consumers = self.consumers, []
         self._active = None
         for consumer in consumers:

@@ -167,6 +167,29 @@ class PriorityQueue(CompetingQueue):
         self._ready += 1
         return 0
 
+    def failures(self, position: int) -> int:
+        """How many deliveries of a message failed."""
+        return self._order_of(position).log.count(position >> _SHIFT)
+
+    def set_failures(self, position: int, count: int) -> int:
+        """Remember how many deliveries of a message failed."""
+        return self._order_of(position).log.set_count(position >> _SHIFT, count)
+
+    def failed_ones(self) -> list[int]:
+        """The positions of messages with failed deliveries."""
+        return [
+            position << _SHIFT | level
+            for level, order in enumerate(self._orders)
+            if order is not None
+            for position in order.log.counted()
+        ]
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before the restart."""
+        held = self._order_of(position).hold(position >> _SHIFT)
+        self._ready -= held
+        return held
+
     def _drop_ready(self) -> int:
         for order in self._orders:
             if order is not None:

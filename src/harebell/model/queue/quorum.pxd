@@ -12,8 +12,11 @@ cdef class QuorumQueue(ClassicQueue):
     cdef object _leaving
     cdef object _stuck
 
-    @cython.locals(log=Log, count=int)
     cpdef int requeue(self, long long position) except -1
+    cpdef int give_back(self, long long position) except -1
+    @cython.locals(log=Log, count=int)
+    cdef int _return(self, long long position, bint failed) except -1
+    cdef int _put_back(self, long long position) except -1
     @cython.locals(order=ReadyOrder, message=Message, position="long long")
     cdef Message _take(self)
     @cython.locals(order=ReadyOrder, message=Message)

@@ -68,6 +68,13 @@ class QuorumQueue(ClassicQueue):
 
     def requeue(self, position: int) -> int:
         """A delivery failed: the message goes out again, unless that was once too often."""
+        return self._return(position, True)
+
+    def give_back(self, position: int) -> int:
+        """The same, where the client says that nothing failed; it counts all the same."""
+        return self._return(position, False)
+
+    def _return(self, position: int, failed: bool) -> int:
         if self.deleted:
             return 0
         self.unacked -= 1
@@ -77,6 +84,11 @@ class QuorumQueue(ClassicQueue):
             self._bury(position, OVER_THE_LIMIT)
             return 0
         log.set_count(position, count)
+        if self._retry is None or not self._retry.given_back(position, count, failed=failed):
+            self._put_back(position)
+        return 0
+
+    def _put_back(self, position: int) -> int:
         self._returned.append(position)
         self._ready += 1
         return 0
