@@ -127,13 +127,14 @@ class Broker:
             lambda name: (self.vhosts.get(name) or self._take_in(name)).parameters, self.store
         )
         self.global_parameters.restore()
-        for known in self.vhosts.values():
-            known.policies.apply_all()
         for vhost, exchange in restored_exchanges(self.store):
             (self.vhosts.get(vhost) or self._take_in(vhost)).add_exchange(exchange)
         for queue in restored_queues(self.store):
-            (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).add_queue(queue)
-        return restore_bindings(self.vhosts, self.store)
+            (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).take_back(queue)
+        lost = restore_bindings(self.vhosts, self.store)
+        for known in self.vhosts.values():
+            known.policies.apply_all()
+        return lost
 
     def tick(self) -> None:
         """Half a second or so has passed: do what nobody's input causes."""

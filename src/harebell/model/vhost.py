@@ -34,6 +34,11 @@ from harebell.model.queue.arguments import (
 )
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import kind_of, make_queue
+from harebell.model.reserved import (
+    check_exchange_deletion,
+    check_exchange_type,
+    check_queue_name,
+)
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
 from harebell.model.router import Router
 from harebell.model.surroundings import Surroundings
@@ -177,8 +182,7 @@ class VHost:
     ) -> Exchange:
         """Make an exchange, or check that the existing one is the same."""
         self.check_not_default(name)
-        if kind not in KINDS:
-            raise precondition(f"unknown exchange type '{kind}'")
+        check_exchange_type(kind)
         arguments = arguments or {}
         thing = rendered("exchange", name, self.name)
         exchange = self.exchanges.get(name)
@@ -217,9 +221,7 @@ class VHost:
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
         """Delete an exchange and its bindings; a missing one is fine."""
         self.check_not_default(name)
-        if name.startswith(RESERVED_PREFIX):
-            thing = rendered("exchange", name, self.name)
-            raise refused(f"deletion of system {thing} not allowed")
+        check_exchange_deletion(name, self.name)
         exchange = self.exchanges.get(name)
         if exchange is None:
             return
@@ -288,8 +290,8 @@ class VHost:
             generated: whether the broker chose the name, which may then begin with "amq.".
         """
         arguments = arguments or {}
-        if name.startswith(RESERVED_PREFIX) and not generated:
-            raise refused(f"queue name '{name}' contains reserved prefix 'amq.*'")
+        if not generated:
+            check_queue_name(name)
         thing = rendered("queue", name, self.name)
         queue = self.queues.get(name)
         if queue is not None:
@@ -325,10 +327,17 @@ class VHost:
         return queue
 
     def add_queue(self, queue: Queue) -> None:
-        """Take a queue in that was just made, or was here before a restart."""
+        """Take a queue in that was just made."""
+        self.take_back(queue)
+        self.policies.apply_to_queue(queue)
+
+    def take_back(self, queue: Queue) -> None:
+        """Take a queue in that was here before a restart.
+
+        Its settings come when everything else is back: what is too much may go to other queues.
+        """
         self.queues[queue.name] = queue
         queue.join(self._surroundings)
-        self.policies.apply_to_queue(queue)
         if queue.TICKS:
             self.ticking[queue.name] = queue
 

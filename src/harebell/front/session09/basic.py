@@ -62,13 +62,13 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
     if method.queue == REPLY_TO:
         consume_replies(channel, method)
         return
-    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
-    queue = find(channel, method.queue)
     tag = method.consumer_tag or generated(TAG_PREFIX, channel.connection.settings.rng)
     if channel.consumers is None:
         channel.consumers = {}
     if tag in channel.consumers:
         raise hard(530, f"attempt to reuse consumer tag '{tag}'", _CLASS, 20)
+    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
+    queue = find(channel, method.queue)
     if CONSUMERS_PER_CHANNEL and len(channel.consumers) >= CONSUMERS_PER_CHANNEL:
         raise hard(
             530,

@@ -16,6 +16,7 @@ from harebell.front.session09.permission import (
 )
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.reply import REPLY_TO
+from harebell.model.reserved import check_queue_name
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
         made_up = name == ""
         if made_up:
             name = generated(GENERATED_PREFIX, channel.connection.settings.rng)
+        else:
+            check_queue_name(name)
         check(channel, CONFIGURE, QUEUE, name)
         if name not in channel.vhost.queues:
             channel.vhost.check_room(name)

@@ -289,6 +289,7 @@ def check_consumer_arguments(
     _check_values(thing, queue_type(queue_arguments), arguments, _CONSUMER)
 
 
+_LENGTHS = ("x-max-length", "x-max-length-bytes", "x-overflow")
 _TIMES = ("x-message-ttl", "x-expires", "x-retry-delays")
 _RETRY = ("x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max")
 _ACTED_ON = {
@@ -300,6 +301,7 @@ _ACTED_ON = {
         DEAD_LETTER_KEY,
         SINGLE_ACTIVE,
         CONSUMER_TIMEOUT,
+        *_LENGTHS,
     ),
     QUORUM: (
         QUEUE_TYPE,
@@ -311,6 +313,7 @@ _ACTED_ON = {
         *_RETRY,
         SINGLE_ACTIVE,
         CONSUMER_TIMEOUT,
+        *_LENGTHS,
     ),
     STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_OCTETS),
 }

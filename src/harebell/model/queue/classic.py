@@ -40,6 +40,8 @@ class ClassicQueue(CompetingQueue):
         self._ready = order.count
         self._position = order.position
         self._again = order.again
+        if self._retry is not None and message is not None and order.again:
+            return self._counted(message)
         return message
 
     def _peek(self) -> Message | None:
@@ -59,11 +61,11 @@ class ClassicQueue(CompetingQueue):
         return 0
 
     def failures(self, position: int) -> int:
-        """How many deliveries of a message failed."""
+        """The count of a message in its log."""
         return self._order.log.count(position)
 
     def set_failures(self, position: int, count: int) -> int:
-        """Remember how many deliveries of a message failed."""
+        """Remember the count of a message in its log."""
         return self._order.log.set_count(position, count)
 
     def failed_ones(self) -> list[int]:
@@ -82,6 +84,9 @@ class ClassicQueue(CompetingQueue):
 
     def _drop_all(self) -> int:
         return self._order.delete()
+
+    def _count_octets(self) -> int:
+        return self._order.body_octets()
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""

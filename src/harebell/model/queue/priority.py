@@ -103,6 +103,8 @@ class PriorityQueue(CompetingQueue):
                     self._top = level
                     self._position = order.position << _SHIFT | level
                     self._again = order.again
+                    if self._retry is not None and order.again:
+                        return self._counted(message)
                     return message
             level -= 1
         self._top = -1
@@ -128,6 +130,8 @@ class PriorityQueue(CompetingQueue):
             message = order.take()
             self._ready -= before - order.count
             if message is not None:
+                if self._overflow is not None:
+                    self._left(self._overflow, message)
                 self._bury(order.position << _SHIFT | level, EXPIRED)
         return now
 
@@ -168,11 +172,11 @@ class PriorityQueue(CompetingQueue):
         return 0
 
     def failures(self, position: int) -> int:
-        """How many deliveries of a message failed."""
+        """The count of a message in its log."""
         return self._order_of(position).log.count(position >> _SHIFT)
 
     def set_failures(self, position: int, count: int) -> int:
-        """Remember how many deliveries of a message failed."""
+        """Remember the count of a message in its log."""
         return self._order_of(position).log.set_count(position >> _SHIFT, count)
 
     def failed_ones(self) -> list[int]:
@@ -202,6 +206,13 @@ class PriorityQueue(CompetingQueue):
             if order is not None:
                 order.delete()
         return 0
+
+    def _count_octets(self) -> int:
+        total = 0
+        for order in self._orders:
+            if order is not None:
+                total += order.body_octets()
+        return total
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""

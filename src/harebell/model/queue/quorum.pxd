@@ -2,7 +2,10 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Commit, Log
 from harebell.model.queue.classic cimport ClassicQueue
+from harebell.model.queue.overflow cimport Overflow
 from harebell.model.queue.ready cimport ReadyOrder
+
+cdef int _FAILURES
 
 cdef class QuorumQueue(ClassicQueue):
     cdef Commit _commit
@@ -14,16 +17,19 @@ cdef class QuorumQueue(ClassicQueue):
 
     cpdef int requeue(self, long long position) except -1
     cpdef int give_back(self, long long position) except -1
-    @cython.locals(log=Log, count=int)
+    @cython.locals(log=Log, count=int, failures=int)
     cdef int _return(self, long long position, bint failed) except -1
     cdef int _put_back(self, long long position) except -1
     @cython.locals(order=ReadyOrder, message=Message, position="long long")
     cdef Message _take(self)
     @cython.locals(order=ReadyOrder, message=Message)
     cdef Message _peek(self)
-    @cython.locals(count=int)
-    cdef Message _counted(self, Message message)
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
+    @cython.locals(message=Message, total="long long")
+    cpdef long long _count_octets(self) except -1
+    cdef bint _refuses(self, Overflow overflow, Message message) except -1
+    @cython.locals(overflow=Overflow)
+    cdef int _grown(self) except -1
     @cython.locals(message=Message, outcome=int)
     cdef int _bury(self, long long position, str reason) except -1

@@ -15,15 +15,18 @@ from typing import Any
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
-from harebell.base.message import Message, copy_message
+from harebell.base.message import Message
 from harebell.base.ports import Commit, Log
 from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import NOWHERE
 from harebell.model.queue.classic import ClassicQueue
 from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.model.queue.overflow import Overflow
+from harebell.model.queue.retry import FAILURES
 from harebell.model.resource import rendered
 
 NO_LIMIT = -1
+_FAILURES = FAILURES
 
 
 class QuorumQueue(ClassicQueue):
@@ -40,6 +43,7 @@ class QuorumQueue(ClassicQueue):
     KIND = "quorum"
     LASTING = True
     TICKS = True
+    LETTERS_REFUSED = False
     PREEMPTS = True
 
     def __init__(self, name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> None:
@@ -80,12 +84,17 @@ class QuorumQueue(ClassicQueue):
         self.unacked -= 1
         log = self._order.log
         count = log.count(position) + 1
-        if self._limit != NO_LIMIT and count > self._limit:
+        failures = count & _FAILURES
+        if self._limit != NO_LIMIT and failures > self._limit:
             self._bury(position, OVER_THE_LIMIT)
             return 0
-        log.set_count(position, count)
-        if self._retry is None or not self._retry.given_back(position, count, failed=failed):
+        if failures:
+            # It counts no further than it can.
+            log.set_count(position, count)
+        if self._retry is None or not self._retry.given_back(position, failures, failed=failed):
             self._put_back(position)
+            if self._overflow is not None:
+                self._came_back(self._overflow, position)
         return 0
 
     def _put_back(self, position: int) -> int:
@@ -123,15 +132,6 @@ class QuorumQueue(ClassicQueue):
         self._ready = order.count
         return message
 
-    def _counted(self, message: Message) -> Message:
-        """The message, knowing how many of its deliveries failed."""
-        count = self._order.log.count(self._position)
-        if message.deliveries != count:
-            # Other queues may hold the same object.
-            message = copy_message(message, message.exchange, message.routing_key)
-            message.deliveries = count
-        return message
-
     def _drop_ready(self) -> int:
         for position in self._returned:
             self._drop(position)
@@ -144,6 +144,33 @@ class QuorumQueue(ClassicQueue):
         self._leaving.clear()
         self._stuck.clear()
         return self._order.delete()
+
+    def _count_octets(self) -> int:
+        total = self._order.body_octets()
+        for position in self._returned:
+            message = self._read(position)
+            if message is not None:
+                total += len(message.body)
+        return total
+
+    # --- how much may wait ----------------------------------------------------------------------
+
+    def _refuses(self, overflow: Overflow, message: Message) -> bool:
+        """Whether the queue was too full, and has not become empty enough since.
+
+        As with RabbitMQ the message that is one too many is taken, and those after it are not
+        until there is room again.
+        """
+        return overflow.refusing and not overflow.drops
+
+    def _grown(self) -> int:
+        overflow = self._overflow
+        if overflow is not None and overflow.over(self._ready):
+            if overflow.drops:
+                self._trim()
+            else:
+                overflow.refusing = True
+        return 0
 
     # --- dead-lettering at least once -----------------------------------------------------------
 

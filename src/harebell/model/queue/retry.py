@@ -5,8 +5,11 @@
     x-delayed-retry-type, -min, -max a quorum queue's message that is given back waits min, 2 min,
                                      3 min ... and at most max, until its deliveries are too many
 
-How often the delivery of a message failed is written down in the log; how long it has waited is
-not. After a restart, what had failed waits for its whole delay once more.
+How often a message failed is written down in the log, rejections apart from other failures:
+
+    count of a position in the log   = rejections that it waited for << 16 | failed deliveries
+
+How long it has waited is not. After a restart, what had failed waits for its whole delay once more.
 """
 
 from __future__ import annotations
@@ -27,6 +30,9 @@ TYPE_KEY, LEAST_KEY, MOST_KEY = "delayed-retry-type", "delayed-retry-min", "dela
 ALL, FAILED, RETURNED = "all", "failed", "returned"
 TYPES = ("disabled", ALL, FAILED, RETURNED)
 _NONE = -1
+REJECTIONS_SHIFT = 16
+FAILURES = (1 << REJECTIONS_SHIFT) - 1
+_ONE_REJECTION = 1 << REJECTIONS_SHIFT
 
 
 class Rules:
@@ -66,10 +72,11 @@ class Rules:
         return delay if self._most is None else min(delay, self._most)
 
     def after_restart(self, count: int) -> int:
-        """The delay of a message that had failed before a restart; -1 when it does not wait."""
-        if self.delays:
-            return self.after_rejection(count)
-        return self.after_return(count, failed=self.failed)
+        """The delay of a message with that count in the log; -1 when it does not wait."""
+        delay = self.after_rejection(count >> REJECTIONS_SHIFT)
+        if delay < 0 and count & FAILURES:
+            delay = self.after_return(count & FAILURES, failed=self.failed)
+        return delay
 
 
 class Retry:
@@ -93,8 +100,8 @@ class Retry:
     def rejected(self, position: int) -> bool:
         """A message was rejected, or not acknowledged in time; whether it waits now."""
         queue = self._queue
-        count = queue.failures(position) + 1
-        delay = self.rules.after_rejection(count)
+        count = queue.failures(position) + _ONE_REJECTION
+        delay = self.rules.after_rejection(count >> REJECTIONS_SHIFT)
         if delay < 0:
             return False
         queue.set_failures(position, count)

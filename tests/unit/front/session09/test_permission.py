@@ -312,3 +312,66 @@ def test_topic_permissions_that_change_hold_for_the_next_publish() -> None:
     world.broker.vhosts["/"].router.changed()
     peer.give(publish(b"b", "anything", exchange="t"))
     assert peer.methods() == []
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "text"),
+    [
+        (
+            m.ExchangeDeclare("new", "nonsense"),
+            406,
+            "PRECONDITION_FAILED - unknown exchange type 'nonsense'",
+        ),
+        (
+            m.ExchangeDeclare("", "nonsense"),
+            406,
+            "PRECONDITION_FAILED - unknown exchange type 'nonsense'",
+        ),
+        (
+            m.ExchangeDelete("amq.direct"),
+            403,
+            "ACCESS_REFUSED - deletion of system exchange 'amq.direct' in vhost '/' not allowed",
+        ),
+        (
+            m.QueueDeclare("amq.q"),
+            403,
+            "ACCESS_REFUSED - queue name 'amq.q' contains reserved prefix 'amq.*'",
+        ),
+        (
+            m.ExchangeDeclare("amq.new", "direct"),
+            403,
+            "ACCESS_REFUSED - configure access to exchange 'amq.new' in vhost '/' refused for user "
+            "'guest'",
+        ),
+        (
+            m.ExchangeBind("", "x", "k"),
+            403,
+            "ACCESS_REFUSED - write access to exchange 'amq.default' in vhost '/' refused for user "
+            "'guest'",
+        ),
+        (
+            m.ExchangeUnbind("x", "", "k"),
+            403,
+            "ACCESS_REFUSED - write access to exchange 'x' in vhost '/' refused for user 'guest'",
+        ),
+    ],
+)
+def test_what_nobody_may_do_is_refused_before_or_after_permissions_as_rabbitmq_does(
+    method: Any, code: int, text: str
+) -> None:
+    world, peer = _peer()
+    _allow(world, [])
+    close: Any = peer.ask(method)
+    assert (close.reply_code, close.reply_text) == (code, text)
+
+
+@pytest.mark.parametrize("queue", ["q", "missing"])
+def test_a_consumer_tag_that_is_taken_is_refused_before_the_queue_is_asked_for(queue: str) -> None:
+    world, peer = _peer()
+    peer.ask(m.BasicConsume("q", "taken"))
+    _allow(world, [])
+    peer.send(m.BasicConsume(queue, "taken"))
+    (close,) = peer.methods()
+    assert close == m.ConnectionClose(
+        530, "NOT_ALLOWED - attempt to reuse consumer tag 'taken'", 60, 20
+    )

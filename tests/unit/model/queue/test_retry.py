@@ -77,6 +77,12 @@ def test_a_rejected_message_comes_back_after_each_delay_and_then_dies(
     for again, delay in ((False, 100), (True, 300)):
         body, position, redelivered = got(queue)
         assert (body, redelivered) == (b"m", again)
+        queue.requeue(position)
+        found = queue.get()
+        assert found is not None
+        position = found[1]
+        failed = 1 if again else 0
+        assert found[0].deliveries == (failed if kind != "quorum" else 2 * failed + 1)
         queue.reject(position)
         assert (queue.ready_count(), queue.unacked, queue.delayed_count()) == (0, 0, 1)
         here.pass_ms(delay - 1)
@@ -277,8 +283,8 @@ def test_what_had_failed_before_a_restart_waits_once_more(here: Here, kind: str)
     for number in range(5):
         log.append(Message("", "q", Properties(b"\0\0"), b"%d" % number))
     log.settle(0)
-    log.set_count(1, 1)
-    log.set_count(3, 2)
+    log.set_count(1, 1 << 16)
+    log.set_count(3, 2 << 16 | 1)
     arguments = {**KINDS[kind], "x-retry-delays": DELAYS}
     if kind == "priority":
         arguments["x-max-priority"] = 1
