@@ -32,6 +32,7 @@ VERBS = {
     "operator-policies": "Manage operator policies, for limits to what policies set.",
     "parameters": "Manage parameters of vhosts, which are kept for tools.",
     "global-parameters": "Manage parameters of the whole broker, which are kept for tools.",
+    "definitions": "Carry what is declared from one broker to another, also RabbitMQ.",
     "store": "Look into the data directory of a broker that does not run.",
 }
 

@@ -66,6 +66,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     segment_bytes: int = limits.SEGMENT_BYTES
     stream_segment_bytes: int = limits.STREAM_SEGMENT_BYTES
     message_max_bytes: int = limits.MESSAGE_MAX_BYTES
+    load_definitions: Path | None = None
     log_level: str = "info"
     loop: str = "auto"
     default_user: str = "guest"

@@ -11,12 +11,20 @@ import msgspec
 from harebell.base.errors import Refusal
 from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
-from harebell.server.manage import limits, parameters, policies, topics, users, vhosts
+from harebell.server.manage import (
+    definitions,
+    limits,
+    parameters,
+    policies,
+    topics,
+    users,
+    vhosts,
+)
 from harebell.server.manage.site import Command, Refused, Site
 
 COMMANDS: dict[str, Command] = {
     name: command
-    for module in (users, topics, vhosts, limits, policies, parameters)
+    for module in (users, topics, vhosts, limits, policies, parameters, definitions)
     for name, command in module.COMMANDS.items()
 }
 """Every command by its name, such as `users.add`."""
