@@ -327,10 +327,17 @@ class VHost:
         return queue
 
     def add_queue(self, queue: Queue) -> None:
-        """Take a queue in that was just made, or was here before a restart."""
+        """Take a queue in that was just made."""
+        self.take_back(queue)
+        self.policies.apply_to_queue(queue)
+
+    def take_back(self, queue: Queue) -> None:
+        """Take a queue in that was here before a restart.
+
+        Its settings come when everything else is back: what is too much may go to other queues.
+        """
         self.queues[queue.name] = queue
         queue.join(self._surroundings)
-        self.policies.apply_to_queue(queue)
         if queue.TICKS:
             self.ticking[queue.name] = queue
 
