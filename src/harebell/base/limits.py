@@ -73,6 +73,8 @@ DEAD_LETTERS_PER_TICK = 1_000
 """Dead messages that nobody took of which one queue tries again at a time."""
 DELAY_MAX_MS = 4_294_967_295
 """Longest delay of a message: 49 days. One that asks for more is not delayed, as with RabbitMQ."""
+RETRY_DELAYS = 64
+"""Most delays in `x-retry-delays`, and so the most times that a message is tried again."""
 RELEASED_PER_TURN = 1_000
 """Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 EXPIRED_PER_TURN = 5_000
