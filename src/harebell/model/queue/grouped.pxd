@@ -20,7 +20,8 @@ cdef class GroupedQueue(ClassicQueue):
     cdef Consumer _pick(self)
     cdef int _taken(self, Message message) except -1
     cpdef int drain(self) except -1
-    @cython.locals(consumer=Consumer, position="long long", message=Message, passed=int, goes_on=bint)
+    @cython.locals(consumer=Consumer, position="long long", message=Message, passed=int,
+                   goes_on=bint)
     cdef int _deal(self) except -1
     @cython.locals(message=Message)
     cdef Message _take_at(self, long long position)
@@ -30,7 +31,8 @@ cdef class GroupedQueue(ClassicQueue):
     cdef int _hand(self, Message message, Consumer consumer) except -1
     @cython.locals(consumer=Consumer)
     cdef Consumer _who_goes_on(self)
-    @cython.locals(consumer=Consumer, best=Consumer, count=Py_ssize_t, turn=Py_ssize_t, at=Py_ssize_t)
+    @cython.locals(consumer=Consumer, best=Consumer, count=Py_ssize_t, turn=Py_ssize_t,
+                   at=Py_ssize_t)
     cdef Consumer _choose(self)
     cpdef int settle(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
