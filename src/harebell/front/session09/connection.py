@@ -224,7 +224,10 @@ class Connection(FrameSink):
             return
         if 2 * (now - self._sent_at) >= self.heartbeat:
             self._sent_at = now
-            self.out.frame(HEARTBEAT, 0, b"")
+            beat = self.out if self.held is None else OutBuffer()
+            beat.frame(HEARTBEAT, 0, b"")
+            if self.held is not None:
+                self.held.overtake(beat.take())
             self.touch()
         if self.paused or self.scanner.hold:
             # A connection we do not read cannot show that it lives; its time starts when we do.
