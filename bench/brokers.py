@@ -11,7 +11,8 @@ import time
 from pathlib import Path
 from typing import Protocol
 
-from tests.interop.rabbitmq import RabbitNode, free_port
+from tests.interop.rabbitmq import RabbitNode
+from tests.ports import free_port
 
 _START_SECONDS = 20.0
 _STOP_SECONDS = 20.0

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 READY = "Server startup complete"
-_START_SECONDS = 60.0
-_STOP_SECONDS = 60.0
+_START_SECONDS = 120.0
+_STOP_SECONDS = 120.0
 
 
 def command() -> str:

@@ -13,7 +13,7 @@ from tests.running import RunningBroker, command, environment, running_broker
 Result = subprocess.CompletedProcess[bytes]
 Harebell = Callable[..., Result]
 
-_PATIENCE_SECONDS = 60.0
+_PATIENCE_SECONDS = 180.0
 
 
 def run_harebell(

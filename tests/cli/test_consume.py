@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 
 import pytest
 
 from harebell.client.blocking import Channel
 from harebell.server.control import ask_overview
 from tests.cli.conftest import Harebell, error_of
+from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker, command, environment
 
 
@@ -22,21 +22,13 @@ def fill(channel: Channel, queue: str, *bodies: bytes) -> None:
 
 def left(channel: Channel, queue: str) -> int:
     """Messages ready in a queue, once the connection of a command that just ended is gone."""
-    for _ in range(100):
-        info = channel.declare_queue(queue, passive=True)
-        if info.consumer_count == 0:
-            break
-        time.sleep(0.02)
-    return info.message_count
+    assert eventually(lambda: channel.declare_queue(queue, passive=True).consumer_count == 0)
+    return channel.declare_queue(queue, passive=True).message_count
 
 
 def until_settled(broker: RunningBroker) -> None:
     """Wait until no message waits for its acknowledgement."""
-    for _ in range(500):
-        if ask_overview(broker.data_dir)["messages_unacknowledged"] == 0:
-            return
-        time.sleep(0.01)
-    raise AssertionError("a message was not acknowledged")
+    assert eventually(lambda: ask_overview(broker.data_dir)["messages_unacknowledged"] == 0)
 
 
 def test_consume_prints_and_acknowledges_as_many_as_asked_for(
@@ -53,7 +45,7 @@ def test_consume_without_acks_takes_what_was_sent(
     harebell: Harebell, channel: Channel, queue: str
 ) -> None:
     fill(channel, queue, b"a", b"b")
-    result = harebell("consume", "-q", queue, "--no-ack", "--timeout", "0.3")
+    result = harebell("consume", "-q", queue, "--no-ack", "--timeout", "2")
     assert result.returncode == 0, result.stderr
     assert result.stdout == b"a\nb\n"
     assert left(channel, queue) == 0
@@ -68,10 +60,10 @@ def test_consume_fails_when_there_were_not_enough(
     harebell: Harebell, channel: Channel, queue: str
 ) -> None:
     fill(channel, queue, b"a")
-    result = harebell("consume", "-q", queue, "--count", "2", "--timeout", "0.2")
+    result = harebell("consume", "-q", queue, "--count", "2", "--timeout", "2")
     assert result.returncode == 1
     assert result.stdout == b"a\n"
-    assert error_of(result) == "1 of 2 messages came before 0.2 s passed without one"
+    assert error_of(result) == "1 of 2 messages came before 2 s passed without one"
 
 
 def test_raw_output_is_nothing_but_the_bodies(
@@ -127,7 +119,7 @@ def test_consume_prints_messages_while_it_runs_and_ends_at_ctrl_c(
         # A message is acknowledged after it was printed: let the last one get there.
         until_settled(broker)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=SECONDS)
     finally:
         process.kill()
         process.wait()
@@ -152,7 +144,7 @@ def test_a_closed_pipe_ends_consume_without_a_traceback(
     process.stdout.close()
     errors = process.stderr.read()
     process.stderr.close()
-    process.wait(20)
+    process.wait(SECONDS)
     assert b"Traceback" not in errors
 
 

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
 from harebell import __version__
 from harebell.client.blocking import Channel, connect
+from harebell.server.control import ask_overview
 from tests.cli.conftest import Harebell, error_of, run_harebell
+from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker, running_broker
+
+
+def alone(broker: RunningBroker) -> None:
+    """Wait until the connections of the tests before are gone, but for the fixture's."""
+    assert eventually(lambda: ask_overview(broker.data_dir)["connections"] <= 1)
 
 
 def figures(harebell: Harebell) -> dict[str, object]:
@@ -25,6 +31,7 @@ def figures(harebell: Harebell) -> dict[str, object]:
 def test_it_shows_the_broker_its_addresses_and_its_contents(
     harebell: Harebell, broker: RunningBroker, channel: Channel, queue: str
 ) -> None:
+    alone(broker)
     before = figures(harebell)
     channel.publish(b"x" * 1000, routing_key=queue)
     channel.publish(b"y" * 1000, routing_key=queue)
@@ -42,6 +49,7 @@ def test_it_shows_the_broker_its_addresses_and_its_contents(
 
 
 def test_it_counts_connections_and_channels(harebell: Harebell, broker: RunningBroker) -> None:
+    alone(broker)
     before = figures(harebell)
     with connect(broker.address()) as connection:
         connection.channel()
@@ -73,14 +81,14 @@ def test_it_shows_publishers_that_are_blocked() -> None:
             channel.publish(b"x" * 10_000, routing_key=name)
         connection.flush()
         where = ["--data-dir", str(broker.data_dir)]
-        for _ in range(100):
-            shown = json.loads(run_harebell("status", "--json", *where).stdout)
-            if shown["blocked_connections"]:
-                break
-            time.sleep(0.02)
+        assert eventually(lambda: ask_overview(broker.data_dir)["blocked_connections"])
+        shown = json.loads(run_harebell("status", "--json", *where).stdout)
         assert shown["memory_alarm"] is True
         assert shown["blocked_connections"] == 1
         assert b"publishers are blocked" in run_harebell("status", *where).stdout
+        # A blocked connection is not read from, and could not say that it closes.
+        with connect(broker.address()) as other:
+            other.channel().purge_queue(name)
 
 
 def test_it_says_when_no_broker_runs_there(tmp_path: Path) -> None:
@@ -122,7 +130,7 @@ def test_the_control_socket_refuses_what_it_does_not_know(
     broker: RunningBroker, request_line: bytes, sentence: str
 ) -> None:
     with socket.socket(socket.AF_UNIX) as link:
-        link.settimeout(10)
+        link.settimeout(SECONDS)
         link.connect(str(broker.data_dir / "control.sock"))
         link.sendall(request_line)
         answer = json.loads(link.makefile("rb").readline())

@@ -33,7 +33,7 @@ from tests.conformance.frames import (
 from tests.conformance.frames import body as body_frame
 from tests.conformance.sites import Site, Wire
 
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 QUIET_SECONDS = 0.05
 CAPABILITIES = {"basic.nack": True, "publisher_confirms": True}
 _BARRIER_CHANNEL = 1_999
@@ -202,6 +202,12 @@ class Peer:
         if self.next_is(m.BasicAck, channel):
             return self.expect(m.BasicAck, channel).delivery_tag
         return self.expect_content(m.BasicReturn, channel)
+
+    def expect_ack_or_nack(self, channel: int = 1) -> m.BasicAck | m.BasicNack:
+        """What the broker says of publishes, whichever it is."""
+        if self.next_is(m.BasicAck, channel):
+            return self.expect(m.BasicAck, channel)
+        return self.expect(m.BasicNack, channel)
 
     def get(self, queue: str, *, no_ack: bool = True, channel: int = 1) -> Content:
         """basic.get of a message that has to be there."""

@@ -148,6 +148,7 @@ class MemorySite:
             self.broker.tick()
             for connection in list(self.hub.connections):
                 connection.tick(self.now)
+            self.broker.events.alarms(self.hub.short_of())
             self.turn()
 
     def logged(self, *words: str) -> bool:
@@ -162,7 +163,7 @@ class SocketWire:
     """A wire to a broker in another process."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=10)
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=START_SECONDS)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._lost = False
 

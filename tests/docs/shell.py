@@ -20,7 +20,7 @@ from tests.docs.markdown import Block
 from tests.running import RunningBroker, command, environment
 
 _SERVE = re.compile(r"((?:[A-Z_]+=\S+ )*)harebell serve\b(.*)")
-_COMMAND_SECONDS = 60
+_COMMAND_SECONDS = 300
 
 
 @dataclass

@@ -30,7 +30,7 @@ def reviewed(command: str) -> bool:
     return any(re.fullmatch(pattern, command) for pattern in REASONS)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_the_examples_of_a_document_work_in_their_order(
     document: Document, broker: RunningBroker

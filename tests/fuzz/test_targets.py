@@ -37,7 +37,7 @@ def _fuzz(name: str, seconds: int, folder: Path) -> subprocess.CompletedProcess[
         *("-len_control=0", "-seed=1", f"-artifact_prefix={folder}/"),
     ]
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + 100, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + 250, check=False
     )
 
 

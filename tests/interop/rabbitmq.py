@@ -18,8 +18,11 @@ import tempfile
 import time
 from pathlib import Path
 
-START_SECONDS = 60.0
+from tests.ports import free_port
+
+START_SECONDS = 180.0
 STOP_SECONDS = 60.0
+_CTL_SECONDS = 180.0
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 _CTL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
 _GUARD = """
@@ -37,14 +40,6 @@ _MISSING = (
     "the tests need RabbitMQ as a peer, and {tool} is missing: install it with "
     "`apt-get install -y rabbitmq-server` (and stop the service that it starts)"
 )
-
-
-def free_port() -> int:
-    """A TCP port of loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class RabbitNode:
@@ -66,6 +61,7 @@ class RabbitNode:
         # Not pytest's directory: socket names and node names want to be short.
         self.home = Path(tempfile.mkdtemp(prefix="hb-rabbit-"))
         self._epmd_port = free_port()
+        self._distribution_port = free_port()
         self._certificates = certificates
         self._process: subprocess.Popen[bytes] | None = None
         self._epmd: subprocess.Popen[bytes] | None = None
@@ -108,7 +104,7 @@ class RabbitNode:
             "RABBITMQ_MNESIA_BASE": str(self.home / "data"),
             "RABBITMQ_LOG_BASE": str(self.home / "log"),
             "RABBITMQ_PID_FILE": str(self.home / "pid"),
-            "RABBITMQ_DIST_PORT": str(free_port()),
+            "RABBITMQ_DIST_PORT": str(self._distribution_port),
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": loopback,
             "ERL_EPMD_PORT": str(self._epmd_port),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
@@ -182,7 +178,7 @@ class RabbitNode:
             if self._process.poll() is not None:
                 break
             try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=1.0) as probe:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=10.0) as probe:
                     probe.sendall(b"AMQP\x00\x00\x09\x01")
                     if probe.recv(1):
                         return
@@ -214,7 +210,7 @@ class RabbitNode:
             env=self._environment,
             cwd=self.home,
             capture_output=True,
-            timeout=60,
+            timeout=_CTL_SECONDS,
             check=False,
         )
         if done.returncode != 0:

@@ -31,7 +31,7 @@ def _parents() -> Iterator[tuple[Path, str]]:
 
 def _make(octets: int) -> Path | None:
     for parent, limit in _parents():
-        group = parent / f"harebell-{os.getpid()}"
+        group = parent / f"harebell-{os.getpid()}-{time.time_ns()}"
         with contextlib.suppress(OSError):
             group.mkdir()
             try:

@@ -45,7 +45,7 @@ _ARGUMENTS: dict[str, dict[str, object]] = {
     MOVED: {},
 }
 _QUIET_SECONDS = 0.05
-_DRAIN_SECONDS = 60.0
+_DRAIN_SECONDS = 300.0
 _POLL_SECONDS = 0.002
 
 

@@ -6,14 +6,14 @@ import os
 import resource
 import socket
 import struct
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from tests.model.peer import Event, Reader, call, login, m
+from tests.patience import SECONDS
 from tests.running import RunningBroker
 
-PATIENCE = 20.0
+PATIENCE = SECONDS
 MIB = 1024 * 1024
 
 
@@ -119,16 +119,6 @@ def resident(broker: RunningBroker) -> int:
 def open_files(broker: RunningBroker) -> int:
     """File descriptors that the process has open."""
     return len(os.listdir(f"/proc/{broker.process.pid}/fd"))
-
-
-def wait_until(what: Callable[[], bool], seconds: float = PATIENCE) -> bool:
-    """Whether it becomes true in time."""
-    end = time.monotonic() + seconds
-    while not what():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def allow_files(count: int) -> None:

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.robustness.raw import wait_until
+from tests.patience import eventually
 
 _MOUNT = 'mount -t tmpfs -o size="$1",mode=0700 none "$2" && echo mounted && exec sleep infinity'
 _BALLAST = "ballast"
@@ -81,4 +81,4 @@ def small_disk(folder: Path, octets: int) -> Iterator[SmallDisk]:
 
 def wait_for_room(disk: SmallDisk, octets: int) -> bool:
     """Whether so much room comes back by itself."""
-    return wait_until(lambda: disk.free() >= octets)
+    return eventually(lambda: disk.free() >= octets)

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, decode_properties, encode_properties
 from tests.model.peer import FRAME_MAX, call, login, m
+from tests.patience import SECONDS
 from tests.running import RunningBroker
 
-SECONDS = 30.0
 _READ = 1 << 18
 _HEAD = struct.Struct(">BHI")
 _STAMP = struct.Struct(">QI")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import select
 import time
 from contextlib import suppress
 
 from tests.model.peer import call, m, publish
-from tests.robustness.raw import MIB, RawClient, assert_serves, resident, wait_until
+from tests.patience import eventually
+from tests.robustness.raw import MIB, PATIENCE, RawClient, assert_serves, resident
 from tests.running import RunningBroker, running_broker
 
 BODY = b"x" * 1000
+HELD_SECONDS = 1.0
 
 
 def _fill(broker: RunningBroker, queue: str, count: int, body: bytes) -> None:
@@ -55,19 +58,24 @@ def test_answers_that_nobody_reads_are_bounded() -> None:
 
 
 def _push(client: RawClient, queue: str, limit: int) -> tuple[int, bytes]:
-    """Publish until the broker stops reading: the messages begun, and what is left of them."""
-    client.socket.settimeout(1.0)
+    """Publish until it is blocked and nothing is read: messages begun, and what is left of them."""
     block = publish(1, "", queue, BODY) * 50
-    sent = 0
-    try:
-        while sent < limit:
-            at = 0
-            while at < len(block):
-                at += client.socket.send(block[at:])
-            sent += 50
-    except TimeoutError:
-        # What is left of this block must follow before anything else can.
-        return sent + 50, block[at:]
+    sent, rest = 0, b""
+    blocked = False
+    while sent < limit:
+        patience = HELD_SECONDS if blocked else PATIENCE
+        readable, writable, _ = select.select([client.socket], [client.socket], [], patience)
+        if readable:
+            found = client.read()
+            assert [event.method.NAME for event in found] == ["connection.blocked"]
+            blocked = True
+        elif writable:
+            if not rest:
+                rest, sent = block, sent + 50
+            rest = rest[client.socket.send(rest) :]
+        else:
+            assert blocked, "the broker reads no more and did not say so"
+            return sent, rest
     raise AssertionError(f"{sent} messages were taken and the publisher was never held back")
 
 
@@ -79,8 +87,6 @@ def test_a_publisher_that_outruns_everything_is_blocked_and_let_go_again() -> No
             publisher.ask(m.QueueDeclare(queue="flood"), m.QueueDeclareOk)
             before = resident(broker)
             sent, rest = _push(publisher, "flood", 400_000)
-            publisher.socket.settimeout(20.0)
-            publisher.until(m.ConnectionBlocked)
             assert sent * len(BODY) < watermark + 24 * MIB
             assert resident(broker) - before < 3 * watermark
 
@@ -96,7 +102,7 @@ def test_a_publisher_that_outruns_everything_is_blocked_and_let_go_again() -> No
                 got += consumer.read()
             assert len(got) == sent
             assert all(event.body == BODY for event in got)
-            publisher.socket.settimeout(20.0)
+            publisher.socket.settimeout(PATIENCE)
             publisher.until(m.ConnectionUnblocked)
             publisher.ask(m.QueueDeclare(queue="flood", passive=True), m.QueueDeclareOk)
         assert_serves(broker)
@@ -115,5 +121,5 @@ def test_a_blocked_publisher_that_leaves_is_forgotten() -> None:
                 answer = other.ask(m.QueueDeclare(queue="flood", passive=True), m.QueueDeclareOk)
                 return bool(answer.method == m.QueueDeclareOk("flood", 0, 0))
 
-            assert wait_until(emptied)
+            assert eventually(emptied)
         assert_serves(broker)

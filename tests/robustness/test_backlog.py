@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,12 @@ def _slowdown(rates: list[float]) -> float:
 
 def cpu_of(pid: int) -> float:
     """Seconds of CPU that the threads of a process have used."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        # A thread may end between the look and the read.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
 
 
 def _fill(
@@ -84,7 +89,7 @@ def _empty(broker: RunningBroker, count: int, most_octets: int) -> str:
     return said
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1_200)
 def test_a_backlog_takes_little_memory_and_outlives_a_restart(
     tmp_path: Path, counted: Callable[[str], None]
 ) -> None:
@@ -104,7 +109,7 @@ def test_a_backlog_takes_little_memory_and_outlives_a_restart(
     counted(f"{filled}; back after {started:.2f} s; {emptied}")
 
 
-@pytest.mark.timeout(200)
+@pytest.mark.timeout(1_200)
 def test_a_backlog_that_is_drained_by_the_same_broker_is_complete(
     tmp_path: Path, counted: Callable[[str], None]
 ) -> None:
@@ -148,7 +153,5 @@ def test_a_group_limits_the_memory_of_what_it_runs(tmp_path: Path) -> None:
 
     octets = f"x = bytearray({64 * MIB}); print(len(x))"
     with memory_limit(32 * MIB) as prefix:
-        done = subprocess.run(
-            [*prefix, "python3", "-c", octets], capture_output=True, timeout=60, check=False
-        )
+        done = subprocess.run([*prefix, "python3", "-c", octets], capture_output=True, check=False)
     assert done.returncode == -9, done

@@ -13,6 +13,7 @@ import pytest
 from harebell.base.limits import SYNC_TOGETHER_FILES
 from harebell.server.syncfs import whole_sync
 from tests.model.peer import m
+from tests.patience import SECONDS
 from tests.robustness import strace
 from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
@@ -20,7 +21,6 @@ from tests.robustness.swift import Envelope, Link, body_of
 from tests.running import DidNotStartError
 
 EXIT_CODE = 74
-SECONDS = 10.0
 
 
 def _whole_sync() -> object:

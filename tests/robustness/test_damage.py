@@ -282,12 +282,12 @@ def _run(make: object, count: int, what: str) -> None:
     assert outcomes["whole"], "everything was always lost"
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 def test_every_flipped_bit_is_detected_or_harmless() -> None:
     _run(_flip, FLIPS, "flips")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 def test_every_other_damage_is_detected_or_harmless() -> None:
     _run(_other, OTHERS, "other damages")
 

@@ -147,7 +147,7 @@ def _sweep(shape: str, crashed: bool, fault: str, forever: bool) -> Counter[str]
         nth += 1
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 def test_no_failing_call_loses_what_was_confirmed() -> None:
     print(f"failing calls: seed {SEED}")  # noqa: T201 - for a replay
     total: Counter[str] = Counter()

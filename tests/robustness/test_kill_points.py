@@ -118,7 +118,7 @@ def _play_all(folder: Path, seed: int, points: int, counted: Callable[[str], Non
     reached: Counter[str] = Counter()
     early = lives = sent = confirmed = 0
     while reached.total() < points:
-        assert lives < points * 2, f"few points were reached: {reached}"
+        assert lives < points * 6, f"few points were reached: {reached}"
         play = Points(folder / str(lives), counts, rng)
         for _ in range(LIVES_TOGETHER):
             play.play()
@@ -134,7 +134,7 @@ def _play_all(folder: Path, seed: int, points: int, counted: Callable[[str], Non
     )
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1_800)
 def test_nothing_confirmed_is_lost_at_chosen_calls(
     tmp_path: Path, seed: int, counted: Callable[[str], None]
 ) -> None:

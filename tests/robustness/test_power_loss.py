@@ -248,7 +248,7 @@ def _storms(states: int, first: int) -> Tally:
     return tally
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_800)
 def test_nothing_confirmed_is_lost_when_the_power_goes() -> None:
     tally = _storms(STATES, FIRST)
     assert tally.states >= STATES

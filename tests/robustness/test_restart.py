@@ -15,7 +15,8 @@ import pytest
 from harebell.server.control import ask_overview
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import call, m, publish
-from tests.robustness.raw import RawClient, wait_until
+from tests.patience import SECONDS, eventually
+from tests.robustness.raw import RawClient
 from tests.running import RunningBroker, command, environment
 
 KEPT = BasicProperties(delivery_mode=2)
@@ -156,8 +157,11 @@ def test_an_acknowledgement_is_safe_soon_after_it_was_given(tmp_path: Path) -> N
     with running(tmp_path, end=signal.SIGKILL) as client:
         client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
         fill(client, "q", [b"1", b"2"], KEPT)
+        assert eventually(lambda: idle(client))
+        before = overview(client)["commits"]
         client.ask(m.BasicGet("q", no_ack=True), m.BasicGetOk)
-        assert wait_until(lambda: idle(client), 5)
+        assert eventually(lambda: overview(client)["commits"] > before)
+        assert eventually(lambda: idle(client))
     with running(tmp_path) as client:
         assert [body for body, _ in taken(client, "q")] == [b"2"]
 
@@ -170,7 +174,7 @@ def overview(client: Client) -> dict[str, int]:
 def idle(client: Client) -> bool:
     """Whether half a second went by without a commit."""
     before = overview(client)["commits"]
-    return not wait_until(lambda: overview(client)["commits"] > before, 0.5)
+    return not eventually(lambda: overview(client)["commits"] > before, 0.5)
 
 
 def test_a_transaction_that_was_answered_is_there_as_a_whole(tmp_path: Path) -> None:
@@ -206,7 +210,7 @@ def test_a_second_broker_on_the_directory_is_refused(tmp_path: Path) -> None:
             [command(), "serve", "--port", "0", "--data-dir", str(tmp_path)],
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=SECONDS,
             check=False,
             env=environment(),
         )
@@ -221,7 +225,7 @@ def test_a_strange_database_ends_the_start_with_a_sentence(tmp_path: Path) -> No
         [command(), "serve", "--port", "0", "--data-dir", str(tmp_path)],
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=SECONDS,
         check=False,
         env=environment(),
     )
@@ -253,6 +257,6 @@ def test_a_disk_below_its_limit_blocks_who_publishes_and_nobody_else(tmp_path: P
         client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
         assert overview(client)["disk_alarm"] is True
         client.send(publish(1, "", "q", b"1"))
-        assert wait_until(lambda: overview(client)["blocked_connections"] == 1, 5)
+        assert eventually(lambda: overview(client)["blocked_connections"] == 1)
         with RawClient(client.broker) as other:
             assert other.ask(m.BasicGet("q", no_ack=True), m.BasicGetOk).body == b"1"

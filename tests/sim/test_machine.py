@@ -54,7 +54,7 @@ def test_both_implementations_give_the_same_machine_to_the_octet() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=100,
+        timeout=280,
     )
     assert done.stdout.split()[-1] == simulate_power(7, 10.0).trace
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1_200)
 
 DEMO = Path(__file__).parents[2] / "examples" / "flights_demo.py"
 
@@ -20,7 +20,7 @@ def run(*flags: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=1_100,
         check=False,
     )
 

@@ -16,7 +16,7 @@ from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
 from tests.interop.rabbitmq import RabbitNode
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1_200)
 
 MANY = 70_100
 PATIENCE_S = 60.0

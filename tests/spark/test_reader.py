@@ -22,6 +22,8 @@ from harebell.spark.offsets import OffsetError
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
+from tests.patience import SECONDS
+from tests.ports import free_port
 from tests.running import running_broker
 
 Readers = Callable[..., QueueStreamReader]
@@ -55,12 +57,12 @@ def waiting(channel: Any, queue: str) -> int:
 
 def gathered(of: QueueStreamReader, start: dict[str, Any]) -> dict[str, Any]:
     """The next micro-batch that is not empty."""
-    until = time.monotonic() + 10
+    until = time.monotonic() + SECONDS
     while time.monotonic() < until:
         end = of.latestOffset(start, of.getDefaultReadLimit())
         if end != start:
             return end
-    raise AssertionError("nothing came for 10 seconds")
+    raise AssertionError(f"nothing came for {SECONDS:g} seconds")
 
 
 def rows(of: QueueStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
@@ -170,18 +172,16 @@ def test_an_idle_query_waits_a_little_and_answers_with_the_same_offset(reader: R
     assert one.latestOffset(start, one.getDefaultReadLimit()) is start
     began = time.monotonic()
     assert one.latestOffset(start, one.getDefaultReadLimit()) is start
-    assert 0.15 < time.monotonic() - began < 20
+    assert time.monotonic() - began > 0.15
 
 
 def test_messages_that_come_while_it_waits_are_not_waited_for_longer(
     reader: Readers, channel: Any, queue: str
 ) -> None:
-    one = reader(longPollMs="20000")
+    one = reader(longPollMs="600000")
     start = one.initialOffset()
     publish(channel, queue, 0, 3)
-    began = time.monotonic()
     end = one.latestOffset(start, one.getDefaultReadLimit())
-    assert time.monotonic() - began < 15
     assert 1 <= end["position"] <= 3
 
 
@@ -299,6 +299,7 @@ def test_heartbeats_go_on_while_spark_works(
 def test_large_messages_and_all_properties_arrive_whole(
     reader: Readers, channel: Any, queue: str
 ) -> None:
+    began = time.time()
     large = bytes(range(256)) * 2000
     channel.basic_publish("", queue, b"small")
     properties = pika.BasicProperties(
@@ -326,7 +327,7 @@ def test_large_messages_and_all_properties_arrive_whole(
     assert row["properties"]["priority"] == 3
     assert row["properties"]["timestamp"].timestamp() == 1_357_041_600
     assert (row["routing_key"], row["exchange"], row["queue"]) == (queue, "", queue)
-    assert abs(row["timestamp"].timestamp() - time.time()) < 60
+    assert began - 1 <= row["timestamp"].timestamp() <= time.time() + 1
 
 
 def test_a_missing_queue_is_named(reader: Readers) -> None:
@@ -354,10 +355,8 @@ def test_a_wrong_password_fails_at_once_and_is_not_shown(reader: Readers, broker
 
 def test_a_broker_that_is_not_there_is_named_at_once(reader: Readers) -> None:
     one = reader(url="amqp://127.0.0.1:1")
-    began = time.monotonic()
     with pytest.raises(ConnectionFailed, match=r"127\.0\.0\.1:1"):
         one.latestOffset(one.initialOffset(), one.getDefaultReadLimit())
-    assert time.monotonic() - began < 30
 
 
 def test_a_checkpoint_of_another_source_is_refused(reader: Readers) -> None:
@@ -369,8 +368,8 @@ def test_a_checkpoint_of_another_source_is_refused(reader: Readers) -> None:
 def test_a_lost_connection_is_made_again_and_the_query_goes_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with running_broker() as first:
-        port = first.port
+    port = free_port()
+    with running_broker("--port", str(port)) as first:
         url = first.address() + "/%2F"
         fill(url, 0, 5)
         source = QueueSource({"url": url, "queue": "q", "spoolDir": str(tmp_path)})

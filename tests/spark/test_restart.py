@@ -17,9 +17,9 @@ from pyspark.sql import SparkSession
 
 from harebell.client import blocking
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(2_400)
 
-MESSAGES = 12_000
+MESSAGES = 8_000
 KILLS = 2
 DRIVER = Path(__file__).with_name("driver.py")
 
@@ -49,7 +49,7 @@ def committed(folder: Path) -> int:
 
 def kill_in_mid_batch(driver: subprocess.Popen[bytes], folder: Path, batches: int) -> None:
     """Kill the driver and all its processes while a micro-batch after so many is under way."""
-    until = time.monotonic() + 120
+    until = time.monotonic() + 400
     while not (planned(folder) >= batches and planned(folder) > committed(folder)):
         assert driver.poll() is None, (folder / "driver.log").read_text()
         assert time.monotonic() < until, "the driver made no progress"
@@ -60,7 +60,7 @@ def kill_in_mid_batch(driver: subprocess.Popen[bytes], folder: Path, batches: in
 
 def everything_is_back(channel: Any, queue: str) -> int:
     """Wait until the broker has taken back what the dead driver held; how much there is."""
-    before, until = -1, time.monotonic() + 30
+    before, until = -1, time.monotonic() + 120
     while time.monotonic() < until:
         declared = channel.queue_declare(queue, passive=True).method
         if declared.consumer_count == 0 and declared.message_count == before:
@@ -82,7 +82,7 @@ def test_a_killed_driver_loses_no_message(
         kill_in_mid_batch(driver, tmp_path, (kill + 1) * 4 + rng.randrange(3))
         assert everything_is_back(channel, queue) > 0, "killed too late to prove anything"
     last = start(broker_url, queue, tmp_path)
-    assert last.wait(180) == 0, (tmp_path / "driver.log").read_text()
+    assert last.wait(600) == 0, (tmp_path / "driver.log").read_text()
     assert everything_is_back(channel, queue) == 0
     rows = spark.read.parquet(str(tmp_path / "lake")).collect()
     times = Counter(int(row["value"]) for row in rows)

@@ -12,8 +12,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from harebell.spark.schema import MESSAGE
+from tests.patience import eventually
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1_200)
 
 
 class Lake:
@@ -46,7 +47,7 @@ class Lake:
     def run(self) -> Any:
         """Read what there is; the query, which has ended."""
         query = self.writer().format("parquet").start(str(self.folder / "lake"))
-        assert query.awaitTermination(90), "the query should have ended by itself"
+        assert query.awaitTermination(300), "the query should have ended by itself"
         return query
 
     def stored(self) -> DataFrame:
@@ -166,11 +167,11 @@ def test_a_batch_that_fails_is_processed_again_and_nothing_is_lost(
         seen.append((batch, sorted(int(row["value"]) for row in rows.select("value").collect())))
 
     with pytest.raises(PySparkException, match="the sink is down"):
-        lake.writer().foreachBatch(take).start().awaitTermination(90)
+        lake.writer().foreachBatch(take).start().awaitTermination(300)
     # The first batch was committed, but only the next question would have acknowledged it: it
     # was asked before the second batch failed.
-    assert waiting(channel, queue) == 60
-    assert lake.writer().foreachBatch(take).start().awaitTermination(90)
+    assert eventually(lambda: waiting(channel, queue) == 60)
+    assert lake.writer().foreachBatch(take).start().awaitTermination(300)
     assert seen[:3] == [(0, list(range(40))), (1, []), (1, list(range(40, 80)))]
     found = {number for _, numbers in seen for number in numbers}
     assert found == set(range(100))
@@ -186,14 +187,14 @@ def test_a_planned_batch_without_its_spool_is_empty_and_its_messages_come_again(
         raise RuntimeError("the sink is down")
 
     with pytest.raises(PySparkException, match="the sink is down"):
-        lake.writer().foreachBatch(fail).start().awaitTermination(90)
+        lake.writer().foreachBatch(fail).start().awaitTermination(300)
     shutil.rmtree(lake.folder / "spool")
     seen: list[tuple[int, list[int]]] = []
 
     def take(rows: DataFrame, batch: int) -> None:
         seen.append((batch, sorted(int(row["value"]) for row in rows.select("value").collect())))
 
-    assert lake.writer().foreachBatch(take).start().awaitTermination(90)
+    assert lake.writer().foreachBatch(take).start().awaitTermination(300)
     assert seen == [(0, []), (1, list(range(50)))]
     assert waiting(channel, queue) == 0
 

@@ -27,6 +27,14 @@ CLOSE_TIMEOUT_SECONDS = 10.0
 """Time we wait for close-ok after sending connection.close."""
 REFUSAL_PAUSE_SECONDS = 3.0
 """Pause before a connection that failed to log in is cut: slows down guessing."""
+NEGOTIATION_FAILURES = 200
+"""Exceptions in a row, before any connection is open, after which an address is turned away."""
+NEGOTIATION_WINDOW_SECONDS = 60.0
+"""Time within which they have to happen."""
+NEGOTIATION_BLOCK_SECONDS = 10.0
+"""Time that such an address is turned away."""
+NEGOTIATION_OFFENDERS = 4_096
+"""Addresses whose failures are remembered."""
 PERMISSION_CACHE_ENTRIES = 1_024
 """Names whose permission is remembered, per user and vhost."""
 REPLY_TEXT_BYTES = 255
@@ -63,6 +71,10 @@ DELIVERY_LIMIT = 20
 """Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
 DEAD_LETTERS_PER_TICK = 1_000
 """Dead messages that nobody took of which one queue tries again at a time."""
+DELAY_MAX_MS = 4_294_967_295
+"""Longest delay of a message: 49 days. One that asks for more is not delayed, as with RabbitMQ."""
+RELEASED_PER_TURN = 1_000
+"""Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 EXPIRED_PER_TURN = 5_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
 STREAM_SCAN_MESSAGES = 2_000
@@ -117,12 +129,14 @@ BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107
 """Longest path of the control socket: sun_path of unix(7) without its closing zero."""
-CONTROL_LINE_BYTES = 4_096
-"""Longest request on the control socket."""
+CONTROL_LINE_BYTES = 67_108_864
+"""Longest request on the control socket: one with definitions (64 MiB)."""
 USER_NAME_BYTES = 255
 """Longest name of a new user."""
 VHOST_NAME_BYTES = 255
 """Longest name of a new vhost: connection.open sends it as a short string."""
+PARAMETER_NAME_BYTES = 255
+"""Longest name of a parameter, and of a component."""
 POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0
@@ -185,6 +199,8 @@ SYNC_TOGETHER_FILES = 8
 """From so many files on a commit syncs the whole file system at once, where it can be."""
 REDO_KEEP_BYTES = 1_048_576
 """A redo file that grew larger than this for a transaction is emptied at once."""
+LOG_EXCHANGE_LINES = 1_000
+"""Lines of the log that wait to be published on the log exchange."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001

@@ -190,14 +190,20 @@ class Connection:
             AMQPError: the connection ended, or the subscription of a sink did.
         """
         self._drop_abandoned()
+        # It may have ended while a call was waited for: nothing more would come.
+        self._sinks_go_on()
         came = self._link.pump(timeout)
         if self._core.finished:
             self._over()
+        self._sinks_go_on()
+        return came
+
+    def _sinks_go_on(self) -> None:
+        """Raise what ended the subscription of a sink."""
         for channel in self.channels.values():
             for inbox in channel.sinks:
                 if inbox.error is not None:
                     raise inbox.error.with_traceback(None)
-        return came
 
     def flush(self) -> None:
         """Write everything that was gathered."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from harebell.base.gauge import Gauge
+from harebell.front.offenders import Offenders
 
 if TYPE_CHECKING:
     from harebell.front.session09.connection import Connection
 
 
+MEMORY = "memory"
+"""Queued messages take more than they may."""
 DISK = "disk"
 """The data directory is full, or nearly."""
 FILES = "file handles"
@@ -41,6 +44,7 @@ class Hub:
         shortages: what is short beside memory: DISK, FILES.
         short: whether there are any.
         finishing: the publisher that may bring its message to an end although memory is short.
+        offenders: who keeps failing to begin a connection.
     """
 
     def __init__(self, gauge: Gauge) -> None:
@@ -52,6 +56,7 @@ class Hub:
         self.shortages: set[str] = set()
         self.short = False
         self.finishing: Connection | None = None
+        self.offenders = Offenders()
 
     def take_dirty(self) -> list[Connection]:
         """The connections with something to do; none are dirty afterwards."""
@@ -95,9 +100,13 @@ class Hub:
         self.short = bool(self.shortages)
         return True
 
+    def short_of(self) -> set[str]:
+        """What is short, memory included."""
+        return self.shortages | ({MEMORY} if self.gauge.over else set())
+
     def reason(self) -> str:
         """What is short, in the words of connection.blocked."""
-        memory = ["memory"] if self.gauge.over else []
+        memory = [MEMORY] if self.gauge.over else []
         return "low on " + " & ".join(memory + sorted(self.shortages))
 
     def committed(self) -> None:

@@ -27,12 +27,16 @@ class Settings:
         platform: the server property `platform`.
         frame_max: largest frame offered, in octets.
         channel_max: most channels offered.
+        channel_max_per_node: most channels of all connections together; 0 for no limit.
+        connection_max: most connections; 0 for no limit.
         heartbeat: heartbeat interval offered, in seconds; 0 offers none.
         handshake_timeout: seconds from connecting to an open connection.
         message_max: largest body, in octets.
         cluster_name: the server property `cluster_name`.
         host: the server property `host`: the name of the machine.
         rng: returns that many random octets, for generated names.
+        stamp_time: whether every message gets the time it came, and may lose its own; None for no.
+        stamp_node: the same with the name of the broker.
         journal: called with a level ("info", "warning", "error") and a line for the log.
     """
 
@@ -43,9 +47,13 @@ class Settings:
     platform: str = "Python"
     frame_max: int = limits.FRAME_MAX_BYTES
     channel_max: int = limits.CHANNEL_MAX
+    channel_max_per_node: int = 0
+    connection_max: int = 0
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     message_max: int = limits.MESSAGE_MAX_BYTES
     cluster_name: str = "harebell@localhost"
     host: str = "localhost"
+    stamp_time: bool | None = None
+    stamp_node: bool | None = None
     journal: Callable[[str, str], None] = _silent

@@ -13,6 +13,10 @@ from uuid import uuid4
 
 from harebell.client import aio, blocking
 from harebell.client.errors import AMQPError
+from tests.patience import SECONDS
+
+QUIET_SECONDS = 0.4
+"""How long a consumer is listened to that should not get any more."""
 
 
 async def do(result: Any) -> Any:
@@ -40,6 +44,15 @@ async def take(consumer: Any, most: int | None = None) -> list[Any]:
             if len(taken) == most:
                 break
     return taken
+
+
+async def take_just(consumer: Any, count: int) -> list[Any]:
+    """So many messages of a consumer of either API, after which no more come for a while."""
+    name = "_idle_seconds" if isinstance(consumer, aio.Consumer) else "_timeout"
+    setattr(consumer, name, SECONDS)
+    taken = await take(consumer, count)
+    setattr(consumer, name, QUIET_SECONDS)
+    return taken + await take(consumer)
 
 
 async def pause(connection: Any, seconds: float) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from harebell.client import aio, blocking
-from tests.interop.rabbitmq import RabbitNode, free_port
+from tests.interop.rabbitmq import RabbitNode
+from tests.ports import free_port
 from tests.running import RunningBroker
 
 # Several, for a queue alone goes to disk before it fills so much memory.

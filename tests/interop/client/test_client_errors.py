@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +29,8 @@ from harebell.client.errors import (
 )
 from tests.interop.client.apis import Api, do, pause, take, unique
 from tests.interop.client.brokers import Broker
-from tests.interop.rabbitmq import free_port
+from tests.patience import SECONDS, eventually
+from tests.ports import free_port
 
 pytestmark = pytest.mark.asyncio
 
@@ -195,7 +197,7 @@ def server(answer: bytes) -> Iterator[int]:
         thread.start()
         yield listener.getsockname()[1]
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join(5)
+        thread.join(SECONDS)
         for client in held:
             client.close()
 
@@ -224,16 +226,18 @@ async def test_calls_of_a_closed_connection_say_so(broker: Broker, api: Api) -> 
 
 
 async def test_an_answer_that_does_not_come_in_time_is_a_timeout(broker: Broker) -> None:
-    connection = blocking.connect(broker.url, call_timeout=0.2)
+    connection = blocking.connect(broker.url, call_timeout=SECONDS)
     with connection:
         channel = connection.channel()
         channel.qos(1)
+        connection._call_timeout = 0.2
         # A call that the broker never hears of.
         call = channel.core.qos(2)
         channel.core.send = lambda method: None  # type: ignore[method-assign]
         call = channel.core.qos(3)
         with pytest.raises(CallTimeout):
             connection.finish(call)
+        connection._call_timeout = SECONDS
         del channel.core.send
 
 
@@ -248,18 +252,16 @@ async def test_blocked_publishers_are_told_and_confirmed_when_there_is_room_agai
     await asyncio.to_thread(broker.block_publishers)
     try:
         held = channel.publish_nowait(b"held", routing_key=name)
-        for _ in range(200):
+        until = time.monotonic() + SECONDS
+        while not is_blocked(connection) and time.monotonic() < until:
             await pause(connection, 0.05)
-            if is_blocked(connection):
-                break
         assert is_blocked(connection)
         assert "memory" in connection.blocked_reason
     finally:
         await asyncio.to_thread(broker.unblock_publishers)
     await do(held)
-    for _ in range(200):
-        if not is_blocked(connection):
-            break
+    until = time.monotonic() + SECONDS
+    while is_blocked(connection) and time.monotonic() < until:
         await pause(connection, 0.05)
     assert not is_blocked(connection)
     assert connection.blocked_reason is None
@@ -269,14 +271,16 @@ async def test_blocked_publishers_are_told_and_confirmed_when_there_is_room_agai
 async def test_a_publish_to_a_broker_that_does_not_read_ends_with_its_timeout(
     broker: Broker,
 ) -> None:
-    connection = blocking.connect(broker.url, call_timeout=1.0)
+    connection = blocking.connect(broker.url, call_timeout=SECONDS)
     channel = connection.channel()
     name = channel.declare_queue("", exclusive=True).name
     await asyncio.to_thread(broker.block_publishers)
     try:
         # More than the buffers between us and the broker can hold.
+        connection._call_timeout = 1.0
         with pytest.raises(CallTimeout):
             channel.publish(bytes(25_000_000), routing_key=name)
+        connection._call_timeout = SECONDS
         assert connection.blocked
     finally:
         await asyncio.to_thread(broker.unblock_publishers)
@@ -317,9 +321,22 @@ async def test_a_busy_program_is_kept_alive_by_its_heartbeat_thread(broker: Brok
 async def test_a_busy_program_without_that_thread_is_dropped_and_told(broker: Broker) -> None:
     connection = blocking.connect(f"{broker.url}?heartbeat=1")
     channel = connection.channel()
-    await asyncio.sleep(5.0)
+    name = channel.declare_queue(unique(), exclusive=True).name
+    with blocking.connect(broker.url) as watcher:
+        await asyncio.to_thread(eventually, lambda: is_gone(watcher, name))
     with pytest.raises(ConnectionLost):
         _use_until_it_fails(channel)
+
+
+def is_gone(watcher: blocking.Connection, name: str) -> bool:
+    """Whether an exclusive queue has gone with its connection."""
+    try:
+        watcher.channel().declare_queue(name, passive=True)
+    except NotFound:
+        return True
+    except ResourceLocked:
+        return False
+    raise AssertionError(f"queue {name} is not exclusive")
 
 
 def _use_until_it_fails(channel: blocking.Channel) -> None:
@@ -332,7 +349,7 @@ async def test_a_broker_that_dies_is_a_lost_connection_everywhere(broker: Broker
     connection = await api.connect(broker.url)
     channel = await do(connection.channel())
     name = (await do(channel.declare_queue("", exclusive=True))).name
-    consumer = channel.consume(name, timeout=10)
+    consumer = channel.consume(name, timeout=SECONDS)
     if api.name == "asyncio":
         await consumer.start()
     await asyncio.to_thread(broker.kill)

@@ -21,6 +21,7 @@ from harebell.client.errors import (
 )
 from tests.interop.client.apis import Api, do, pause, take, unique
 from tests.interop.client.brokers import Broker
+from tests.patience import SECONDS
 
 pytestmark = pytest.mark.asyncio
 
@@ -41,7 +42,7 @@ async def restarted(broker: Broker) -> AsyncIterator[None]:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Wait for something that announces itself to nobody."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(SECONDS):
         while not condition():
             await asyncio.sleep(0.02)
 
@@ -93,7 +94,7 @@ async def test_a_consumer_goes_on_and_its_old_deliveries_can_be_acknowledged_in_
     channel = await do(connection.channel())
     queue = await do(channel.declare_queue("", exclusive=True))
     await do(channel.publish_many([b"1", b"2", b"3"], routing_key=queue.name))
-    consumer = channel.consume(queue.name, prefetch=2, timeout=30)
+    consumer = channel.consume(queue.name, prefetch=2, timeout=SECONDS)
     (held,) = await take(consumer, 1)
     async with restarted(broker):
         pass
@@ -115,7 +116,7 @@ async def test_a_consumer_that_waits_while_the_broker_is_away_goes_on(
     connection = await api.connect(harebell.url, recover=QUICK)
     channel = await do(connection.channel())
     queue = await do(channel.declare_queue("", exclusive=True))
-    consumer = channel.consume(queue.name, timeout=60)
+    consumer = channel.consume(queue.name, timeout=2 * SECONDS)
     if api.name == "asyncio":
         await consumer.start()
 
@@ -174,8 +175,11 @@ async def test_unconfirmed_publishes_are_sent_again_on_request(broker: Broker, a
         pass
     for confirm in confirms:
         await do(confirm)
-    messages = await take(channel.consume(queue.name, timeout=1.0))
-    assert {message.body for message in messages} >= {b"%d" % n for n in range(20)}
+    missing = {b"%d" % n for n in range(20)}
+    consumer = channel.consume(queue.name, timeout=SECONDS)
+    while missing:
+        (message,) = await take(consumer, 1)
+        missing.discard(message.body)
     await do(channel.delete_exchange(exchange))
 
 
@@ -223,7 +227,7 @@ async def test_giving_up_says_after_how_many_attempts_and_why(harebell: Broker, 
     connection = await api.connect(harebell.url, recover=brief)
     channel = await do(connection.channel())
     name = (await do(channel.declare_queue("", exclusive=True))).name
-    consumer = channel.consume(name, timeout=30)
+    consumer = channel.consume(name, timeout=SECONDS)
     if api.name == "asyncio":
         await consumer.start()
     async with restarted(harebell):

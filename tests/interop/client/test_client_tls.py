@@ -69,10 +69,10 @@ async def test_nothing_is_checked_when_the_address_says_so_aloud(broker: Broker,
 async def test_tls_towards_a_plain_port_is_explained(broker: Broker, api: Api) -> None:
     url = broker.url.replace("amqp://", "amqps://")
     with pytest.raises(ConnectionFailed, match=r"(?i)tls"):
-        await api.connect(f"{url}?verify=verify_none&insecure=true&connection_timeout=3000")
+        await api.connect(f"{url}?verify=verify_none&insecure=true&connection_timeout=60000")
 
 
 async def test_plain_amqp_towards_a_tls_port_is_explained(broker: Broker, api: Api) -> None:
-    url = f"amqp://guest:guest@127.0.0.1:{broker.tls_port}?connection_timeout=3000"
+    url = f"amqp://guest:guest@127.0.0.1:{broker.tls_port}?connection_timeout=60000"
     with pytest.raises(ConnectionFailed, match="amqps://"):
         await api.connect(url)

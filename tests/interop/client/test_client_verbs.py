@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -16,8 +17,9 @@ from harebell.client.errors import (
     PublishReturned,
 )
 from harebell.client.message import Message
-from tests.interop.client.apis import Api, do, pause, take, unique
+from tests.interop.client.apis import QUIET_SECONDS, Api, do, pause, take, take_just, unique
 from tests.interop.client.brokers import Broker
+from tests.patience import SECONDS
 
 pytestmark = pytest.mark.asyncio
 
@@ -34,10 +36,8 @@ async def count(channel: Any, queue: str) -> int:
 
 async def settled_count(channel: Any, queue: str, expected: int) -> int:
     """Messages ready in a queue, once they are so many: RabbitMQ requeues in its own time."""
-    for _ in range(100):
-        found = await count(channel, queue)
-        if found == expected:
-            break
+    until = time.monotonic() + SECONDS
+    while (found := await count(channel, queue)) != expected and time.monotonic() < until:
         await pause(channel.connection, 0.05)
     return found
 
@@ -170,8 +170,8 @@ async def test_without_confirms_returns_go_to_a_callback(broker: Broker, api: Ap
     assert heard[0].message.body == b"lost"
 
 
-async def test_a_full_queue_that_rejects_publishes_nacks_them(rabbitmq: Broker, api: Api) -> None:
-    channel = await api.channel(rabbitmq.url)
+async def test_a_full_queue_that_rejects_publishes_nacks_them(broker: Broker, api: Api) -> None:
+    channel = await api.channel(broker.url)
     full = {"x-max-length": 1, "x-overflow": "reject-publish"}
     queue = await fresh_queue(channel, arguments=full)
     await do(channel.publish(b"1", routing_key=queue))
@@ -204,7 +204,7 @@ async def test_many_messages_are_published_in_order_with_progress(broker: Broker
     assert taken == 3002
     assert seen[-1] == 3002
     assert seen == sorted(seen)
-    messages = await take(channel.consume(queue, prefetch=0, timeout=2.0), 3002)
+    messages = await take(channel.consume(queue, prefetch=0, timeout=SECONDS), 3002)
     assert [message.body for message in messages[:3000]] == [b"%d" % n for n in range(3000)]
     assert [message.body for message in messages[3000:]] == [b"pair", b"message"]
     assert messages[-1].type == "t"
@@ -214,12 +214,12 @@ async def test_prefetch_bounds_what_is_taken_ahead(broker: Broker, api: Api) -> 
     channel = await api.channel(broker.url)
     queue = await fresh_queue(channel)
     await do(channel.publish_many([b"x"] * 10, routing_key=queue))
-    consumer = channel.consume(queue, prefetch=3, timeout=0.5)
-    held = await take(consumer)
+    consumer = channel.consume(queue, prefetch=3)
+    held = await take_just(consumer, 3)
     assert len(held) == 3
     assert await count(channel, queue) == 7
     await do(held[-1].ack(multiple=True))
-    assert len(await take(consumer)) == 3
+    assert len(await take_just(consumer, 3)) == 3
 
 
 async def test_a_shared_prefetch_bounds_all_consumers_of_a_channel(
@@ -229,11 +229,15 @@ async def test_a_shared_prefetch_bounds_all_consumers_of_a_channel(
     queue = await fresh_queue(channel)
     await do(channel.publish_many([b"x"] * 10, routing_key=queue))
     await do(channel.qos(4, shared=True))
-    consumers = [channel.consume(queue, prefetch=None, timeout=0.4) for _ in range(2)]
+    first, second = (channel.consume(queue, prefetch=None, timeout=QUIET_SECONDS) for _ in "ab")
     # Both subscribe before either is read to its end.
-    held = [await take(consumer, 1) for consumer in consumers[:1]]
-    held += [await take(consumer) for consumer in consumers]
-    assert sum(len(messages) for messages in held) == 4
+    held = await take_just(first, 1)
+    held += await take(second)
+    held += await take(first)
+    until = time.monotonic() + SECONDS
+    while len(held) < 4 and time.monotonic() < until:
+        held += await take(first) + await take(second)
+    assert len(held) == 4
 
 
 async def test_nack_and_reject_put_back_or_drop(broker: Broker, api: Api) -> None:
@@ -248,7 +252,7 @@ async def test_nack_and_reject_put_back_or_drop(broker: Broker, api: Api) -> Non
     await do(reject.reject())
     await do(put_back.reject(requeue=True))
     await do(nack.nack(requeue=True))
-    again = await take(channel.consume(queue, prefetch=10, timeout=0.5))
+    again = await take_just(channel.consume(queue, prefetch=10), 2)
     assert {message.body for message in again} == {b"nack", b"put back"}
     assert all(message.redelivered for message in again)
 
@@ -284,7 +288,7 @@ async def test_without_acknowledgement_messages_are_gone_when_they_are_sent(
     channel = await api.channel(broker.url)
     queue = await fresh_queue(channel)
     await do(channel.publish_many([b"x"] * 5, routing_key=queue))
-    assert len(await take(channel.consume(queue, no_ack=True, timeout=0.5))) == 5
+    assert len(await take_just(channel.consume(queue, no_ack=True), 5)) == 5
     await do(channel.close())
     other = await do(channel.connection.channel())
     assert await count(other, queue) == 0
@@ -301,7 +305,7 @@ async def test_cancelling_puts_back_what_was_not_taken(broker: Broker, api: Api)
     await do(consumer.cancel())
     await do(first.ack())
     assert await settled_count(channel, queue, 5) == 5
-    bodies = [message.body for message in await take(channel.consume(queue, timeout=0.5))]
+    bodies = [message.body for message in await take_just(channel.consume(queue), 5)]
     assert bodies == [b"1", b"2", b"3", b"4", b"5"]
 
 

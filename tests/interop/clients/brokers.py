@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,14 +28,6 @@ def own_broker(*flags: str, env: Mapping[str, str] | None = None) -> Iterator[Ru
     with running_broker(*flags, env=env) as started:
         yield started
         assert faults_in(started.log) == []
-
-
-def free_port() -> int:
-    """A loopback port that is free now; for brokers that come back at the same address."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @contextmanager

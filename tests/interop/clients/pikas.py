@@ -13,7 +13,7 @@ from pika.exceptions import ChannelClosedByBroker
 
 from tests.running import RunningBroker
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 
 
 def parameters(broker: RunningBroker, **more: Any) -> pika.ConnectionParameters:

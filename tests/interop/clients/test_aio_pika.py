@@ -27,13 +27,14 @@ from aio_pika.exceptions import (
 from aio_pika.patterns import RPC, Master, NackMessage
 from aiormq.exceptions import ChannelLockedResource, InvalidFrameError
 
-from tests.interop.clients.brokers import free_port, own_broker, tls_broker
+from tests.interop.clients.brokers import own_broker, tls_broker
 from tests.interop.clients.conftest import Names
+from tests.ports import free_port
 from tests.running import RunningBroker
 
 pytestmark = [pytest.mark.interop, pytest.mark.asyncio]
 
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 60.0
 
 
 @asynccontextmanager

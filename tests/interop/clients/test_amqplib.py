@@ -19,12 +19,12 @@ import pytest
 from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker
 from tests.running import RunningBroker
 
-pytestmark = pytest.mark.interop
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(1_200)]
 
 NODE = Path(__file__).parent.parent / "node"
 _TEST = re.compile(r'^test\("([^"]+)"', re.MULTILINE)
-_RUN_SECONDS = 100
-_INSTALL_SECONDS = 100
+_RUN_SECONDS = 600
+_INSTALL_SECONDS = 600
 
 FILES = sorted((NODE / "tests").glob("*.test.mjs"))
 NAMES = [name for file in FILES for name in _TEST.findall(file.read_text())]

@@ -21,7 +21,7 @@ from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 
-_PATIENCE_SECONDS = 30
+_PATIENCE_SECONDS = 60
 
 
 def _connect(broker: RunningBroker, password: str = "guest", **more: Any) -> amqpstorm.Connection:

@@ -15,13 +15,14 @@ from kombu.asynchronous import Hub
 from kombu.common import eventloop
 from kombu.mixins import ConsumerProducerMixin
 
-from tests.interop.clients.brokers import free_port, own_broker
+from tests.interop.clients.brokers import own_broker
 from tests.interop.clients.conftest import Names
+from tests.ports import free_port
 from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 60.0
 
 
 def _connection(port: int, **more: Any) -> kombu.Connection:
@@ -209,8 +210,10 @@ def test_mailbox_asks_all_nodes_and_gathers_their_answers(
         ready.wait(_PATIENCE_SECONDS)
         with _connection(broker.port) as asking:
             mailbox = pidbox.Mailbox(namespace, type="fanout")(asking)
-            answers = mailbox.multi_call("greet", {"word": "hello"}, timeout=5, limit=2)
-            one = mailbox.call(["b"], "greet", {"word": "you"}, timeout=5)
+            answers = mailbox.multi_call(
+                "greet", {"word": "hello"}, timeout=_PATIENCE_SECONDS, limit=2
+            )
+            one = mailbox.call(["b"], "greet", {"word": "you"}, timeout=_PATIENCE_SECONDS)
         assert sorted(answers, key=str) == [{"a": "hello, a"}, {"b": "hello, b"}]
         assert one == [{"b": "you, b"}]
     finally:
@@ -225,7 +228,7 @@ def test_eventloop_drains_what_comes(connection: kombu.Connection, name: Names) 
     with connection.Consumer([queue], on_message=lambda m: got.append(m.payload), no_ack=True):
         for number in range(3):
             connection.Producer().publish(number, routing_key=queue.name)
-        rounds = eventloop(connection, limit=30, timeout=0.2, ignore_timeouts=True)
+        rounds = eventloop(connection, limit=300, timeout=0.2, ignore_timeouts=True)
         while len(got) < 3:
             next(rounds)
     assert got == [0, 1, 2]

@@ -23,7 +23,7 @@ from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 60.0
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 
 HEADER = b"AMQP\x00\x00\x09\x01"
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 def frame(method: m.Method, channel: int = 0) -> bytes:

@@ -51,7 +51,7 @@ def test_a_client_that_does_not_answer_does_not_keep_the_broker() -> None:
         silent = talk(broker.port)
         broker.process.send_signal(signal.SIGTERM)
         assert isinstance(silent.next(), m.ConnectionClose)
-        assert broker.process.wait(20) == 0
+        assert broker.process.wait(SECONDS) == 0
 
 
 def test_messages_of_one_turn_reach_a_consumer_on_another_connection(

@@ -13,6 +13,7 @@ import pytest
 
 from harebell.server import control
 from harebell.server.control import ControlError, NotRunning, ask_overview, socket_path
+from tests.patience import SECONDS
 
 
 @contextmanager
@@ -32,7 +33,7 @@ def answering(data_dir: Path, answer: bytes) -> Iterator[list[bytes]]:
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         yield asked
-        thread.join(10)
+        thread.join(SECONDS)
         assert not thread.is_alive()
 
 

@@ -23,7 +23,7 @@ def serve(*flags: str) -> subprocess.CompletedProcess[str]:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=SECONDS,
         check=False,
     )
 

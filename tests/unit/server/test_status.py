@@ -12,6 +12,7 @@ import pytest
 
 from harebell.server import status
 from harebell.server.control import ControlError, NotRunning, ask_overview
+from tests.patience import SECONDS
 
 
 class Figures:
@@ -55,7 +56,7 @@ async def test_who_says_nothing_is_let_go(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(status, "CONTROL_TIMEOUT_SECONDS", 0.05)
     control = await status.start(Figures(), tmp_path)
     reader, writer = await asyncio.open_unix_connection(str(control.path))
-    assert await asyncio.wait_for(reader.read(), 10) == b""
+    assert await asyncio.wait_for(reader.read(), SECONDS) == b""
     writer.close()
     await control.close()
 

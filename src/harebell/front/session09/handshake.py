@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.sasl import MECHANISMS, SaslError
 from harebell.base import limits
+from harebell.front.session09.admission import check_connection
 from harebell.front.session09.replies import hard
+from harebell.front.session09.told import authenticated, connection_created
+from harebell.model.events import INTERNAL_USER
 from harebell.wire.v09 import methods
 from harebell.wire.v09.fields import decode_table
 from harebell.wire.v09.states import ConnectionState
@@ -30,6 +33,7 @@ CAPABILITIES = (
     "consumer_priorities",
     "authentication_failure_close",
     "per_consumer_qos",
+    "direct_reply_to",
 )
 """What clients may branch on, each one real."""
 
@@ -76,6 +80,7 @@ def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
     kind = MECHANISMS.get(method.mechanism)
     if kind is None:
         raise hard(503, f"unknown authentication mechanism '{method.mechanism}'", _CLASS, 11)
+    connection.mechanism = method.mechanism
     user = None
     name = "?"
     try:
@@ -88,6 +93,8 @@ def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
         connection.settings.journal(
             "warning", f"{connection.peer}: {method.mechanism} login refused: user '{name}'"
         )
+        connection.broker.events.actor = INTERNAL_USER
+        authenticated(connection, name, f"{method.mechanism} login refused: user '{name}'")
         raise hard(
             403,
             f"Login was refused using authentication mechanism {method.mechanism}. "
@@ -96,6 +103,8 @@ def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
             0,
         )
     connection.user = user
+    connection.broker.events.actor = user.name
+    authenticated(connection, user.name)
     settings = connection.settings
     tune = methods.ConnectionTune(
         channel_max=settings.channel_max,
@@ -145,16 +154,35 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
         raise hard(530, f"vhost {name} not found", _CLASS, 40)
+    check_connection(connection, vhost)
     if name not in connection.user.permissions:
         user = connection.user.name
         raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)
     connection.vhost = vhost
     connection.state = ConnectionState.OPEN
     connection.scanner.fast = True
+    connection.broker.events.actor = connection.user.name
+    connection.hub.offenders.opened(connection.peer.address)
+    connection_created(connection)
     connection.send(0, methods.ConnectionOpenOk())
     connection.settings.journal(
         "info", f"{connection.peer}: user '{connection.user.name}' opened vhost '{name}'"
     )
+
+
+def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret) -> None:
+    """connection.update-secret: go on with the user as it is now.
+
+    Passwords do not expire, so there is nothing to refuse. What the user may do is looked up anew,
+    and consumers of queues that it may not read any more are cancelled, as by RabbitMQ.
+    """
+    connection.settings.journal(
+        "info",
+        f"{connection.peer}: user '{connection.user.name}' updates the secret: {method.reason}",
+    )
+    for channel in connection.channels.values():
+        channel.cancel_forbidden()
+    connection.send(0, methods.ConnectionUpdateSecretOk())
 
 
 def close(connection: Connection, method: methods.ConnectionClose) -> None:
@@ -173,6 +201,7 @@ HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     methods.ConnectionStartOk: start_ok,
     methods.ConnectionTuneOk: tune_ok,
     methods.ConnectionOpen: open_,
+    methods.ConnectionUpdateSecret: update_secret,
     methods.ConnectionClose: close,
     methods.ConnectionCloseOk: close_ok,
 }
