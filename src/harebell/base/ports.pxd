@@ -13,10 +13,12 @@ cdef class Log:
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1
     cpdef int count(self, long long position) except -1
+    cpdef list counted(self)
     cpdef int set_count(self, long long position, int count) except -1
     cpdef long long time_of(self, long long position) except -1
     cpdef long long at_time(self, long long moment) except -1
     cpdef long long retain(self, long long octets, long long moment) except -1
+    cpdef int cut_at(self, long long octets) except -1
     cpdef int sync_soon(self) except -1
     cpdef int delete(self) except -1
 

@@ -77,6 +77,10 @@ class Log:
         """How many deliveries of a record have failed, as set by `set_count`; 0 at first."""
         raise NotImplementedError
 
+    def counted(self) -> list[int]:
+        """The positions that `set_count` has been called for, in order."""
+        raise NotImplementedError
+
     def set_count(self, position: int, count: int) -> int:
         """Remember how many deliveries of a record have failed, over a restart too."""
         raise NotImplementedError
@@ -96,6 +100,10 @@ class Log:
             octets: go on while the log takes more than this; 0 for no limit.
             moment: and while the newest record of the oldest segment is older; 0 for no limit.
         """
+        raise NotImplementedError
+
+    def cut_at(self, octets: int) -> int:
+        """Go on in a new segment from this size on."""
         raise NotImplementedError
 
     def sync_soon(self) -> int:

@@ -172,6 +172,10 @@ class SegmentLog(Row):
         """How many deliveries of a record have failed."""
         return 0 if self._counted is None else self._counted.get(position, 0)
 
+    def counted(self) -> list[int]:
+        """The positions whose deliveries have failed."""
+        return sorted(self._counted or ())
+
     def set_count(self, position: int, count: int) -> int:
         """Remember how many deliveries of a record have failed."""
         segment = self._find(position)
@@ -205,6 +209,13 @@ class SegmentLog(Row):
             self._live -= oldest.positions.settle_range(oldest.first, oldest.positions.end())
             self._emptied(oldest)
         return self.first()
+
+    def cut_at(self, octets: int) -> int:
+        """Go on in a new segment from this size on, or from the next one on."""
+        self._limit = octets
+        if self._tail is not None:
+            self._tail.limit = octets
+        return 0
 
     def sync_soon(self) -> int:
         """What was settled so far shall be part of the next commit."""

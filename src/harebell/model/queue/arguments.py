@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harebell.base.limits import RETRY_DELAYS
 from harebell.model.equivalence import shown, type_name
 from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET, TRACKING, span_ms
 from harebell.model.resource import precondition
@@ -40,13 +41,18 @@ COMPARED = (
     "x-dead-letter-strategy",
     "x-max-age",
     SEGMENT_OCTETS,
+    "x-retry-delays",
+    "x-delayed-retry-type",
+    "x-delayed-retry-min",
+    "x-delayed-retry-max",
 )
 """Arguments that a redeclaration must repeat."""
 
 _TEN_YEARS_MS = 315_360_000_000
 _INT_MAX = 2**63 - 1
 _PRIORITY_MAX = 255
-_SEGMENT_MAX_BYTES = 3_000_000_000
+SEGMENT_MAX_BYTES = 3_000_000_000
+"""The largest segment that a stream may ask for."""
 _FILTER_SIZES = range(16, 256)
 _BOTH = (CLASSIC, QUORUM)
 
@@ -99,6 +105,19 @@ def _version(value: Any) -> Problem:
     return None if value in (1, 2) else f"\"unsupported queue version '{value}'\""
 
 
+def retry_delays(value: Any) -> bool:
+    """Whether a value is a list of delays, in milliseconds."""
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= RETRY_DELAYS:
+        return False
+    return all(_integer(each) and 0 <= each <= _TEN_YEARS_MS for each in value)
+
+
+def _delays(value: Any) -> Problem:
+    if retry_delays(value):
+        return None
+    return f'"expected a list of 1 to {RETRY_DELAYS} delays in milliseconds, got {shown(value)}"'
+
+
 def _anything(value: Any) -> Problem:
     return None
 
@@ -124,6 +143,13 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
     CONSUMER_TIMEOUT: (_BOTH, _COUNT),
     "x-consumer-disconnected-timeout": ((QUORUM,), _COUNT),
+    "x-retry-delays": (_BOTH, _delays),
+    "x-delayed-retry-type": (
+        (QUORUM,),
+        _one_of(("disabled", "all", "failed", "returned"), "invalid_delayed_retry_type"),
+    ),
+    "x-delayed-retry-min": ((QUORUM,), _number(0, _TEN_YEARS_MS)),
+    "x-delayed-retry-max": ((QUORUM,), _number(0, _TEN_YEARS_MS)),
     "x-queue-mode": ((CLASSIC,), _text),
     "x-queue-version": ((CLASSIC,), _version),
     "x-queue-leader-locator": (
@@ -158,6 +184,26 @@ def queue_type(arguments: Mapping[str, Any]) -> str:
     """The queue type that checked arguments mean."""
     kind: str = arguments.get(QUEUE_TYPE, CLASSIC)
     return kind
+
+
+def with_queue_type(
+    arguments: Mapping[str, Any], default: str, *, lasting: bool
+) -> Mapping[str, Any]:
+    """Arguments that name the default type, if they name none and the queue can be of it.
+
+    A quorum queue or a stream is durable, shared and lasting; whoever declares something else gets
+    a classic queue, as with RabbitMQ.
+
+    Args:
+        arguments: as given by the client.
+        default: the type; "" when there is no default.
+        lasting: whether the queue shall be durable, shared, and not go with its last consumer.
+    """
+    if not default or QUEUE_TYPE in arguments:
+        return arguments
+    if default != CLASSIC and not lasting:
+        return arguments
+    return {**arguments, QUEUE_TYPE: default}
 
 
 def _check_type(thing: str, arguments: Mapping[str, Any]) -> str:
@@ -212,7 +258,7 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
         raise precondition(
             f"invalid arg '{DEAD_LETTER_KEY}' for {thing}: routing_key_but_no_dlx_defined"
         )
-    if arguments.get(SEGMENT_OCTETS, 0) > _SEGMENT_MAX_BYTES:
+    if arguments.get(SEGMENT_OCTETS, 0) > SEGMENT_MAX_BYTES:
         raise precondition(f"Exceeded max value for {SEGMENT_OCTETS}")
     if arguments.get("x-stream-filter-size-bytes", _FILTER_SIZES[0]) not in _FILTER_SIZES:
         raise precondition("Invalid value for x-stream-filter-size-bytes")
@@ -265,7 +311,8 @@ def check_consumer_arguments(
 
 
 _LENGTHS = ("x-max-length", "x-max-length-bytes", "x-overflow")
-_TIMES = ("x-message-ttl", "x-expires")
+_TIMES = ("x-message-ttl", "x-expires", "x-retry-delays")
+_RETRY = ("x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max")
 _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
@@ -284,6 +331,7 @@ _ACTED_ON = {
         DEAD_LETTER_KEY,
         "x-dead-letter-strategy",
         "x-delivery-limit",
+        *_RETRY,
         SINGLE_ACTIVE,
         CONSUMER_TIMEOUT,
         *_LENGTHS,
