@@ -84,13 +84,15 @@ class Work:
             return sum(map(len, self.done.values())) >= KEYS * EACH
 
 
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_consumers_that_come_and_go_share_keys_and_keep_their_order(
-    broker: RunningBroker, name: Names
+    broker: RunningBroker, name: Names, kind: str
 ) -> None:
     queue = name("grouped")
     with connected(broker) as connection:
         channel = connection.channel()
-        channel.queue_declare(queue, durable=True, arguments={"x-group-key": "customer"})
+        arguments = {"x-group-key": "customer", "x-queue-type": kind}
+        channel.queue_declare(queue, durable=True, arguments=arguments)
     publish(broker, queue)
     work = Work()
     # One leaves with deliveries that it has not settled; the others go on with those.
@@ -137,8 +139,8 @@ def test_a_queue_with_ordering_keys_is_there_after_a_kill() -> None:
     [
         ({"x-group-key": ""}, ": empty_name"),
         (
-            {"x-group-key": "k", "x-queue-type": "quorum"},
-            " of queue type rabbit_quorum_queue",
+            {"x-group-key": "k", "x-queue-type": "stream"},
+            " of queue type rabbit_stream_queue",
         ),
         (
             {"x-group-key": "k", "x-max-priority": 3},
