@@ -130,6 +130,26 @@ def test_a_queue_is_purged_and_deleted_and_its_consumers_are_told() -> None:
         assert done(broker, "exchanges", "delete", "x") == ("exchange 'x' in vhost '/' was deleted")
 
 
+def test_what_waits_to_be_delivered_again_is_counted_and_tried_at_once() -> None:
+    with running_broker() as broker, connect(broker.address()) as connection:
+        channel = connection.channel()
+        channel.declare_queue("q", arguments={"x-retry-delays": [3_600_000]})
+        channel.publish(b"m", routing_key="q")
+        taken = channel.get("q")
+        assert taken is not None
+        taken.reject(requeue=False)
+        # The answer to what follows says that the rejection has arrived.
+        assert channel.declare_queue("q", passive=True).message_count == 0
+        (row,) = listed(broker, "queues")
+        assert (row["messages_delayed"], row["messages_ready"], row["messages"]) == (1, 0, 1)
+        assert (
+            done(broker, "queues", "retry", "q") == "queue 'q' in vhost '/' tries 1 message again"
+        )
+        again = channel.get("q")
+        assert again is not None
+        assert again.body == b"m"
+
+
 def test_an_exclusive_queue_of_another_connection_is_purged_and_deleted() -> None:
     with running_broker() as broker, connect(broker.address()) as connection:
         connection.channel().declare_queue("mine", exclusive=True)

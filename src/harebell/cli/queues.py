@@ -11,7 +11,7 @@ _SHOWN = ("vhost", "name", "type", "messages", "consumers", "durability", "polic
 _COLUMNS = (
     *("vhost", "name", "type", "durable", "auto_delete", "exclusive", "owner", "arguments"),
     *("policy", "operator_policy", "effective_policy_definition"),
-    *("messages_ready", "messages_unacknowledged", "messages", "consumers"),
+    *("messages_ready", "messages_unacknowledged", "messages_delayed", "messages", "consumers"),
     *("durability", "state"),
 )
 _VHOST = click.option(
@@ -40,6 +40,17 @@ def purge(broker: Broker, name: str, vhost: str) -> None:
     answer = broker.ask("queues.purge", name=name, vhost=vhost)
     dropped = _messages(answer["messages"])
     broker.tell(answer, f"queue '{name}' in vhost '{vhost}' was purged of {dropped}")
+
+
+@queues.command()
+@click.argument("name")
+@_VHOST
+@asks
+def retry(broker: Broker, name: str, vhost: str) -> None:
+    """Deliver at once what waits in a queue to be delivered again."""
+    answer = broker.ask("queues.retry", name=name, vhost=vhost)
+    waited = _messages(answer["messages"])
+    broker.tell(answer, f"queue '{name}' in vhost '{vhost}' tries {waited} again")
 
 
 @queues.command()

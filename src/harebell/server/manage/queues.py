@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.model.queue.arguments import queue_type
+from harebell.model.queue.competing import CompetingQueue
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
 from harebell.server.manage.site import Command, Fields, Refused, Site
@@ -38,6 +39,7 @@ def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
     """What there is to say about a queue."""
     policies = vhost.policies
     ready = queue.ready_count()
+    waiting = queue.delayed_count()
     owner: Any = queue.owner
     return {
         "vhost": vhost.name,
@@ -53,7 +55,8 @@ def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
         "effective_policy_definition": policies.effective(queue),
         "messages_ready": ready,
         "messages_unacknowledged": queue.unacked,
-        "messages": ready + queue.unacked,
+        "messages_delayed": waiting,
+        "messages": ready + queue.unacked + waiting,
         "consumers": len(queue.consumers),
         "durability": str(policies.durability_of(queue)) if queue.durable else "",
         "state": "running",
@@ -90,6 +93,13 @@ def purge(site: Site, asked: Named) -> dict[str, Any]:
     return {"vhost": vhost.name, "name": queue.name, "messages": count}
 
 
+def retry(site: Site, asked: Named) -> dict[str, Any]:
+    """Deliver at once what waits to be delivered again."""
+    vhost, queue = _found(site, asked)
+    count = queue.retry_now() if isinstance(queue, CompetingQueue) else 0
+    return {"vhost": vhost.name, "name": queue.name, "messages": count}
+
+
 def delete(site: Site, asked: Deleted) -> dict[str, Any]:
     """Away with a queue and its messages; whoever consumes it is told."""
     vhost, queue = _found(site, asked)
@@ -104,5 +114,6 @@ def delete(site: Site, asked: Deleted) -> dict[str, Any]:
 COMMANDS = {
     "queues.list": Command(Filter, list_queues),
     "queues.purge": Command(Named, purge),
+    "queues.retry": Command(Named, retry),
     "queues.delete": Command(Deleted, delete),
 }
