@@ -199,6 +199,8 @@ READ_PLACES = 7
 """Places of a log that are read in order at the same time, beside the one read last."""
 SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
+SYNC_TOGETHER_FILES = 8
+"""From so many files on a commit syncs the whole file system at once, where it can be."""
 REDO_KEEP_BYTES = 1_048_576
 """A redo file that grew larger than this for a transaction is emptied at once."""
 LOG_EXCHANGE_LINES = 1_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.model.queue.arguments import queue_type
-from harebell.model.queue.competing import CompetingQueue
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
 from harebell.server.manage.site import Command, Fields, Refused, Site
@@ -39,7 +38,7 @@ def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
     """What there is to say about a queue."""
     policies = vhost.policies
     ready = queue.ready_count()
-    waiting = queue.delayed_count()
+    delayed = queue.delayed_count()
     owner: Any = queue.owner
     return {
         "vhost": vhost.name,
@@ -55,8 +54,8 @@ def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
         "effective_policy_definition": policies.effective(queue),
         "messages_ready": ready,
         "messages_unacknowledged": queue.unacked,
-        "messages_delayed": waiting,
-        "messages": ready + queue.unacked + waiting,
+        "messages_delayed": delayed,
+        "messages": ready + queue.unacked + delayed,
         "consumers": len(queue.consumers),
         "durability": str(policies.durability_of(queue)) if queue.durable else "",
         "state": "running",
@@ -94,9 +93,10 @@ def purge(site: Site, asked: Named) -> dict[str, Any]:
 
 
 def retry(site: Site, asked: Named) -> dict[str, Any]:
-    """Deliver at once what waits to be delivered again."""
+    """Deliver again now what waits for that."""
     vhost, queue = _found(site, asked)
-    count = queue.retry_now() if isinstance(queue, CompetingQueue) else 0
+    count = queue.retry_now()
+    site.journal("info", f"waiting in queue '{queue.name}' in vhost '{vhost.name}' was ended")
     return {"vhost": vhost.name, "name": queue.name, "messages": count}
 
 
