@@ -85,6 +85,12 @@ STREAM_TRACKED_TAGS = 65_535
 """Consumer tags of which one stream keeps the offset."""
 RECENT_HISTORY_MESSAGES = 20
 """Messages that a recent history exchange keeps, unless it says otherwise."""
+GROUP_WAITING_MESSAGES = 100_000
+"""Messages that a queue with ordering keys passes over, and remembers, as their keys are held."""
+GROUP_SCAN_MESSAGES = 2_000
+"""Messages that such a queue passes over in one turn."""
+GROUP_KEY_LETTERS = 255
+"""Letters of an ordering key that tell it from others."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
 
