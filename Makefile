@@ -20,9 +20,9 @@ run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 test:            ## Check and test everything
 	@tools/setup.sh test
 	@$(MAKE) --no-print-directory lint types
-	HAREBELL_IMPL=native $(PYTEST) -n 2 $(TWICE)
-	HAREBELL_IMPL=python $(PYTEST) -n 2 $(TWICE)
-	$(PYTEST) tests $(TWICE:%=--ignore=%)
+	HAREBELL_IMPL=native $(PYTEST) -n 2 --dist worksteal $(TWICE)
+	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE)
+	$(PYTEST) -n 2 --dist loadfile tests $(TWICE:%=--ignore=%)
 
 demo:            ## Send a year of flights through the broker and Spark
 	@tools/setup.sh demo
