@@ -203,6 +203,12 @@ class Peer:
             return self.expect(m.BasicAck, channel).delivery_tag
         return self.expect_content(m.BasicReturn, channel)
 
+    def expect_ack_or_nack(self, channel: int = 1) -> m.BasicAck | m.BasicNack:
+        """What the broker says of publishes, whichever it is."""
+        if self.next_is(m.BasicAck, channel):
+            return self.expect(m.BasicAck, channel)
+        return self.expect(m.BasicNack, channel)
+
     def get(self, queue: str, *, no_ack: bool = True, channel: int = 1) -> Content:
         """basic.get of a message that has to be there."""
         self.send(m.BasicGet(queue=queue, no_ack=no_ack), channel=channel)

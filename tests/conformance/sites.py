@@ -148,6 +148,7 @@ class MemorySite:
             self.broker.tick()
             for connection in list(self.hub.connections):
                 connection.tick(self.now)
+            self.broker.events.alarms(self.hub.short_of())
             self.turn()
 
     def logged(self, *words: str) -> bool:

@@ -80,3 +80,42 @@ def test_a_queue_is_unused_since_the_start_at_most(end: signal.Signals, tmp_path
         client.ask(m.QueueDeclare("q", passive=True), m.ChannelClose)
     with running(tmp_path) as client:
         client.ask(m.QueueDeclare("q", passive=True), m.ChannelClose)
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_delayed_messages_are_confirmed_on_disk_and_come_after_a_restart(
+    end: signal.Signals, tmp_path: Path
+) -> None:
+    def later(ms: int, mode: int = 2) -> BasicProperties:
+        return BasicProperties(headers={"x-delay": ms}, delivery_mode=mode)
+
+    with running(tmp_path, end=end) as client:
+        client.ask(
+            m.ExchangeDeclare(
+                "later", "x-delayed-message", durable=True, arguments={"x-delayed-type": "fanout"}
+            ),
+            m.ExchangeDeclareOk,
+        )
+        client.ask(m.QueueDeclare("q", durable=True), m.QueueDeclareOk)
+        client.ask(m.QueueBind("q", "later"), m.QueueBindOk)
+        client.ask(m.ConfirmSelect(), m.ConfirmSelectOk)
+        client.send(
+            publish(1, "later", "k", b"hour", properties=later(3_600_000))
+            + publish(1, "later", "k", b"transient", properties=later(2_500, mode=1))
+            + publish(1, "later", "k", b"soon", properties=later(2_000))
+        )
+        seen = 0
+        while seen < 3:
+            ack = client.until(m.BasicAck).method
+            assert isinstance(ack, m.BasicAck)
+            seen = ack.delivery_tag
+    with running(tmp_path) as client:
+        assert wait_until(lambda: count(client, "q") == 2, PATIENCE_SECONDS)
+        assert [body for body, _ in taken(client, "q")] == [b"soon", b"transient"]
+    with running(tmp_path) as client:
+        assert count(client, "q") == 0
+        client.ask(m.ExchangeDelete("later"), m.ExchangeDeleteOk)
+    with running(tmp_path) as client:
+        assert "belongs to no queue" not in client.broker.log
+    # What is left is the log of the queue.
+    assert len(list((tmp_path / "queues").iterdir())) == 1

@@ -34,6 +34,17 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
     **dict.fromkeys(
+        (
+            *("cli/topic_permissions", "cli/limits", "cli/parameters", "cli/global_parameters"),
+            *("server/manage/topics", "server/manage/limits", "server/manage/parameters"),
+        ),
+        ("tests/cli/test_administer.py", "is run by the command against a real broker"),
+    ),
+    **dict.fromkeys(
+        ("model/events", "front/session09/told"),
+        ("tests/conformance/test_events.py", "tells frames, and is heard in frames"),
+    ),
+    **dict.fromkeys(
         ("model/firehose", "front/session09/traced"),
         ("tests/conformance/test_firehose.py", "shows frames, and is seen in frames"),
     ),

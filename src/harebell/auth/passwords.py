@@ -19,6 +19,11 @@ MD5 = "rabbit_password_hashing_md5"
 _DIGESTS = {SHA256: "sha256", SHA512: "sha512", MD5: "md5"}
 
 
+def known_algorithm(name: str) -> bool:
+    """Whether passwords can be compared with hashes of that algorithm."""
+    return name in _DIGESTS
+
+
 def hashed(password: str, salt: bytes, algorithm: str = SHA256) -> str:
     """The hash of a password under a salt of SALT_BYTES octets.
 

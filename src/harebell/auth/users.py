@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from harebell.auth.passwords import SALT_BYTES, hashed, matches
+from harebell.auth.passwords import SALT_BYTES, SHA256, hashed, matches
 from harebell.auth.permissions import Permissions, everything
+from harebell.auth.topics import TopicPermission
 
 
 def is_loopback(address: str) -> bool:
@@ -24,6 +25,10 @@ class User:
         loopback_only: refused unless the peer is on this machine.
         tags: as RabbitMQ's: administrator, monitoring, ...
         permissions: what the user may do, by the name of the vhost. A vhost without is closed.
+        algorithm: of the password's hash.
+        topic_permissions: by the name of the vhost, and of the exchange there.
+        max_connections: how many at the same time; -1 for no limit.
+        max_channels: how many on all connections together; -1 for no limit.
     """
 
     name: str
@@ -31,6 +36,10 @@ class User:
     loopback_only: bool = False
     tags: tuple[str, ...] = ()
     permissions: dict[str, Permissions] = field(default_factory=dict)
+    algorithm: str = SHA256
+    topic_permissions: dict[str, dict[str, TopicPermission]] = field(default_factory=dict)
+    max_connections: int = -1
+    max_channels: int = -1
 
     @property
     def vhosts(self) -> set[str]:
@@ -79,6 +88,7 @@ class Users:
     def set_password(self, user: User, password: str) -> None:
         """Give a user another password, with a new salt."""
         user.password_hash = hashed(password, self._rng(SALT_BYTES))
+        user.algorithm = SHA256
 
     def get(self, name: str) -> User | None:
         """The user of that name."""
@@ -87,7 +97,9 @@ class Users:
     def authenticate(self, name: str, password: str, address: str) -> User | None:
         """The user, if the password is right and may be used from that address."""
         user = self._users.get(name)
-        if user is None or not user.password_hash or not matches(password, user.password_hash):
+        if user is None or not user.password_hash:
+            return None
+        if not matches(password, user.password_hash, user.algorithm):
             return None
         if user.loopback_only and not is_loopback(address):
             return None

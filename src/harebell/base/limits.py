@@ -63,6 +63,10 @@ DELIVERY_LIMIT = 20
 """Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
 DEAD_LETTERS_PER_TICK = 1_000
 """Dead messages that nobody took of which one queue tries again at a time."""
+DELAY_MAX_MS = 4_294_967_295
+"""Longest delay of a message: 49 days. One that asks for more is not delayed, as with RabbitMQ."""
+RELEASED_PER_TURN = 1_000
+"""Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 EXPIRED_PER_TURN = 5_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
 STREAM_SCAN_MESSAGES = 2_000
@@ -117,12 +121,14 @@ BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107
 """Longest path of the control socket: sun_path of unix(7) without its closing zero."""
-CONTROL_LINE_BYTES = 4_096
-"""Longest request on the control socket."""
+CONTROL_LINE_BYTES = 67_108_864
+"""Longest request on the control socket: one with definitions (64 MiB)."""
 USER_NAME_BYTES = 255
 """Longest name of a new user."""
 VHOST_NAME_BYTES = 255
 """Longest name of a new vhost: connection.open sends it as a short string."""
+PARAMETER_NAME_BYTES = 255
+"""Longest name of a parameter, and of a component."""
 POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0

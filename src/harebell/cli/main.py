@@ -24,10 +24,14 @@ VERBS = {
     "status": "Show what a running broker is doing.",
     "users": "Manage the users of a running broker.",
     "permissions": "Manage what users may do in a vhost.",
+    "topic-permissions": "Manage which routing keys users may use with a topic exchange.",
+    "limits": "Manage how much vhosts and users may have.",
     "vhosts": "Manage the vhosts of a running broker.",
     "trace": "Show all messages of a vhost to its exchange amq.rabbitmq.trace, or stop that.",
     "policies": "Manage policies: settings for queues and exchanges by name.",
     "operator-policies": "Manage operator policies, for limits to what policies set.",
+    "parameters": "Manage parameters of vhosts, which are kept for tools.",
+    "global-parameters": "Manage parameters of the whole broker, which are kept for tools.",
     "store": "Look into the data directory of a broker that does not run.",
 }
 

@@ -82,15 +82,15 @@ class Broker:
 
 
 def _cell(value: Any) -> str:
-    """A value in a table: lists with commas, no line breaks."""
-    if isinstance(value, dict):
+    """A value in a table: lists of texts with commas, no line breaks."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = ",".join(value)
+    elif isinstance(value, dict | list) or value is None:
         import msgspec
 
         return msgspec.json.encode(value).decode()
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list):
-        value = ",".join(value)
     return str(value).replace("\n", "\\n")
 
 

@@ -31,7 +31,7 @@ def _split(tags: str) -> list[str]:
 @asks
 def list_(broker: Broker) -> None:
     """Print all users."""
-    broker.table(broker.ask("users.list"), ("name", "tags", "loopback_only"))
+    broker.table(broker.ask("users.list"), ("name", "tags", "loopback_only", "hashing_algorithm"))
 
 
 @users.command()
@@ -62,6 +62,16 @@ def password_(broker: Broker, name: str, password: str | None) -> None:
     """Change a password; without PASSWORD it is read from standard input."""
     answer = broker.ask("users.password", name=name, password=_secret(password))
     broker.tell(answer, f"the password of user '{name}' was changed")
+
+
+@users.command()
+@click.argument("name")
+@click.argument("password", required=False)
+@asks
+def authenticate(broker: Broker, name: str, password: str | None) -> None:
+    """Try a password as if from this machine; without PASSWORD it is read from standard input."""
+    answer = broker.ask("users.authenticate", name=name, password=_secret(password))
+    broker.tell(answer, f"user '{name}' can log in with this password")
 
 
 @users.command("tags")

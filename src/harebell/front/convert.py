@@ -48,6 +48,12 @@ def forwarded(
     return Message(exchange, routing_key, parse_properties(raw), message.body)
 
 
+def with_headers(message: Message, headers: Mapping[str, Any]) -> Message:
+    """A message that is the same but for some headers; None removes one."""
+    properties = parse_properties(edited(message.raw, headers))
+    return Message(message.exchange, message.routing_key, properties, message.body)
+
+
 def properties_of(message: Message) -> dict[str, Any]:
     """All properties that a message has, by their names in Python."""
     decoded = msgspec.structs.asdict(decode_properties(message.raw))
@@ -69,5 +75,7 @@ def composed(
     return Message(exchange, routing_key, parse_properties(raw), body)
 
 
-EDITOR = Editor(headers_of, expiration_of, forwarded, property_of, properties_of, composed)
+EDITOR = Editor(
+    headers_of, expiration_of, forwarded, property_of, properties_of, composed, with_headers
+)
 """All of that for the model."""

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from harebell.front.session09.connection import Connection
 
 
+MEMORY = "memory"
+"""Queued messages take more than they may."""
 DISK = "disk"
 """The data directory is full, or nearly."""
 FILES = "file handles"
@@ -77,9 +79,13 @@ class Hub:
         self.short = bool(self.shortages)
         return True
 
+    def short_of(self) -> set[str]:
+        """What is short, memory included."""
+        return self.shortages | ({MEMORY} if self.gauge.over else set())
+
     def reason(self) -> str:
         """What is short, in the words of connection.blocked."""
-        memory = ["memory"] if self.gauge.over else []
+        memory = [MEMORY] if self.gauge.over else []
         return "low on " + " & ".join(memory + sorted(self.shortages))
 
     def committed(self) -> None:

@@ -27,6 +27,8 @@ class Settings:
         platform: the server property `platform`.
         frame_max: largest frame offered, in octets.
         channel_max: most channels offered.
+        channel_max_per_node: most channels of all connections together; 0 for no limit.
+        connection_max: most connections; 0 for no limit.
         heartbeat: heartbeat interval offered, in seconds; 0 offers none.
         handshake_timeout: seconds from connecting to an open connection.
         message_max: largest body, in octets.
@@ -43,6 +45,8 @@ class Settings:
     platform: str = "Python"
     frame_max: int = limits.FRAME_MAX_BYTES
     channel_max: int = limits.CHANNEL_MAX
+    channel_max_per_node: int = 0
+    connection_max: int = 0
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     message_max: int = limits.MESSAGE_MAX_BYTES

@@ -15,7 +15,10 @@ from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
+from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
+from harebell.model.global_parameters import GlobalParameters
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
+from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
@@ -38,6 +41,8 @@ class Broker:
     Attributes:
         store: as given.
         commit: the store's group commit.
+        events: told on the event exchange.
+        global_parameters: values for all vhosts.
         timers: whoever is to be woken; the shell runs them when they are due.
     """
 
@@ -52,7 +57,6 @@ class Broker:
         node: str = "harebell@localhost",
     ) -> None:
         self.gauge = gauge
-        self.node = node
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
@@ -60,8 +64,12 @@ class Broker:
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
+        self.events = Events(self._editor, self.clock, node)
+        self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
-        self._take_in(DEFAULT_VHOST)
+        first = self._take_in(DEFAULT_VHOST)
+        first.add_watcher(EVENT_EXCHANGE)
+        self.events.attach(first.router)
 
     def add_vhost(self, name: str, metadata: Metadata | None = None) -> VHost:
         """Make a vhost with its predeclared exchanges; the existing one when there is one."""
@@ -69,6 +77,12 @@ class Broker:
         if vhost is None:
             vhost = self._take_in(name)
             vhost.set_metadata(metadata or Metadata())
+            facts = {
+                "name": name,
+                "description": vhost.metadata.description,
+                "tags": vhost.metadata.tags,
+            }
+            self.events.note("vhost.created", facts)
         return vhost
 
     def delete_vhost(self, vhost: VHost) -> None:
@@ -86,7 +100,7 @@ class Broker:
             self._awaiting,
             self._chooser,
             self.timers,
-            self.node,
+            self.events,
         )
         self.vhosts[name] = vhost
         return vhost
@@ -109,21 +123,29 @@ class Broker:
         restore_policies(
             lambda name: (self.vhosts.get(name) or self._take_in(name)).policies, self.store
         )
-        for known in self.vhosts.values():
-            known.policies.apply_all()
+        restore_parameters(
+            lambda name: (self.vhosts.get(name) or self._take_in(name)).parameters, self.store
+        )
+        self.global_parameters.restore()
         for vhost, exchange in restored_exchanges(self.store):
             (self.vhosts.get(vhost) or self._take_in(vhost)).add_exchange(exchange)
         for queue in restored_queues(self.store):
-            (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).add_queue(queue)
-        return restore_bindings(self.vhosts, self.store)
+            (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).take_back(queue)
+        lost = restore_bindings(self.vhosts, self.store)
+        for known in self.vhosts.values():
+            known.policies.apply_all()
+        return lost
 
     def tick(self) -> None:
         """Half a second or so has passed: do what nobody's input causes."""
+        self.events.actor = INTERNAL_USER
         self.timers.run()
         if self._awaiting:
             self.committed()
         for vhost in self.vhosts.values():
             vhost.tick()
+        if self.events.waiting:
+            self.events.tell()
 
     def committed(self) -> None:
         """A commit is on disk: go on with what waited for it."""

@@ -14,6 +14,7 @@ go round for ever.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -78,6 +79,7 @@ class DeadLetters:
         router: of the vhost.
         editor: looks into messages and changes them.
         clock: the time of day.
+        waiting: letters of the vhost that are sent one after the other.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class DeadLetters:
         router: Router,
         editor: Editor,
         clock: Clock,
+        waiting: deque[tuple[DeadLetters, Message, str]] | None = None,
     ) -> None:
         self._queue = queue
         self._exchange = exchange
@@ -95,6 +98,25 @@ class DeadLetters:
         self._router = router
         self._editor = editor
         self._clock = clock
+        self._waiting = deque() if waiting is None else waiting
+
+    def send_later(self, message: Message, reason: str) -> None:
+        """Publish a dead message again after all that is on its way.
+
+        A full queue drops a message into another one, which may be full too and drop another into
+        a third, and so on: these chains are as long as the queues, so nothing here nests.
+        """
+        waiting = self._waiting
+        waiting.append((self, message, reason))
+        if len(waiting) > 1:
+            return
+        try:
+            while waiting:
+                letters, each, why = waiting[0]
+                letters.send(each, why)
+                waiting.popleft()
+        finally:
+            waiting.clear()
 
     def send(self, message: Message, reason: str) -> int:
         """Publish a dead message again.

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.errors import StoreError
 from harebell.base.ports import EXCHANGE_LOG, Store
 from harebell.model.binding import Binding, frozen
+from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.metadata import Metadata
 from harebell.model.queue.kind import Queue
@@ -65,18 +66,20 @@ def _with_log(exchange: Exchange) -> Mapping[str, Any]:
 
 
 class Recorder:
-    """Writes down what is declared in one vhost.
+    """Writes down what is declared in one vhost, and tells of it.
 
     Args:
         vhost: the vhost's name.
         store: has the definitions, and the commit that they are part of.
+        events: is told.
 
     Attributes:
         ticket: of the commit that the last change here is part of; 0 before the first.
     """
 
-    def __init__(self, vhost: str, store: Store) -> None:
+    def __init__(self, vhost: str, store: Store, events: Events) -> None:
         self._vhost = vhost
+        self.events = events
         self._definitions = store.definitions
         self._commit = store.commit
         self.ticket = 0
@@ -98,6 +101,7 @@ class Recorder:
     def vhost_gone(self) -> None:
         """The vhost was deleted, after everything in it."""
         self.drop("vhost", (self._vhost,))
+        self.events.note("vhost.deleted", {"name": self._vhost})
 
     def exchange_made(self, exchange: Exchange) -> None:
         """An exchange was declared."""
@@ -109,11 +113,13 @@ class Recorder:
                 "arguments": _with_log(exchange),
             }
             self.put("exchange", (self._vhost, exchange.name), fields)
+        self.events.exchange_made(self._vhost, exchange)
 
     def exchange_gone(self, exchange: Exchange) -> None:
         """An exchange was deleted."""
         if exchange.durable:
             self.drop("exchange", (self._vhost, exchange.name))
+        self.events.gone("exchange", self._vhost, exchange.name)
 
     def queue_made(self, queue: Queue, kind: str) -> None:
         """A queue was declared; `kind` is what the factory made it from."""
@@ -125,22 +131,26 @@ class Recorder:
                 "arguments": queue.arguments,
             }
             self.put("queue", (self._vhost, queue.name), fields)
+        self.events.queue_made(self._vhost, queue)
 
     def queue_gone(self, queue: Queue) -> None:
         """A queue was deleted."""
         if queue.durable:
             self.drop("queue", (self._vhost, queue.name))
+        self.events.gone("queue", self._vhost, queue.name)
 
     def bound(self, binding: Binding) -> None:
         """A binding was made."""
         if is_durable(binding):
             key = _binding_key(self._vhost, binding)
             self.put("binding", key, {"arguments": binding.arguments})
+        self.events.binding("created", self._vhost, binding)
 
     def unbound(self, binding: Binding) -> None:
         """A binding was removed, by itself or with one of its ends."""
         if is_durable(binding):
             self.drop("binding", _binding_key(self._vhost, binding))
+        self.events.binding("deleted", self._vhost, binding)
 
 
 def _is_missing(thing: str, name: str, vhost: str, kind: str) -> StoreError:

@@ -22,6 +22,10 @@ def _as_it_is(
     return copy_message(message, exchange, routing_key)
 
 
+def _same_headers(message: Message, headers: Mapping[str, Any]) -> Message:
+    return copy_message(message, message.exchange, message.routing_key)
+
+
 def _no_properties(message: Message) -> dict[str, Any]:
     return {}
 
@@ -42,6 +46,7 @@ class Editor:
             headers set, or removed where the value is None. Without it copies keep their headers.
         property_of: a property by its name (`message_id`), or None.
         properties_of: all properties that a message has, by their names.
+        with_headers: a copy with some headers set, or removed where the value is None.
         composed: a new message: exchange, routing key, body, properties by their names.
     """
 
@@ -53,6 +58,7 @@ class Editor:
         property_of: Callable[[Message, str], Any] = _no_property,
         properties_of: Callable[[Message], dict[str, Any]] = _no_properties,
         composed: Callable[[str, str, bytes, Mapping[str, Any]], Message] = _without_properties,
+        with_headers: Callable[[Message, Mapping[str, Any]], Message] = _same_headers,
     ) -> None:
         self.headers_of = headers_of
         self.expiration_of = expiration_of
@@ -60,3 +66,4 @@ class Editor:
         self.property_of = property_of
         self.properties_of = properties_of
         self.composed = composed
+        self.with_headers = with_headers

@@ -72,6 +72,7 @@ class Policies:
             self.policies[policy.name] = policy
             fields["apply_to"] = policy.apply_to
             self._recorder.put(_ROWS, (self._vhost, policy.name), fields)
+        self._recorder.events.policy_set(self._vhost, policy)
         self.apply_all()
 
     def delete(self, name: str, *, operator: bool = False) -> bool:
@@ -84,6 +85,7 @@ class Policies:
             if self.policies.pop(name, None) is None:
                 return False
             self._recorder.drop(_ROWS, (self._vhost, name))
+        self._recorder.events.note("policy.cleared", {"name": name, "vhost": self._vhost})
         self.apply_all()
         return True
 

@@ -104,7 +104,7 @@ class Router:
         if exchange.needs_headers and message.has_headers:
             headers = self._headers_of(message)
         # Kinds that do not go by the key alone see, and choose for, the message just once.
-        looked_at = messages if exchange.by_key else messages[:1]
+        looked_at = messages if exchange.each_key else messages[:1]
         matched = [found for each in looked_at for found in exchange.match(each, headers)]
         if not matched and exchange.alternate is not None:
             alternate = self.exchanges.get(exchange.alternate)

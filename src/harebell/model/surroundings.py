@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
+from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
@@ -28,6 +30,7 @@ class Surroundings:
         timers: of the broker; without them nothing is woken.
 
     Attributes:
+        letters: dead letters that are published one after the other.
         drop_queue: deletes a queue without asking; the vhost sets it.
     """
 
@@ -47,6 +50,7 @@ class Surroundings:
         self.editor = editor
         self.clock = clock
         self.awaiting = awaiting
+        self.letters: deque[tuple[DeadLetters, Message, str]] = deque()
         self.chooser = Chooser() if chooser is None else chooser
         self.store = store
         self.timers = Timers(clock) if timers is None else timers
@@ -62,4 +66,6 @@ class Surroundings:
         if not isinstance(exchange, str):
             return None
         key = settings.get("dead-letter-routing-key")
-        return DeadLetters(queue.name, exchange, key, self.router, self.editor, self.clock)
+        return DeadLetters(
+            queue.name, exchange, key, self.router, self.editor, self.clock, self.letters
+        )

@@ -19,11 +19,13 @@ from harebell.model.binding import Binding
 from harebell.model.consumer import Consumer
 from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
+from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.firehose import TRACE_EXCHANGE, Firehose
 from harebell.model.metadata import Metadata
+from harebell.model.parameters import Parameters
 from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
     COMPARED,
@@ -32,9 +34,15 @@ from harebell.model.queue.arguments import (
 )
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import kind_of, make_queue
+from harebell.model.reserved import (
+    check_exchange_deletion,
+    check_exchange_type,
+    check_queue_name,
+)
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
 from harebell.model.router import Router
 from harebell.model.surroundings import Surroundings
+from harebell.model.vhost_limits import MAX_QUEUES, over
 
 PREDECLARED = {
     "amq.direct": "direct",
@@ -44,7 +52,7 @@ PREDECLARED = {
     "amq.match": "headers",
 }
 WATCHERS = (TRACE_EXCHANGE,)
-"""Internal topic exchanges where the broker itself publishes what can be watched."""
+"""Internal topic exchanges where the broker itself publishes what can be watched here."""
 
 
 class VHost:
@@ -58,12 +66,13 @@ class VHost:
         awaiting: queues that want to know of the next commit; the broker's.
         chooser: chooses at random for the exchanges; the broker's.
         timers: wake what waits; the broker's.
-        node: the name of the broker.
+        events: is told what happens here; the broker's.
 
     Attributes:
         ticking: queues that have something to do now and then.
         recorder: writes down what is declared here and outlives the process.
         policies: settings for queues and exchanges by their names.
+        parameters: values for whoever understands them, its limits among them.
         metadata: what else it was told about itself; changed by `set_metadata`.
     """
 
@@ -76,10 +85,9 @@ class VHost:
         awaiting: list[Queue] | None = None,
         chooser: Chooser | None = None,
         timers: Timers | None = None,
-        node: str = "",
+        events: Events | None = None,
     ) -> None:
         self.name = name
-        self._node = node
         self.metadata = Metadata()
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
@@ -96,13 +104,20 @@ class VHost:
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
         self._store = store
-        self.recorder = Recorder(name, store)
+        if events is None:
+            events = Events(editor, self._surroundings.clock, "")
+        self.recorder = Recorder(name, store, events)
+        self.parameters = Parameters(name, self.recorder)
         self.policies = Policies(name, self.recorder, self._surroundings, store)
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
         for exchange in WATCHERS:
-            self.exchanges[exchange] = TopicExchange(exchange, durable=True, internal=True)
+            self.add_watcher(exchange)
+
+    def add_watcher(self, name: str) -> None:
+        """Have an exchange where only the broker publishes."""
+        self.exchanges[name] = TopicExchange(name, durable=True, internal=True)
 
     # --- metadata -----------------------------------------------------------------------------
 
@@ -117,7 +132,7 @@ class VHost:
         self.metadata = metadata
         self.policies.durability = metadata.durability
         self.router.tracer = (
-            Firehose(self.name, self._node, self.router, self._surroundings.editor)
+            Firehose(self.name, self.recorder.events.node, self.router, self._surroundings.editor)
             if metadata.tracing
             else None
         )
@@ -131,6 +146,20 @@ class VHost:
     def tracing(self) -> bool:
         """Whether messages are shown to the firehose."""
         return self.metadata.tracing
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """How much of what it may have, by the names of `vhost_limits`."""
+        return self.parameters.limits
+
+    def check_room(self, queue: str) -> None:
+        """Refuse a new queue that is one too many."""
+        limit = over(self.limits, MAX_QUEUES, len(self.queues)) if self.limits else None
+        if limit is not None:
+            raise precondition(
+                f"cannot declare queue '{queue}': queue limit in vhost '{self.name}' ({limit}) is "
+                "reached"
+            )
 
     # --- exchanges ----------------------------------------------------------------------------
 
@@ -153,8 +182,7 @@ class VHost:
     ) -> Exchange:
         """Make an exchange, or check that the existing one is the same."""
         self.check_not_default(name)
-        if kind not in KINDS:
-            raise precondition(f"unknown exchange type '{kind}'")
+        check_exchange_type(kind)
         arguments = arguments or {}
         thing = rendered("exchange", name, self.name)
         exchange = self.exchanges.get(name)
@@ -193,9 +221,7 @@ class VHost:
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
         """Delete an exchange and its bindings; a missing one is fine."""
         self.check_not_default(name)
-        if name.startswith(RESERVED_PREFIX):
-            thing = rendered("exchange", name, self.name)
-            raise refused(f"deletion of system {thing} not allowed")
+        check_exchange_deletion(name, self.name)
         exchange = self.exchanges.get(name)
         if exchange is None:
             return
@@ -264,8 +290,8 @@ class VHost:
             generated: whether the broker chose the name, which may then begin with "amq.".
         """
         arguments = arguments or {}
-        if name.startswith(RESERVED_PREFIX) and not generated:
-            raise refused(f"queue name '{name}' contains reserved prefix 'amq.*'")
+        if not generated:
+            check_queue_name(name)
         thing = rendered("queue", name, self.name)
         queue = self.queues.get(name)
         if queue is not None:
@@ -301,10 +327,17 @@ class VHost:
         return queue
 
     def add_queue(self, queue: Queue) -> None:
-        """Take a queue in that was just made, or was here before a restart."""
+        """Take a queue in that was just made."""
+        self.take_back(queue)
+        self.policies.apply_to_queue(queue)
+
+    def take_back(self, queue: Queue) -> None:
+        """Take a queue in that was here before a restart.
+
+        Its settings come when everything else is back: what is too much may go to other queues.
+        """
         self.queues[queue.name] = queue
         queue.join(self._surroundings)
-        self.policies.apply_to_queue(queue)
         if queue.TICKS:
             self.ticking[queue.name] = queue
 
@@ -355,6 +388,7 @@ class VHost:
             held = self.policies.operator_policies if operator else self.policies.policies
             for name in list(held):
                 self.policies.delete(name, operator=operator)
+        self.parameters.clear()
 
     # --- consumers ----------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harebell.auth.permissions import ACTIONS, PatternError, Permissions
+from harebell.auth.topics import TOPIC_ACTIONS, TopicPermission
 from harebell.auth.users import User, Users
 from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
@@ -27,11 +28,26 @@ def load_users(users: Users, definitions: Definitions, name: str, password: str)
     """
     for (known,), fields in definitions.load("user"):
         tags = tuple(tag for tag in fields["tags"].split(",") if tag)
-        users.put(User(known, fields["password_hash"], fields["loopback_only"], tags))
+        users.put(
+            User(
+                known,
+                fields["password_hash"],
+                fields["loopback_only"],
+                tags,
+                algorithm=fields["hashing_algorithm"],
+                max_connections=fields["max_connections"],
+                max_channels=fields["max_channels"],
+            )
+        )
     for (vhost, known), fields in definitions.load("permission"):
         user = users.get(known)
         if user is not None:
             user.permissions[vhost] = _permissions(vhost, known, fields)
+    for (vhost, known, exchange), fields in definitions.load("topic_permission"):
+        user = users.get(known)
+        if user is not None:
+            topics = user.topic_permissions.setdefault(vhost, {})
+            topics[exchange] = _topic_permission(vhost, known, exchange, fields)
     if not users.all():
         made = users.add(
             name,
@@ -52,16 +68,34 @@ def _permissions(vhost: str, name: str, fields: Mapping[str, str]) -> Permission
         ) from None
 
 
+def _topic_permission(
+    vhost: str, name: str, exchange: str, fields: Mapping[str, str]
+) -> TopicPermission:
+    try:
+        return TopicPermission(fields["write"], fields["read"], name, vhost)
+    except PatternError as error:
+        raise StoreError(
+            f"the topic permissions of user '{name}' for exchange '{exchange}' in vhost '{vhost}' "
+            f"are damaged: {error}"
+        ) from None
+
+
 def save_user(user: User, definitions: Definitions) -> None:
     """Write a user down, the password as its hash only."""
     fields = {
         "password_hash": user.password_hash,
         "tags": ",".join(user.tags),
         "loopback_only": user.loopback_only,
+        "hashing_algorithm": user.algorithm,
+        "max_connections": user.max_connections,
+        "max_channels": user.max_channels,
     }
     definitions.put("user", (user.name,), fields)
     for vhost, permissions in sorted(user.permissions.items()):
         save_permissions(vhost, user, permissions, definitions)
+    for vhost, topics in sorted(user.topic_permissions.items()):
+        for exchange, topic in sorted(topics.items()):
+            save_topic_permission(vhost, user, exchange, topic, definitions)
 
 
 def save_permissions(
@@ -70,3 +104,11 @@ def save_permissions(
     """Write down what a user may do in one vhost."""
     fields = {action: getattr(permissions, action) for action in ACTIONS}
     definitions.put("permission", (vhost, user.name), fields)
+
+
+def save_topic_permission(
+    vhost: str, user: User, exchange: str, topic: TopicPermission, definitions: Definitions
+) -> None:
+    """Write down what a user may do with the topics of one exchange."""
+    fields = {action: getattr(topic, action) for action in TOPIC_ACTIONS}
+    definitions.put("topic_permission", (vhost, user.name, exchange), fields)

@@ -94,6 +94,8 @@ class App:
             host=host,
             frame_max=config.frame_max,
             channel_max=config.channel_max,
+            channel_max_per_node=config.channel_max_per_node,
+            connection_max=config.connection_max,
             heartbeat=config.heartbeat,
             handshake_timeout=config.handshake_timeout_seconds,
             message_max=config.message_max_bytes,
@@ -265,6 +267,7 @@ class App:
         for connection in list(self.hub.connections):
             connection.tick(now)
         self.overdue.look(now)
+        self.broker.events.alarms(self.hub.short_of())
         self.broker.tick()
         self._wake_at(self.timers.due)
         self.hub.relieve()
@@ -308,7 +311,7 @@ class App:
             **self.storage.overview(),
             "weaker_durability": self.broker.weaker(),
             "disk_alarm": self.hub.short,
-            "shortages": sorted(self.hub.shortages | ({"memory"} if gauge.over else set())),
+            "shortages": sorted(self.hub.short_of()),
         }
 
 

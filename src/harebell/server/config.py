@@ -53,6 +53,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: str | None = None
     tls_ca: str | None = None
     channel_max: int = limits.CHANNEL_MAX
+    channel_max_per_node: int = 0
+    connection_max: int = 0
     frame_max: int = limits.FRAME_MAX_BYTES
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout_seconds: float = limits.HANDSHAKE_TIMEOUT_SECONDS

@@ -23,6 +23,7 @@ Reader = Callable[[Any], Any]
 
 _PORT_MAX = 65_535
 _SHORT_MAX = 65_535
+_COUNT_MAX = 2**31 - 1
 _TIMEOUT_MIN_SECONDS = 0.1
 _TIMEOUT_MAX_SECONDS = 3_600.0
 _UNITS = {
@@ -215,6 +216,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("tls_key", pem_file, "Private key of the certificate (PEM)."),
     Setting("tls_ca", pem_file, "Authorities that client certificates are checked against (PEM)."),
     Setting("channel_max", whole(1, _SHORT_MAX), "Most channels per connection."),
+    Setting(
+        "channel_max_per_node",
+        whole(0, _COUNT_MAX),
+        "Most channels of all connections together; 0 for no limit.",
+    ),
+    Setting("connection_max", whole(0, _COUNT_MAX), "Most connections; 0 for no limit."),
     Setting(
         "frame_max",
         size(limits.FRAME_MIN_BYTES, limits.MESSAGE_MAX_BYTES),

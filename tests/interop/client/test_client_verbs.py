@@ -170,8 +170,8 @@ async def test_without_confirms_returns_go_to_a_callback(broker: Broker, api: Ap
     assert heard[0].message.body == b"lost"
 
 
-async def test_a_full_queue_that_rejects_publishes_nacks_them(rabbitmq: Broker, api: Api) -> None:
-    channel = await api.channel(rabbitmq.url)
+async def test_a_full_queue_that_rejects_publishes_nacks_them(broker: Broker, api: Api) -> None:
+    channel = await api.channel(broker.url)
     full = {"x-max-length": 1, "x-overflow": "reject-publish"}
     queue = await fresh_queue(channel, arguments=full)
     await do(channel.publish(b"1", routing_key=queue))

@@ -17,7 +17,10 @@ _KEYS = ("a", "a.b", "a.*", "#", "")
 _ARGUMENTS = (
     {}, {}, {}, {}, {}, {"x-max-priority": 3}, {"x-max-priority": -1}, {"x-message-ttl": -1},
     {"x-message-ttl": "soon"}, {"x-expires": 0}, {"x-max-length": -5}, {"x-overflow": "explode"},
-    {"x-dead-letter-exchange": ""}, {"x-dead-letter-routing-key": "a"},
+    {"x-dead-letter-exchange": ""}, {"x-dead-letter-routing-key": "a"}, {"x-max-length": 2},
+    {"x-max-length": 2, "x-overflow": "reject-publish"}, {"x-max-length": 2, "x-max-priority": 3},
+    {"x-max-length-bytes": 20}, {"x-max-length-bytes": 20, "x-overflow": "reject-publish"},
+    {"x-max-length": 0}, {"x-max-length": 1, "x-overflow": "reject-publish-dlx"},
 )  # fmt: skip
 
 

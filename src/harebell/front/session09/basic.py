@@ -14,6 +14,7 @@ from harebell.front.session09.names import generated, meant
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.queue import find
 from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.told import consumer_created, consumer_deleted
 from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import Unacked
 from harebell.model.equivalence import type_name
@@ -61,13 +62,13 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
     if method.queue == REPLY_TO:
         consume_replies(channel, method)
         return
-    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
-    queue = find(channel, method.queue)
     tag = method.consumer_tag or generated(TAG_PREFIX, channel.connection.settings.rng)
     if channel.consumers is None:
         channel.consumers = {}
     if tag in channel.consumers:
         raise hard(530, f"attempt to reuse consumer tag '{tag}'", _CLASS, 20)
+    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
+    queue = find(channel, method.queue)
     if CONSUMERS_PER_CHANNEL and len(channel.consumers) >= CONSUMERS_PER_CHANNEL:
         raise hard(
             530,
@@ -100,6 +101,7 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
     channel.consumers[tag] = consumer
     if not method.nowait:
         channel.connection.send(channel.number, methods.BasicConsumeOk(consumer_tag=tag))
+    consumer_created(channel, consumer)
     queue.add_consumer(consumer)
 
 
@@ -111,6 +113,7 @@ def cancel(channel: Channel, method: methods.BasicCancel) -> None:
         reply = methods.BasicCancelOk(consumer_tag=method.consumer_tag)
         channel.connection.send(channel.number, reply)
     if consumer is not None:
+        consumer_deleted(channel, consumer)
         channel.vhost.remove_consumer(consumer)
         if not consumer.queue.deleted:
             consumer.queue.drain()

@@ -28,6 +28,7 @@ cdef class Channel(ChannelPort):
     cdef public object reply_queue
     cdef Exchange _exchange
     cdef long long _exchange_epoch
+    cdef readonly object topic
 
     @cython.locals(connection=Connection, exchange=Exchange, message=Message, queues=tuple)
     cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,

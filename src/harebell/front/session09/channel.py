@@ -12,10 +12,11 @@ from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.confirm import Confirms
-from harebell.front.session09.permission import EXCHANGE, check
+from harebell.front.session09.permission import EXCHANGE, check, check_topic, topic_of
 from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.told import consumer_deleted
 from harebell.front.session09.traced import published
 from harebell.front.session09.tx import Transaction
 from harebell.front.session09.unacked import Unacked
@@ -25,6 +26,7 @@ from harebell.model.resource import rendered
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
+    from harebell.auth.topics import TopicPermission
     from harebell.front.session09.connection import Connection
     from harebell.front.session09.consumer import ChannelConsumer
     from harebell.model.queue.reply import ReplyQueue
@@ -55,6 +57,7 @@ class Channel(ChannelPort):
         content: the content that is being assembled from single frames.
         router: of its vhost.
         last_queue: the queue declared last, which an empty queue name means.
+        topic: what may be published to the exchange that was used last; None for every key.
         reply_queue: where direct replies to this channel arrive; None until one is consumed.
     """
 
@@ -76,6 +79,7 @@ class Channel(ChannelPort):
         self.reply_queue: ReplyQueue | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
+        self.topic: TopicPermission | None = None
 
     # --- publishing -----------------------------------------------------------------------------
 
@@ -98,6 +102,8 @@ class Channel(ChannelPort):
         if properties.suspect:
             message, queues = prepared(self, exchange, routing_key, properties, body)
         else:
+            if self.topic is not None:
+                check_topic(self, WRITE, exchange_name, routing_key)
             message = new_message(exchange_name, routing_key, properties, body)
             queues = self.router.route(exchange, message)
         connection.published = True
@@ -133,6 +139,7 @@ class Channel(ChannelPort):
             raise soft(403, f"cannot publish to internal {thing}", *_PUBLISH)
         self._exchange = exchange
         self._exchange_epoch = self.router.epoch
+        self.topic = topic_of(self, exchange)
         return exchange
 
     def too_large(self, size: int) -> Exception:
@@ -243,6 +250,7 @@ class Channel(ChannelPort):
         """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
         if self.consumers is None or self.consumers.pop(consumer.tag, None) is None:
             return
+        consumer_deleted(self, consumer)
         if self.connection.wants("consumer_cancel_notify"):
             cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
             self.connection.send(self.number, cancel)
@@ -265,6 +273,7 @@ class Channel(ChannelPort):
         if not consumers:
             return []
         for consumer in consumers.values():
+            consumer_deleted(self, consumer)
             self.vhost.remove_consumer(consumer)
         queues = {consumer.queue: None for consumer in consumers.values()}
         return [queue for queue in queues if not queue.deleted]

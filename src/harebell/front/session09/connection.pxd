@@ -20,6 +20,8 @@ cdef class Connection(FrameSink):
     cdef public object user
     cdef public object client_properties
     cdef public object capabilities
+    cdef public str mechanism
+    cdef public bint announced
     cdef public dict channels
     cdef public list confirming
     cdef public object closed_channels

@@ -19,6 +19,7 @@ from harebell.front.session09.channel import Channel
 from harebell.front.session09.failure import caught, channel_caught
 from harebell.front.session09.held import Held
 from harebell.front.session09.replies import hard
+from harebell.front.session09.told import channel_closed, connection_closed
 from harebell.front.settings import Settings
 from harebell.kernels.frames import FrameScanner, FrameSink
 from harebell.kernels.output import OutBuffer
@@ -89,6 +90,8 @@ class Connection(FrameSink):
         dirty: the hub knows that there is something to do.
         now: when something was last received.
         deadline: when to cut the connection unless it goes on; 0 for never.
+        mechanism: what it logged in with.
+        announced: its opening was told, and its end not yet.
         closed_channels: channels we closed whose close-ok has not come.
         shell: whatever the shell keeps here to find its socket again.
     """
@@ -109,6 +112,8 @@ class Connection(FrameSink):
         self.user = _NOBODY
         self.client_properties: Mapping[str, Any] = {}
         self.capabilities: set[str] = set()
+        self.mechanism = ""
+        self.announced = False
         self.channels: dict[int, Channel] = {}
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
@@ -315,6 +320,7 @@ class Connection(FrameSink):
         """A channel is over; its number may be used again."""
         if self.channels.pop(channel.number, None) is not None:
             channel.close()
+            channel_closed(channel)
 
     def release(self) -> None:
         """Let go of everything the peer held: channels first, then its exclusive queues.
@@ -322,6 +328,8 @@ class Connection(FrameSink):
         All consumers go before anything comes back, or a channel's messages would be delivered to
         another channel of the same dead peer, and lost when that one does not acknowledge.
         """
+        events = self.broker.events
+        events.actor = self.user.name
         left: list[Queue] = []
         for channel in self.channels.values():
             left += channel.stop_consuming()
@@ -329,6 +337,9 @@ class Connection(FrameSink):
             self.drop_channel(channel)
         if self.vhost is not None:
             self.vhost.drop_owned(self)
+        if self.announced:
+            self.announced = False
+            connection_closed(self)
         for queue in left:
             if not queue.deleted:
                 queue.drain()
@@ -336,6 +347,8 @@ class Connection(FrameSink):
             self.blocked = False
             if self in self.hub.blocked:
                 self.hub.blocked.remove(self)
+        if events.waiting:
+            events.tell()
 
     def finish(self) -> None:
         """The close handshake is done."""
@@ -425,6 +438,8 @@ class Connection(FrameSink):
                 self._block()
         if self.held is not None and self.out.size > _OUTPUT_STOP:
             self.scanner.hold = True
+        if self.broker.events.waiting:
+            self.broker.events.tell()
 
     def _block(self) -> None:
         self.blocked = True

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session09.names import clean
-from harebell.front.session09.permission import EXCHANGE, check, check_other_exchange
+from harebell.front.session09.permission import EXCHANGE, check, check_other_exchange, check_topic
+from harebell.model.reserved import check_exchange_deletion, check_exchange_type
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
         channel.vhost.check_not_default(name)
         channel.vhost.exchange(name)
     else:
+        check_exchange_type(method.type)
         channel.vhost.check_not_default(name)
         check(channel, CONFIGURE, EXCHANGE, name)
         if name not in channel.vhost.exchanges:
@@ -42,6 +44,7 @@ def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
     """exchange.delete: also fine for one that does not exist, as with RabbitMQ."""
     name = clean(method.exchange)
     channel.vhost.check_not_default(name)
+    check_exchange_deletion(name, channel.vhost.name)
     check(channel, CONFIGURE, EXCHANGE, name)
     channel.vhost.delete_exchange(name, if_unused=method.if_unused)
     channel.hold_until_recorded()
@@ -51,10 +54,11 @@ def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
 
 def bind(channel: Channel, method: methods.ExchangeBind) -> None:
     """exchange.bind: messages of `source` go to `destination` too."""
-    channel.vhost.check_not_default(method.destination)
-    channel.vhost.check_not_default(method.source)
     check(channel, WRITE, EXCHANGE, clean(method.destination))
+    channel.vhost.check_not_default(clean(method.destination))
+    channel.vhost.check_not_default(clean(method.source))
     check(channel, READ, EXCHANGE, clean(method.source))
+    check_topic(channel, READ, clean(method.source), method.routing_key)
     # With both missing, the source is the one that is named.
     channel.vhost.exchange(clean(method.source))
     destination = channel.vhost.exchange(clean(method.destination))
@@ -67,10 +71,11 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
 
 def unbind(channel: Channel, method: methods.ExchangeUnbind) -> None:
     """exchange.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
-    channel.vhost.check_not_default(method.destination)
-    channel.vhost.check_not_default(method.source)
     check(channel, WRITE, EXCHANGE, clean(method.destination))
+    channel.vhost.check_not_default(clean(method.destination))
+    channel.vhost.check_not_default(clean(method.source))
     check(channel, READ, EXCHANGE, clean(method.source))
+    check_topic(channel, READ, clean(method.source), method.routing_key)
     destination = channel.vhost.exchanges.get(clean(method.destination))
     channel.vhost.unbind(clean(method.source), destination, method.routing_key, method.arguments)
     channel.hold_until_recorded()

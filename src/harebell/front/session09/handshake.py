@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.sasl import MECHANISMS, SaslError
 from harebell.base import limits
+from harebell.front.session09.admission import check_connection
 from harebell.front.session09.replies import hard
+from harebell.front.session09.told import authenticated, connection_created
+from harebell.model.events import INTERNAL_USER
 from harebell.wire.v09 import methods
 from harebell.wire.v09.fields import decode_table
 from harebell.wire.v09.states import ConnectionState
@@ -76,6 +79,7 @@ def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
     kind = MECHANISMS.get(method.mechanism)
     if kind is None:
         raise hard(503, f"unknown authentication mechanism '{method.mechanism}'", _CLASS, 11)
+    connection.mechanism = method.mechanism
     user = None
     name = "?"
     try:
@@ -88,6 +92,8 @@ def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
         connection.settings.journal(
             "warning", f"{connection.peer}: {method.mechanism} login refused: user '{name}'"
         )
+        connection.broker.events.actor = INTERNAL_USER
+        authenticated(connection, name, f"{method.mechanism} login refused: user '{name}'")
         raise hard(
             403,
             f"Login was refused using authentication mechanism {method.mechanism}. "
@@ -96,6 +102,8 @@ def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
             0,
         )
     connection.user = user
+    connection.broker.events.actor = user.name
+    authenticated(connection, user.name)
     settings = connection.settings
     tune = methods.ConnectionTune(
         channel_max=settings.channel_max,
@@ -145,12 +153,15 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
         raise hard(530, f"vhost {name} not found", _CLASS, 40)
+    check_connection(connection, vhost)
     if name not in connection.user.permissions:
         user = connection.user.name
         raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)
     connection.vhost = vhost
     connection.state = ConnectionState.OPEN
     connection.scanner.fast = True
+    connection.broker.events.actor = connection.user.name
+    connection_created(connection)
     connection.send(0, methods.ConnectionOpenOk())
     connection.settings.journal(
         "info", f"{connection.peer}: user '{connection.user.name}' opened vhost '{name}'"

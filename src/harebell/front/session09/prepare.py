@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.front.session09.checks import check_expiration, check_user_id
 from harebell.front.session09.direct_reply import way_back
+from harebell.front.session09.permission import check_topic
 from harebell.front.session09.replies import soft
 from harebell.front.session09.tx import due_at_commit
 from harebell.model.equivalence import type_name
@@ -51,6 +53,8 @@ def prepared(
     copied = properties.has_headers and b"CC" in raw
     answered = flags & _REPLY and _REPLY_OCTETS in raw
     if not (flags & _CHECKED or copied or answered):
+        if channel.topic is not None:
+            check_topic(channel, WRITE, exchange.name, routing_key)
         message = new_message(exchange.name, routing_key, properties, body)
         return message, router.route(exchange, message)
     decoded = decode_properties(raw)
@@ -59,6 +63,9 @@ def prepared(
     check_expiration(decoded)
     headers = decoded.headers or {}
     keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, _BLIND)]
+    if channel.topic is not None:
+        for key in (routing_key, *keys):
+            check_topic(channel, WRITE, exchange.name, key)
     check_user_id(decoded, channel.connection.user)
     message = new_message(exchange.name, routing_key, properties, body)
     if not keys:

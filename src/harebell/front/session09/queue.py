@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session09.direct_reply import check_not_reply, declare_reply
 from harebell.front.session09.names import clean, generated, meant
-from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_other_exchange
+from harebell.front.session09.permission import (
+    EXCHANGE,
+    QUEUE,
+    check,
+    check_other_exchange,
+    check_topic,
+)
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.reply import REPLY_TO
+from harebell.model.reserved import check_queue_name
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -40,8 +47,11 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
         made_up = name == ""
         if made_up:
             name = generated(GENERATED_PREFIX, channel.connection.settings.rng)
+        else:
+            check_queue_name(name)
         check(channel, CONFIGURE, QUEUE, name)
         if name not in channel.vhost.queues:
+            channel.vhost.check_room(name)
             check_other_exchange(channel, QUEUE, name, method.arguments, "x-dead-letter-exchange")
         queue = channel.vhost.declare_queue(
             name,
@@ -81,6 +91,7 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
     check(channel, WRITE, QUEUE, name)
     channel.vhost.check_not_default(method.exchange)
     check(channel, READ, EXCHANGE, clean(method.exchange))
+    check_topic(channel, READ, clean(method.exchange), key)
     # With both missing the exchange is named, and before a queue that is somebody else's, too.
     channel.vhost.exchange(clean(method.exchange))
     queue = channel.vhost.queue(name, channel.connection)
@@ -99,6 +110,7 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
     check(channel, WRITE, QUEUE, name)
     channel.vhost.check_not_default(method.exchange)
     check(channel, READ, EXCHANGE, clean(method.exchange))
+    check_topic(channel, READ, clean(method.exchange), key)
     queue = None
     if name in channel.vhost.queues:
         queue = channel.vhost.queue(name, channel.connection)

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.front.session09 import handshake
+from harebell.front.session09.admission import check_channel
 from harebell.front.session09.channel import Channel
 from harebell.front.session09.dispatch import HANDLERS
 from harebell.front.session09.failure import fail_channel
 from harebell.front.session09.replies import hard
+from harebell.front.session09.told import channel_created
 from harebell.wire.v09 import methods
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.frames import BODY, HEADER, HEARTBEAT, METHOD
@@ -101,7 +103,11 @@ def _channel_method(connection: Connection, channel: Channel, method: methods.Me
             raise hard(504, "second 'channel.open' seen", spec.class_id, spec.method_id)
         raise hard(503, "unimplemented method", spec.class_id, spec.method_id)
     try:
+        events = connection.broker.events
+        events.actor = connection.user.name
         handler(channel, method)
+        if events.waiting:
+            events.tell()
     except (Refusal, ProtocolError) as error:
         fail_channel(connection, channel, error, spec.class_id, spec.method_id)
 
@@ -153,13 +159,8 @@ def not_open(connection: Connection, number: int, method: methods.Method) -> Non
         if number == 0:
             check_connection_method(connection.state, spec)
         raise hard(504, "expected 'channel.open'", spec.class_id, spec.method_id)
-    count, most = len(connection.channels), connection.channel_max
-    if most and count >= most:
-        raise hard(
-            530,
-            f"number of channels opened ({count}) has reached the negotiated channel_max ({most})",
-            20,
-            10,
-        )
-    connection.channels[number] = Channel(connection, number)
+    check_channel(connection)
+    connection.channels[number] = channel = Channel(connection, number)
+    connection.broker.events.actor = connection.user.name
+    channel_created(channel)
     connection.send(number, methods.ChannelOpenOk())

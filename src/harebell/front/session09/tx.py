@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from harebell.base.message import Message
 from harebell.front.session09.replies import soft
 from harebell.front.session09.unacked import Unacked
-from harebell.model.queue.kind import PENDING, Queue
+from harebell.model.queue.kind import PENDING, REJECTED, Queue
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -55,7 +55,11 @@ class Transaction:
         self._changes += len(entries) * (2 if dead_letters else 1)
 
     def commit(self, channel: Channel) -> None:
-        """Do it all: publishes first, then acknowledgements; what follows waits for the disk."""
+        """Do it all: publishes first, then acknowledgements; what follows waits for the disk.
+
+        A publish that a full queue refuses is an error, after all else was done: nothing undoes
+        what other queues took, with RabbitMQ neither.
+        """
         publishes, self._publishes = self._publishes, []
         settled, self._settled = self._settled, []
         changes, self._changes = self._changes, 0
@@ -73,6 +77,8 @@ class Transaction:
                 result |= queue.sync_soon()
         if result & PENDING:
             channel.connection.hold_until(channel.connection.commit.ticket)
+        if result & REJECTED:
+            raise soft(406, "partial tx completion", _CLASS, 20)
 
     def rollback(self, channel: Channel) -> None:
         """Do none of it: the acknowledged deliveries are outstanding again."""

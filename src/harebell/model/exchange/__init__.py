@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harebell.model.exchange.consistent_hash import ConsistentHashExchange
 from harebell.model.exchange.deduplication import DeduplicationExchange
+from harebell.model.exchange.delayed import DelayedExchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.headers import HeadersExchange
@@ -27,7 +28,9 @@ KINDS: dict[str, type[Exchange]] = {
         RandomExchange,
         RecentHistoryExchange,
         DeduplicationExchange,
+        DelayedExchange,
     )
 }
+DelayedExchange.TYPES = KINDS
 
 __all__ = ["KINDS", "Exchange"]

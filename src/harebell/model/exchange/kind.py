@@ -121,6 +121,11 @@ class Exchange:
         """Whether `match` looks at the headers, so that they have to be decoded."""
         return False
 
+    @property
+    def each_key(self) -> bool:
+        """Whether a message with several routing keys is matched by each of them, or just once."""
+        return self.by_key
+
 
 def by_name(binding: Binding) -> tuple[bool, str]:
     """What puts bindings in order by their destinations, however they came: queues, then names."""

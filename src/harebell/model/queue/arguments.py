@@ -264,6 +264,7 @@ def check_consumer_arguments(
     _check_values(thing, queue_type(queue_arguments), arguments, _CONSUMER)
 
 
+_LENGTHS = ("x-max-length", "x-max-length-bytes", "x-overflow")
 _TIMES = ("x-message-ttl", "x-expires")
 _ACTED_ON = {
     CLASSIC: (
@@ -274,6 +275,7 @@ _ACTED_ON = {
         DEAD_LETTER_KEY,
         SINGLE_ACTIVE,
         CONSUMER_TIMEOUT,
+        *_LENGTHS,
     ),
     QUORUM: (
         QUEUE_TYPE,
@@ -284,6 +286,7 @@ _ACTED_ON = {
         "x-delivery-limit",
         SINGLE_ACTIVE,
         CONSUMER_TIMEOUT,
+        *_LENGTHS,
     ),
     STREAM: (QUEUE_TYPE, "x-max-length-bytes", "x-max-age", SEGMENT_OCTETS),
 }

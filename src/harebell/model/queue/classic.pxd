@@ -17,4 +17,5 @@ cdef class ClassicQueue(CompetingQueue):
     cdef int _put_back(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
+    cpdef long long _count_octets(self) except -1
     cpdef int sync_soon(self) except -1

@@ -65,6 +65,9 @@ class ClassicQueue(CompetingQueue):
     def _drop_all(self) -> int:
         return self._order.delete()
 
+    def _count_octets(self) -> int:
+        return self._order.body_octets()
+
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""
         if not self.durable or self.deleted:

@@ -2,27 +2,26 @@ cimport cython
 from harebell.base.clock cimport Clock
 from harebell.base.message cimport Message, copy_message
 from harebell.model.consumer cimport Consumer
-from harebell.model.queue.kind cimport Queue
+from harebell.model.queue.overflow cimport Overflow
+from harebell.model.queue.turns cimport TakingTurns
 
 cdef long long _NO_POSITION
 cdef int _ACCEPTED
 cdef int _PENDING
+cdef int _FULL
+cdef str _MAXLEN
 cdef int _PERSISTENT
 cdef int _EXPIRED_PER_TURN
 cdef int _FOR_EVER
 
-cdef class CompetingQueue(Queue):
+cdef class CompetingQueue(TakingTurns):
     cdef public object dead_letters
     cdef object _surroundings
+    cdef Overflow _overflow
     cdef long long _ready
-    cdef Py_ssize_t _turn
     cdef long long _position
-    cdef bint _ranked
     cdef bint _lasting
     cdef bint _again
-    cdef bint _single
-    cdef bint _preempts
-    cdef Consumer _active
     cdef Clock _clock
     cdef long long _ttl
     cdef bint _expiring
@@ -39,8 +38,9 @@ cdef class CompetingQueue(Queue):
     cdef int _put_back(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
+    cpdef long long _count_octets(self) except -1
 
-    @cython.locals(consumer=Consumer, position="long long")
+    @cython.locals(consumer=Consumer, position="long long", overflow=Overflow)
     cpdef int publish(self, Message message) except -1
     cdef int _taken(self, Message message) except -1
     cpdef long long ready_count(self) except -1
@@ -60,9 +60,11 @@ cdef class CompetingQueue(Queue):
     cpdef int reject(self, long long position) except -1
     @cython.locals(message=Message)
     cdef int _bury(self, long long position, str reason) except -1
-    @cython.locals(count=Py_ssize_t, turn=Py_ssize_t, consumer=Consumer)
-    cdef Consumer _pick(self)
-    @cython.locals(active=Consumer, first=Consumer)
-    cdef Consumer _pick_active(self)
-    @cython.locals(at=Py_ssize_t, last=Py_ssize_t, consumer=Consumer)
-    cdef Consumer _pick_ranked(self)
+    cdef bint _refuses(self, Overflow overflow, Message message) except -1
+    @cython.locals(overflow=Overflow)
+    cdef int _grown(self) except -1
+    @cython.locals(overflow=Overflow, message=Message, position="long long")
+    cdef int _trim(self) except -1
+    cdef int _left(self, Overflow overflow, Message message) except -1
+    @cython.locals(message=Message)
+    cdef int _came_back(self, Overflow overflow, long long position) except -1

@@ -1,4 +1,4 @@
-"""Queues whose messages go to one consumer each: turns, credit, and what comes back.
+"""Queues whose messages go to one consumer each: what waits, what is out, and what comes back.
 
 A kind derives from this and says where a message is kept and which one is next. The methods it
 fills are called once per message, so they are typed and never called from Python.
@@ -14,11 +14,12 @@ from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import PERSISTENT, Message, copy_message
 from harebell.base.timers import NEVER, Timer
 from harebell.model.consumer import Consumer
-from harebell.model.dead_letter import EXPIRED, REJECTED, DeadLetters
-from harebell.model.queue.arguments import SINGLE_ACTIVE
-from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
+from harebell.model.queue.kind import ACCEPTED, PENDING
+from harebell.model.queue.kind import REJECTED as FULL
+from harebell.model.queue.overflow import Overflow, overflow_of
+from harebell.model.queue.turns import TakingTurns
 from harebell.model.queue.unused import Unused
-from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
     from harebell.model.surroundings import Surroundings
@@ -27,13 +28,15 @@ NO_POSITION = -1
 _NO_POSITION = NO_POSITION
 _ACCEPTED = ACCEPTED
 _PENDING = PENDING
+_FULL = FULL
+_MAXLEN = MAXLEN
 _PERSISTENT = PERSISTENT
 _EXPIRED_PER_TURN = EXPIRED_PER_TURN
 _FOR_EVER = -1
 _NO_CLOCK = Clock()
 
 
-class CompetingQueue(Queue):
+class CompetingQueue(TakingTurns):
     """Consumers compete for its messages.
 
     Args:
@@ -48,23 +51,19 @@ class CompetingQueue(Queue):
     LASTING = False
     """Whether all messages of a durable queue have to reach the disk, or persistent ones only."""
 
+    LETTERS_REFUSED = True
+    """Whether `reject-publish-dlx` is known; if not, it means drop-head."""
+
     MANY_HEADS = False
     """Whether a message behind others may be looked at before they are gone."""
-
-    PREEMPTS = False
-    """Whether a consumer of higher priority takes over from the single active one."""
 
     def __init__(self, name: str, vhost: str, **options: Any) -> None:
         super().__init__(name, vhost, **options)
         self.dead_letters: DeadLetters | None = None
         self._surroundings: Surroundings | None = None
+        self._overflow: Overflow | None = None
         self._ready = 0
-        self._turn = 0
-        self._ranked = False
         self._lasting = self.LASTING
-        self._single = self.arguments.get(SINGLE_ACTIVE) is True
-        self._preempts = self.PREEMPTS
-        self._active: Consumer | None = None
         self._position = NO_POSITION
         self._again = False
         self._clock = _NO_CLOCK
@@ -85,22 +84,29 @@ class CompetingQueue(Queue):
         self._clock = surroundings.clock
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Find out where dead messages go, and how long messages and the queue last."""
+        """Find out where dead messages go, and how many wait and how long."""
         ttl = settings.get("message-ttl", _FOR_EVER)
         # What is here already keeps its time, so the oldest need not be the first to expire.
         self._mixed = self._mixed or ttl != self._ttl
         self._ttl = ttl
         surroundings = self._surroundings
-        if surroundings is None:
-            return
-        self.dead_letters = surroundings.dead_letters_of(self, settings)
-        if self._unused is None and "expires" in settings:
-            self._unused = Unused(self, surroundings.timers, surroundings.drop_queue)
-        if self._unused is not None:
-            self._unused.limit(settings.get("expires", 0))
-        if self._expiring:
-            # Not now: where dead letters go may have to be restored yet.
-            self._wake_at(self._clock.steady)
+        if surroundings is not None:
+            self.dead_letters = surroundings.dead_letters_of(self, settings)
+            if self._unused is None and "expires" in settings:
+                self._unused = Unused(self, surroundings.timers, surroundings.drop_queue)
+            if self._unused is not None:
+                self._unused.limit(settings.get("expires", 0))
+            if self._expiring:
+                self._wake_at(self._clock.steady)
+        before = self._overflow
+        overflow = self._overflow = overflow_of(settings, letters=self.LETTERS_REFUSED)
+        if overflow is not None:
+            if overflow.counts:
+                if before is not None and before.counts:
+                    overflow.octets = before.octets
+                else:
+                    overflow.octets = self._count_octets()
+            self._grown()
 
     # --- what a kind fills ----------------------------------------------------------------------
 
@@ -143,10 +149,17 @@ class CompetingQueue(Queue):
         """The queue is gone, and its logs with it."""
         raise NotImplementedError
 
+    def _count_octets(self) -> int:
+        """The octets of all bodies that are ready, read one by one."""
+        raise NotImplementedError
+
     # --- messages -------------------------------------------------------------------------------
 
     def publish(self, message: Message) -> int:
         """Take a message; behind ready ones it waits, for then no consumer is ready."""
+        overflow = self._overflow
+        if overflow is not None and self._refuses(overflow, message):
+            return _FULL
         self.published += 1
         if self._ttl >= 0:
             message = self._dated(message)
@@ -162,6 +175,9 @@ class CompetingQueue(Queue):
                 return self._taken(message)
         self._keep(message)
         self._ready += 1
+        if overflow is not None:
+            overflow.octets += len(message.body)
+            self._grown()
         if message.due:
             self._expects(message.due)
         return self._taken(message)
@@ -183,6 +199,8 @@ class CompetingQueue(Queue):
             if consumer is None:
                 break
             self._serve(consumer)
+        if self._overflow is not None:
+            self._grown()
         if self._expiring:
             self._look_ahead()
         return 0
@@ -192,6 +210,8 @@ class CompetingQueue(Queue):
         message = self._take()
         if message is None:
             return 0
+        if self._overflow is not None:
+            self._left(self._overflow, message)
         position = self._position
         if message.due and message.due <= self._clock.steady:
             self._bury(position, EXPIRED)
@@ -214,6 +234,8 @@ class CompetingQueue(Queue):
             self._look_ahead()
         if message is None:
             return None
+        if self._overflow is not None:
+            self._left(self._overflow, message)
         self.unacked += 1
         return message, self._position, self._again
 
@@ -229,6 +251,9 @@ class CompetingQueue(Queue):
         if not self.deleted:
             self.unacked -= 1
             self._put_back(position)
+            if self._overflow is not None:
+                self._came_back(self._overflow, position)
+                self._grown()
         return 0
 
     def reject(self, position: int) -> int:
@@ -297,6 +322,8 @@ class CompetingQueue(Queue):
                 return message.due
             message = self._take()
             if message is not None:
+                if self._overflow is not None:
+                    self._left(self._overflow, message)
                 self._bury(self._position, EXPIRED)
         return now
 
@@ -320,7 +347,63 @@ class CompetingQueue(Queue):
         count = self._ready
         self._drop_ready()
         self._ready = 0
+        if self._overflow is not None:
+            self._overflow.octets = 0
+            self._overflow.refusing = False
         return count
+
+    # --- how much may wait ----------------------------------------------------------------------
+
+    def _refuses(self, overflow: Overflow, message: Message) -> bool:
+        """Whether a message is too much: asked before it is known whether it would wait at all."""
+        if overflow.drops or not overflow.full(self._ready, len(message.body)):
+            return False
+        if overflow.letters and self.dead_letters is not None:
+            self.dead_letters.send_later(message, _MAXLEN)
+        return True
+
+    def _grown(self) -> int:
+        """There may be too much."""
+        overflow = self._overflow
+        if overflow is not None and overflow.drops and overflow.over(self._ready):
+            self._trim()
+        return 0
+
+    def _trim(self) -> int:
+        """The oldest messages go until what is left may stay."""
+        overflow = self._overflow
+        while overflow is not None and overflow.over(self._ready):
+            message = self._take() if self._ready > 0 else None
+            if message is None:
+                overflow.octets = 0
+                return 0
+            self._left(overflow, message)
+            position = self._position
+            if self.dead_letters is not None:
+                self.dead_letters.send_later(message, _MAXLEN)
+            self._drop(position)
+            overflow = self._overflow
+        if self._expiring:
+            self._look_ahead()
+        return 0
+
+    def _left(self, overflow: Overflow, message: Message) -> int:
+        """A message is ready no longer."""
+        overflow.octets -= len(message.body)
+        if self._ready == 0:
+            # What could not be read has left nobody knows when.
+            overflow.octets = 0
+        if overflow.refusing and overflow.low(self._ready):
+            overflow.refusing = False
+        return 0
+
+    def _came_back(self, overflow: Overflow, position: int) -> int:
+        """A message is ready again."""
+        if overflow.counts:
+            message = self._read(position)
+            if message is not None:
+                overflow.octets += len(message.body)
+        return 0
 
     def delete(self) -> int:
         """Tell the consumers, drop everything."""
@@ -340,105 +423,9 @@ class CompetingQueue(Queue):
         self.itself = ()
         return count
 
-    # --- consumers ------------------------------------------------------------------------------
-
-    def check_consumer(
-        self,
-        tag: str,
-        arguments: Mapping[str, Any],
-        *,
-        no_ack: bool,
-        exclusive: bool,
-        prefetch: int,
-    ) -> bool:
-        """Refuse an exclusive consumer where there may be others that wait for their turn."""
-        if exclusive and self._single:
-            raise refused(f"{rendered('queue', self.name, self.vhost)} in exclusive use")
-        return exclusive
-
-    def add_consumer(self, consumer: Consumer) -> None:
-        """Serve a new consumer after those of the same priority, and before lower ones."""
-        self._rewind()
-        at = len(self.consumers)
-        while at and self.consumers[at - 1].priority < consumer.priority:
-            at -= 1
-        self.consumers.insert(at, consumer)
-        self.had_consumers = True
-        self._consumers_changed()
-        self.drain()
-
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer."""
-        if consumer in self.consumers:
-            self._rewind()
-            self.consumers.remove(consumer)
-            if consumer is self._active:
-                self._active = None
-            self._consumers_changed()
-            if self._unused is not None and not self.consumers:
-                self._unused.used()
-
-    def _consumers_changed(self) -> None:
-        """Find out whether it matters who is who, and who is the one if there is only one."""
-        consumers = self.consumers
-        self._ranked = self._single or bool(
-            consumers and consumers[0].priority != consumers[-1].priority
-        )
-        if self._single and self._active is None and consumers:
-            self._active = consumers[0]
-
-    def _rewind(self) -> None:
-        """Put first whose turn it is, so that coming and going does not change whose it is."""
-        turn, self._turn = self._turn, 0
-        if turn and not self._ranked:
-            self.consumers[:] = self.consumers[turn:] + self.consumers[:turn]
-
-    def _pick(self) -> Consumer | None:
-        """The consumer whose turn it is among those that are ready."""
-        if self._ranked:
-            return self._pick_ranked()
-        count = len(self.consumers)
-        turn = self._turn
-        for _ in range(count):
-            if turn >= count:
-                turn = 0
-            consumer = self.consumers[turn]
-            turn += 1
-            if consumer.ready():
-                self._turn = turn
-                return consumer
-        return None
-
-    def _pick_active(self) -> Consumer | None:
-        """The single active consumer if it is ready.
-
-        Where it can be replaced by one of higher priority it gets nothing more until it has
-        settled what it has; then the other one is active.
-        """
-        active = self._active
-        if active is None:
-            return None
-        if self._preempts:
-            first = self.consumers[0]
-            if first.priority > active.priority:
-                if active.unacked:
-                    return None
-                active = self._active = first
-        return active if active.ready() else None
-
-    def _pick_ranked(self) -> Consumer | None:
-        """The first ready consumer in order of priority; it goes behind its equals."""
-        if self._single:
-            return self._pick_active()
-        for at, consumer in enumerate(self.consumers):
-            if consumer.ready():
-                last = at
-                while (
-                    last + 1 < len(self.consumers)
-                    and self.consumers[last + 1].priority == consumer.priority
-                ):
-                    last += 1
-                self.consumers.insert(last + 1, consumer)
-                del self.consumers[at]
-                return consumer
-        return None
+        known = consumer in self.consumers
+        super().remove_consumer(consumer)
+        if known and self._unused is not None and not self.consumers:
+            self._unused.used()

@@ -41,5 +41,7 @@ cdef class PriorityQueue(CompetingQueue):
     cdef int _drop_ready(self) except -1
     @cython.locals(order=ReadyOrder)
     cdef int _drop_all(self) except -1
+    @cython.locals(order=ReadyOrder, total="long long")
+    cpdef long long _count_octets(self) except -1
     @cython.locals(order=ReadyOrder)
     cpdef int sync_soon(self) except -1

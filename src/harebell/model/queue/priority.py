@@ -128,6 +128,8 @@ class PriorityQueue(CompetingQueue):
             message = order.take()
             self._ready -= before - order.count
             if message is not None:
+                if self._overflow is not None:
+                    self._left(self._overflow, message)
                 self._bury(order.position << _SHIFT | level, EXPIRED)
         return now
 
@@ -179,6 +181,13 @@ class PriorityQueue(CompetingQueue):
             if order is not None:
                 order.delete()
         return 0
+
+    def _count_octets(self) -> int:
+        total = 0
+        for order in self._orders:
+            if order is not None:
+                total += order.body_octets()
+        return total
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""

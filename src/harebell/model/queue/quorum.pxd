@@ -2,6 +2,7 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Commit, Log
 from harebell.model.queue.classic cimport ClassicQueue
+from harebell.model.queue.overflow cimport Overflow
 from harebell.model.queue.ready cimport ReadyOrder
 
 cdef class QuorumQueue(ClassicQueue):
@@ -22,5 +23,10 @@ cdef class QuorumQueue(ClassicQueue):
     cdef Message _counted(self, Message message)
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
+    @cython.locals(message=Message, total="long long")
+    cpdef long long _count_octets(self) except -1
+    cdef bint _refuses(self, Overflow overflow, Message message) except -1
+    @cython.locals(overflow=Overflow)
+    cdef int _grown(self) except -1
     @cython.locals(message=Message, outcome=int)
     cdef int _bury(self, long long position, str reason) except -1

@@ -21,6 +21,7 @@ from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import NOWHERE
 from harebell.model.queue.classic import ClassicQueue
 from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.model.queue.overflow import Overflow
 from harebell.model.resource import rendered
 
 NO_LIMIT = -1
@@ -40,6 +41,7 @@ class QuorumQueue(ClassicQueue):
     KIND = "quorum"
     LASTING = True
     TICKS = True
+    LETTERS_REFUSED = False
     PREEMPTS = True
 
     def __init__(self, name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> None:
@@ -79,6 +81,8 @@ class QuorumQueue(ClassicQueue):
         log.set_count(position, count)
         self._returned.append(position)
         self._ready += 1
+        if self._overflow is not None:
+            self._came_back(self._overflow, position)
         return 0
 
     def _take(self) -> Message | None:
@@ -132,6 +136,33 @@ class QuorumQueue(ClassicQueue):
         self._leaving.clear()
         self._stuck.clear()
         return self._order.delete()
+
+    def _count_octets(self) -> int:
+        total = self._order.body_octets()
+        for position in self._returned:
+            message = self._read(position)
+            if message is not None:
+                total += len(message.body)
+        return total
+
+    # --- how much may wait ----------------------------------------------------------------------
+
+    def _refuses(self, overflow: Overflow, message: Message) -> bool:
+        """Whether the queue was too full, and has not become empty enough since.
+
+        As with RabbitMQ the message that is one too many is taken, and those after it are not
+        until there is room again.
+        """
+        return overflow.refusing and not overflow.drops
+
+    def _grown(self) -> int:
+        overflow = self._overflow
+        if overflow is not None and overflow.over(self._ready):
+            if overflow.drops:
+                self._trim()
+            else:
+                overflow.refusing = True
+        return 0
 
     # --- dead-lettering at least once -----------------------------------------------------------
 

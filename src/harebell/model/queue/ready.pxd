@@ -24,6 +24,8 @@ cdef class ReadyOrder:
     @cython.locals(end="long long")
     cdef int _pass_over(self, long long position) except -1
     cpdef int put_back(self, long long position) except -1
+    @cython.locals(total="long long", position="long long", end="long long", message=Message)
+    cpdef long long body_octets(self) except -1
     @cython.locals(count="long long", end="long long")
     cpdef long long purge(self) except -1
     cpdef int delete(self) except -1

@@ -131,6 +131,24 @@ class ReadyOrder:
         self.count += 1
         return 0
 
+    def body_octets(self) -> int:
+        """The octets of the bodies of all that is ready; every message is read for it."""
+        total = 0
+        for position in self._returned:
+            message = self.log.read(position)
+            if message is not None:
+                total += len(message.body)
+        position = self._cursor
+        end = self.log.end()
+        while position < end:
+            if position < self._old:
+                position = self.log.next(position)
+            message = self.log.read(position)
+            if message is not None:
+                total += len(message.body)
+            position += 1
+        return total
+
     def purge(self) -> int:
         """Settle everything that is ready; returns how many messages that were."""
         count = self.count

@@ -9,11 +9,16 @@ from typing import Any
 import msgspec
 
 from harebell.base.errors import Refusal
+from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
-from harebell.server.manage import policies, users, vhosts
+from harebell.server.manage import limits, parameters, policies, topics, users, vhosts
 from harebell.server.manage.site import Command, Refused, Site
 
-COMMANDS: dict[str, Command] = {**users.COMMANDS, **vhosts.COMMANDS, **policies.COMMANDS}
+COMMANDS: dict[str, Command] = {
+    name: command
+    for module in (users, topics, vhosts, limits, policies, parameters)
+    for name, command in module.COMMANDS.items()
+}
 """Every command by its name, such as `users.add`."""
 
 
@@ -62,11 +67,16 @@ class Desk:
         changes = self._site.definitions
         try:
             asked = msgspec.convert(fields, command.fields)
+            self._site.broker.events.actor = TOOL_USER
             answer = command.run(self._site, asked)
         except msgspec.ValidationError as error:
             return {"ok": False, "error": f"{name}: {error}"}
         except (Refused, Refusal, MetadataError) as error:
             return {"ok": False, "error": str(error)}
+        events = self._site.broker.events
+        if events.waiting:
+            events.tell()
+            self._flush()
         if changes.gathered:
             await self._durable()
         return {"ok": True, "answer": answer}

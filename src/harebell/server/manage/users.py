@@ -61,7 +61,12 @@ class Granted(Held):
 
 
 def _shown(user: User) -> dict[str, Any]:
-    return {"name": user.name, "tags": list(user.tags), "loopback_only": user.loopback_only}
+    return {
+        "name": user.name,
+        "tags": list(user.tags),
+        "loopback_only": user.loopback_only,
+        "hashing_algorithm": user.algorithm,
+    }
 
 
 def _tags(tags: list[str]) -> tuple[str, ...]:
@@ -97,6 +102,7 @@ def add_user(site: Site, asked: Add) -> dict[str, Any]:
     user = site.users.add(name, password, tags=tags)
     save_user(user, site.definitions)
     site.journal("info", f"user '{name}' was added")
+    site.broker.events.note("user.created", {"name": name})
     return _shown(user)
 
 
@@ -111,9 +117,13 @@ def delete_user(site: Site, asked: Named) -> dict[str, Any]:
     site.users.remove(user.name)
     for vhost in user.permissions:
         site.definitions.drop("permission", (vhost, user.name))
+    for vhost, topics in user.topic_permissions.items():
+        for exchange in topics:
+            site.definitions.drop("topic_permission", (vhost, user.name, exchange))
     site.definitions.drop("user", (user.name,))
     text = f"user '{user.name}' was deleted"
     site.journal("info", text)
+    site.broker.events.note("user.deleted", {"name": user.name})
     closed = site.disconnect(text, lambda connection: connection.user is user)
     return {"name": user.name, "connections_closed": closed}
 
@@ -124,7 +134,15 @@ def set_password(site: Site, asked: Password) -> dict[str, Any]:
     site.users.set_password(user, _password(asked.password))
     save_user(user, site.definitions)
     site.journal("info", f"the password of user '{user.name}' was changed")
+    site.broker.events.note("user.password.changed", {"name": user.name})
     return _shown(user)
+
+
+def authenticate(site: Site, asked: Password) -> dict[str, Any]:
+    """Whether a user could log in from this machine with a password."""
+    if site.users.authenticate(asked.name, asked.password, "") is None:
+        raise Refused(f"user '{asked.name}' cannot log in with this password")
+    return {"name": asked.name}
 
 
 def set_tags(site: Site, asked: Tags) -> dict[str, Any]:
@@ -133,6 +151,7 @@ def set_tags(site: Site, asked: Tags) -> dict[str, Any]:
     user.tags = _tags(asked.tags)
     save_user(user, site.definitions)
     site.journal("info", f"the tags of user '{user.name}' are: {', '.join(user.tags) or 'none'}")
+    site.broker.events.note("user.tags.set", {"name": user.name, "tags": user.tags})
     return _shown(user)
 
 
@@ -169,6 +188,7 @@ def set_permissions(site: Site, asked: Granted) -> dict[str, Any]:
     vhost.router.changed()
     save_permissions(vhost.name, user, permissions, site.definitions)
     site.journal("info", f"the permissions of user '{user.name}' in vhost '{vhost.name}' were set")
+    site.broker.events.note("permission.created", _row(vhost.name, user, permissions))
     return _row(vhost.name, user, permissions)
 
 
@@ -185,6 +205,7 @@ def clear_permissions(site: Site, asked: Held) -> dict[str, Any]:
     site.journal(
         "info", f"the permissions of user '{user.name}' in vhost '{vhost.name}' were cleared"
     )
+    site.broker.events.note("permission.deleted", {"user": user.name, "vhost": vhost.name})
     return {"vhost": vhost.name, "user": user.name}
 
 
@@ -193,6 +214,7 @@ COMMANDS = {
     "users.add": Command(Add, add_user),
     "users.delete": Command(Named, delete_user),
     "users.password": Command(Password, set_password),
+    "users.authenticate": Command(Password, authenticate),
     "users.tags": Command(Tags, set_tags),
     "permissions.list": Command(Filter, list_permissions),
     "permissions.set": Command(Granted, set_permissions),

@@ -91,6 +91,8 @@ def delete_vhost(site: Site, asked: Named) -> dict[str, Any]:
     for user in site.users.all():
         if user.permissions.pop(vhost.name, None) is not None:
             site.definitions.drop("permission", (vhost.name, user.name))
+        for exchange in user.topic_permissions.pop(vhost.name, {}):
+            site.definitions.drop("topic_permission", (vhost.name, user.name, exchange))
     site.broker.delete_vhost(vhost)
     site.journal("info", text)
     return {"name": vhost.name, "connections_closed": closed}

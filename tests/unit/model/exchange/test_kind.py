@@ -11,11 +11,17 @@ from tests.unit.model.things import message, queue
 
 KEYS = {"x-consistent-hash": "1", "x-local-random": ""}
 """Binding keys for the kinds that do not take any."""
+ARGUMENTS = {"x-delayed-message": {"x-delayed-type": "topic"}}
+"""Arguments of the kinds that are none without."""
+
+
+def made(kind: type[Exchange]) -> Exchange:
+    return kind("e", arguments=ARGUMENTS.get(kind.KIND))
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_binding_twice_is_binding_once(kind: type[Exchange]) -> None:
-    exchange, destination, key = kind("e"), queue(), KEYS.get(kind.KIND, "k")
+    exchange, destination, key = made(kind), queue(), KEYS.get(kind.KIND, "k")
     assert exchange.bind(Binding(exchange, destination, key, {}))
     assert not exchange.bind(Binding(exchange, destination, key, {}))
     assert exchange.bind(Binding(exchange, destination, key, {"extra": 1}))
@@ -24,7 +30,7 @@ def test_binding_twice_is_binding_once(kind: type[Exchange]) -> None:
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=list(KINDS))
 def test_unbinding_what_is_not_bound_changes_nothing(kind: type[Exchange]) -> None:
-    exchange = kind("e")
+    exchange = made(kind)
     assert exchange.unbind(Binding(exchange, queue(), "k", {}).identity) is None
 
 

@@ -27,28 +27,6 @@ class Letters:
 
 
 @KINDS
-def test_consumers_of_one_priority_take_turns(make: Make) -> None:
-    shared = make()
-    takers = [Taker(shared, str(number)) for number in range(3)]
-    for taker in takers:
-        shared.add_consumer(taker)
-    for number in range(7):
-        shared.publish(message(b"%d" % number))
-    assert [taker.bodies for taker in takers] == [[b"0", b"3", b"6"], [b"1", b"4"], [b"2", b"5"]]
-
-
-@KINDS
-def test_higher_consumers_are_served_as_long_as_they_take(make: Make) -> None:
-    shared = make()
-    low, high = Taker(shared, "low"), Taker(shared, "high", credit=2, priority=1)
-    shared.add_consumer(low)
-    shared.add_consumer(high)
-    for number in range(4):
-        shared.publish(message(b"%d" % number))
-    assert (high.bodies, low.bodies) == ([b"0", b"1"], [b"2", b"3"])
-
-
-@KINDS
 def test_what_waits_goes_to_a_new_consumer_up_to_its_credit(make: Make) -> None:
     waiting = make()
     for number in range(3):

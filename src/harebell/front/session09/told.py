@@ -1,0 +1,142 @@
+"""What is told about connections, channels and consumers on the event exchange.
+
+RabbitMQ names the processes that serve a connection and a channel, as `pid` and `channel`; here
+their place is taken by the name of the connection, and of the channel in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+    from harebell.front.session09.connection import Connection
+    from harebell.front.session09.consumer import ChannelConsumer
+
+_PROTOCOL = "{0,9,1}"
+
+
+def _name(channel: Channel) -> str:
+    return f"{channel.connection.peer.connection_name} ({channel.number})"
+
+
+def _origin(connection: Connection) -> dict[str, Any]:
+    peer = connection.peer
+    return {
+        "host": peer.host,
+        "peer_host": peer.address,
+        "peer_port": peer.port,
+        "protocol": _PROTOCOL,
+        "auth_mechanism": connection.mechanism,
+        "ssl": peer.tls,
+    }
+
+
+def authenticated(connection: Connection, user: str, error: str = "") -> None:
+    """Somebody logged in, or failed to."""
+    events = connection.broker.events
+    if not events.wanted:
+        return
+    facts = {
+        "connection_type": "network",
+        "name": user,
+        "connection_name": connection.peer.connection_name,
+        **_origin(connection),
+    }
+    if error:
+        events.note("user.authentication.failure", {**facts, "error": error})
+    else:
+        events.note("user.authentication.success", facts)
+
+
+def connection_created(connection: Connection) -> None:
+    """A connection is open."""
+    connection.announced = True
+    events = connection.broker.events
+    if not events.wanted or connection.vhost is None:
+        return
+    facts = {
+        "type": "network",
+        "pid": connection.peer.connection_name,
+        "name": connection.peer.connection_name,
+        "port": connection.peer.host_port,
+        **_origin(connection),
+        "user": connection.user.name,
+        "vhost": connection.vhost.name,
+        "timeout": connection.heartbeat,
+        "frame_max": connection.frame_max,
+        "channel_max": connection.channel_max,
+        "client_properties": connection.client_properties,
+        "connected_at": connection.broker.clock.ms,
+        "node": events.node,
+    }
+    given = connection.client_properties.get("connection_name")
+    if isinstance(given, str):
+        facts["user_provided_name"] = given
+    events.note("connection.created", facts)
+
+
+def connection_closed(connection: Connection) -> None:
+    """A connection that was open is not any more."""
+    events = connection.broker.events
+    if events.wanted:
+        name = connection.peer.connection_name
+        facts = {
+            "name": name,
+            "pid": name,
+            "node": events.node,
+            "client_properties": connection.client_properties,
+        }
+        events.note("connection.closed", facts)
+
+
+def channel_created(channel: Channel) -> None:
+    """A channel was opened."""
+    events = channel.connection.broker.events
+    if events.wanted:
+        facts = {
+            "pid": _name(channel),
+            "name": _name(channel),
+            "connection": channel.connection.peer.connection_name,
+            "number": channel.number,
+            "user": channel.connection.user.name,
+            "vhost": channel.vhost.name,
+        }
+        events.note("channel.created", facts)
+
+
+def channel_closed(channel: Channel) -> None:
+    """A channel is over."""
+    events = channel.connection.broker.events
+    if events.wanted:
+        events.note("channel.closed", {"pid": _name(channel), "name": _name(channel)})
+
+
+def _consumer(consumer: ChannelConsumer, channel: Channel) -> dict[str, Any]:
+    return {
+        "consumer_tag": consumer.tag,
+        "channel": _name(channel),
+        "queue": consumer.queue.name,
+        "vhost": consumer.queue.vhost,
+    }
+
+
+def consumer_created(channel: Channel, consumer: ChannelConsumer) -> None:
+    """A consumer was started."""
+    events = channel.connection.broker.events
+    if events.wanted:
+        facts = {
+            **_consumer(consumer, channel),
+            "exclusive": bool(consumer.exclusive),
+            "ack_required": not consumer.no_ack,
+            "prefetch_count": consumer.prefetch,
+            "arguments": consumer.arguments,
+        }
+        events.note("consumer.created", facts)
+
+
+def consumer_deleted(channel: Channel, consumer: ChannelConsumer) -> None:
+    """A consumer was cancelled, by either side."""
+    events = channel.connection.broker.events
+    if events.wanted:
+        events.note("consumer.deleted", _consumer(consumer, channel))

@@ -1,0 +1,43 @@
+"""The limits of one vhost: how many connections and queues it may have.
+
+They are kept as RabbitMQ keeps them, in the parameter `limits` of the component `vhost-limits`. A
+negative number is no limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harebell.base.names import did_you_mean
+from harebell.model.resource import precondition
+
+COMPONENT = "vhost-limits"
+NAME = "limits"
+MAX_CONNECTIONS = "max-connections"
+MAX_QUEUES = "max-queues"
+KEYS = (MAX_CONNECTIONS, MAX_QUEUES)
+_MOST = 2**31
+
+
+def check_limits(value: Any) -> None:
+    """Refuse what are no limits.
+
+    Raises:
+        Refusal: PRECONDITION_FAILED, naming the limit.
+    """
+    if not isinstance(value, dict):
+        raise precondition('the limits of a vhost are an object such as {"max-queues": 100}')
+    for key, limit in value.items():
+        if key not in KEYS:
+            raise precondition(f"vhosts have no limit '{key}': {did_you_mean(key, KEYS)}")
+        if isinstance(limit, bool) or not isinstance(limit, int) or not -_MOST < limit < _MOST:
+            raise precondition(
+                f"{key} is {limit!r}: give a whole number below 2^31, negative for no limit"
+            )
+
+
+def over(limits: Mapping[str, Any], key: str, count: int) -> int | None:
+    """The limit, when that many have reached it."""
+    limit = limits.get(key, -1)
+    return limit if 0 <= limit <= count else None
