@@ -29,6 +29,8 @@ def test_every_default_is_the_one_that_is_documented() -> None:
     for name, default, _ in rows(read(ROOT / "docs/configuration.md").section("Keys")):
         key = name.strip("`")
         value = getattr(Config(), key)
+        if isinstance(value, bool):
+            value = str(value).lower()  # as TOML writes it
         if key == "data_dir":
             assert default == "`$XDG_DATA_HOME/harebell`, or `~/.local/share/harebell`"
         else:

@@ -40,6 +40,14 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ),
         ("tests/cli/test_administer.py", "is run by the command against a real broker"),
     ),
+    "model/log_exchange": (
+        "tests/unit/server/test_told_log.py",
+        "publishes lines, and is read there",
+    ),
+    "front/session09/intercept": (
+        "tests/conformance/test_interceptors.py",
+        "changes what is published, and is seen in what is delivered",
+    ),
     **dict.fromkeys(
         ("model/events", "front/session09/told"),
         ("tests/conformance/test_events.py", "tells frames, and is heard in frames"),

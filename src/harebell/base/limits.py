@@ -27,6 +27,14 @@ CLOSE_TIMEOUT_SECONDS = 10.0
 """Time we wait for close-ok after sending connection.close."""
 REFUSAL_PAUSE_SECONDS = 3.0
 """Pause before a connection that failed to log in is cut: slows down guessing."""
+NEGOTIATION_FAILURES = 200
+"""Exceptions in a row, before any connection is open, after which an address is turned away."""
+NEGOTIATION_WINDOW_SECONDS = 60.0
+"""Time within which they have to happen."""
+NEGOTIATION_BLOCK_SECONDS = 10.0
+"""Time that such an address is turned away."""
+NEGOTIATION_OFFENDERS = 4_096
+"""Addresses whose failures are remembered."""
 PERMISSION_CACHE_ENTRIES = 1_024
 """Names whose permission is remembered, per user and vhost."""
 REPLY_TEXT_BYTES = 255
@@ -189,6 +197,8 @@ SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
 REDO_KEEP_BYTES = 1_048_576
 """A redo file that grew larger than this for a transaction is emptied at once."""
+LOG_EXCHANGE_LINES = 1_000
+"""Lines of the log that wait to be published on the log exchange."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001

@@ -8,3 +8,4 @@ cdef class Hub:
     cdef public dict waiting
     cdef public set shortages
     cdef public bint short
+    cdef public object offenders

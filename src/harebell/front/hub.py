@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from harebell.base.gauge import Gauge
+from harebell.front.offenders import Offenders
 
 if TYPE_CHECKING:
     from harebell.front.session09.connection import Connection
@@ -42,6 +43,7 @@ class Hub:
         waiting: who waits for a commit, in the order of their coming.
         shortages: what is short beside memory: DISK, FILES.
         short: whether there are any.
+        offenders: who keeps failing to begin a connection.
     """
 
     def __init__(self, gauge: Gauge) -> None:
@@ -52,6 +54,7 @@ class Hub:
         self.waiting: dict[Waiting, None] = {}
         self.shortages: set[str] = set()
         self.short = False
+        self.offenders = Offenders()
 
     def take_dirty(self) -> list[Connection]:
         """The connections with something to do; none are dirty afterwards."""

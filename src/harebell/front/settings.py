@@ -35,6 +35,8 @@ class Settings:
         cluster_name: the server property `cluster_name`.
         host: the server property `host`: the name of the machine.
         rng: returns that many random octets, for generated names.
+        stamp_time: whether every message gets the time it came, and may lose its own; None for no.
+        stamp_node: the same with the name of the broker.
         journal: called with a level ("info", "warning", "error") and a line for the log.
     """
 
@@ -52,4 +54,6 @@ class Settings:
     message_max: int = limits.MESSAGE_MAX_BYTES
     cluster_name: str = "harebell@localhost"
     host: str = "localhost"
+    stamp_time: bool | None = None
+    stamp_node: bool | None = None
     journal: Callable[[str, str], None] = _silent

@@ -17,6 +17,7 @@ from harebell.model.definitions import restore_bindings, restored_exchanges, res
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
 from harebell.model.global_parameters import GlobalParameters
+from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
@@ -42,6 +43,7 @@ class Broker:
         store: as given.
         commit: the store's group commit.
         events: told on the event exchange.
+        log: the log exchange, which is told lines if that is configured.
         global_parameters: values for all vhosts.
         timers: whoever is to be woken; the shell runs them when they are due.
     """
@@ -69,6 +71,8 @@ class Broker:
         self.vhosts: dict[str, VHost] = {}
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
+        first.add_watcher(LOG_EXCHANGE)
+        self.log = LogExchange(first.router, self._editor, self.clock, node)
         self.events.attach(first.router)
 
     def add_vhost(self, name: str, metadata: Metadata | None = None) -> VHost:

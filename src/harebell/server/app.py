@@ -36,6 +36,7 @@ from harebell.server.listener import Listener, StartError, listen
 from harebell.server.manage.desk import Desk
 from harebell.server.manage.site import Site
 from harebell.server.storage import Storage
+from harebell.server.told_log import ToldLog
 
 __all__ = ["App", "StartError", "run"]
 
@@ -59,12 +60,12 @@ class App:
 
     def __init__(self, config: Config, journal: Journal) -> None:
         self.config = config
-        self.journal = journal
         self.clock: Callable[[], float] = time.monotonic
         self.loop = asyncio.get_running_loop()
+        self.journal = ToldLog(journal, self.loop, config.log_exchange_level)
         self.started_at = self.clock()
         gauge = Gauge(memory_octets(config.memory_high_watermark))
-        self.storage = Storage(config, gauge, journal.write)
+        self.storage = Storage(config, gauge, self.journal.write)
         self.wall = self.storage.wall
         chooser = Chooser(os.urandom(_SEED_OCTETS))
         host = platform.node() or "localhost"
@@ -77,6 +78,9 @@ class App:
             chooser,
             node=f"harebell@{host.partition('.')[0]}",
         )
+        if config.log_exchange:
+            self.journal.exchange = self.broker.log
+            self.journal.flush = self.flush_soon
         self.timers = self.broker.timers
         self._alarm: asyncio.TimerHandle | None = None
         self.hub = Hub(gauge)
@@ -84,7 +88,17 @@ class App:
         self.users = Users(os.urandom)
         self._restore()
         self.flusher = self._make_flusher()
-        self.settings = Settings(
+        self.settings = self._make_settings(config, host)
+        self.read_buffer = memoryview(bytearray(limits.READ_BUFFER_BYTES))
+        self.listeners: list[Listener] = []
+        self._flushing = False
+        self._ticking: asyncio.TimerHandle | None = None
+        self._stop = asyncio.Event()
+        self._control: Any = None
+
+    def _make_settings(self, config: Config, host: str) -> Settings:
+        """What connections need to know."""
+        return Settings(
             rng=os.urandom,
             information=f"Harebell {__version__}: AMQP broker, client and data pipeline in Python",
             platform=(
@@ -99,14 +113,12 @@ class App:
             heartbeat=config.heartbeat,
             handshake_timeout=config.handshake_timeout_seconds,
             message_max=config.message_max_bytes,
-            journal=journal.write,
+            product=config.compat_product,
+            version=config.compat_version,
+            stamp_time=config.message_interceptors_incoming_set_header_timestamp_overwrite,
+            stamp_node=config.message_interceptors_incoming_set_header_routing_node_overwrite,
+            journal=self.journal.write,
         )
-        self.read_buffer = memoryview(bytearray(limits.READ_BUFFER_BYTES))
-        self.listeners: list[Listener] = []
-        self._flushing = False
-        self._ticking: asyncio.TimerHandle | None = None
-        self._stop = asyncio.Event()
-        self._control: Any = None
 
     def _restore(self) -> None:
         """Bring back what was declared before."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ import msgspec
 from harebell.base import limits
 from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
-from harebell.server.settings import BY_NAME, PREFIX, SETTINGS
+from harebell.front.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
+from harebell.server.settings import ALIASES, BY_NAME, PREFIX, SETTINGS
 
 CONFIG_VARIABLE = "HAREBELL_CONFIG"
 OTHER_VARIABLES = (CONFIG_VARIABLE, "HAREBELL_IMPL", "HAREBELL_URL", "HAREBELL_BUILD_THREADS")
@@ -66,6 +67,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     segment_bytes: int = limits.SEGMENT_BYTES
     stream_segment_bytes: int = limits.STREAM_SEGMENT_BYTES
     message_max_bytes: int = limits.MESSAGE_MAX_BYTES
+    compat_product: str = COMPATIBLE_PRODUCT
+    compat_version: str = COMPATIBLE_VERSION
+    message_interceptors_incoming_set_header_timestamp_overwrite: bool | None = None
+    message_interceptors_incoming_set_header_routing_node_overwrite: bool | None = None
+    log_exchange: bool = False
+    log_exchange_level: str = "info"
     log_level: str = "info"
     loop: str = "auto"
     default_user: str = "guest"
@@ -144,6 +151,7 @@ def _read(name: str, value: Any, source: str) -> Any:
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     known = {setting.variable: setting for setting in SETTINGS}
+    known |= {PREFIX + alias.upper(): BY_NAME[name] for alias, name in ALIASES.items()}
     values: dict[str, Any] = {}
     for variable, value in environ.items():
         if not variable.startswith(PREFIX) or variable in OTHER_VARIABLES:
@@ -178,12 +186,25 @@ def _from_file(path: Path) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(_toml_sentence(path, text, str(error))) from None
     values: dict[str, Any] = {}
-    for name, value in table.items():
-        source = f"{path}, line {_line_of(name, text)}:"
+    for key, value in _flattened(table):
+        source = f"{path}, line {_line_of(key.partition('.')[0], text)}:"
+        name = key.replace(".", "_")
+        name = ALIASES.get(name, name)
         if name not in BY_NAME:
-            raise ConfigError(f"{source} the key {name} is unknown: {did_you_mean(name, BY_NAME)}")
-        values[name] = _read(name, value, f"{source} {name}")
+            raise ConfigError(f"{source} the key {key} is unknown: {did_you_mean(key, BY_NAME)}")
+        values[name] = _read(name, value, f"{source} {key}")
     return values
+
+
+def _flattened(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """The keys of a file; in a table `compat`, `product` is `compat.product`."""
+    for key, value in table.items():
+        name = before + key
+        leads_on = any(known.startswith(name.replace(".", "_") + "_") for known in BY_NAME)
+        if isinstance(value, dict) and value and leads_on:
+            yield from _flattened(value, name + ".")
+        else:
+            yield name, value
 
 
 def _toml_sentence(path: Path, text: str, reason: str) -> str:

@@ -65,6 +65,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
         self.connection = self._app.accept(peer)
         self.connection.shell = self
+        if self.connection.closing:
+            self._app.flush_soon()
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next read goes: one buffer for all, used up before the next read."""

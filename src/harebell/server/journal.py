@@ -8,7 +8,7 @@ import queue
 import sys
 
 _FORMAT = "%(asctime)s [%(levelname)s] %(message)s"
-_LEVELS = {
+LEVELS = {
     "debug": logging.DEBUG,
     "info": logging.INFO,
     "warning": logging.WARNING,
@@ -35,7 +35,7 @@ class Journal:
     """
 
     def __init__(self, level: str) -> None:
-        self._logger = logging.Logger("harebell", _LEVELS[level])
+        self._logger = logging.Logger("harebell", LEVELS[level])
         lines: queue.Queue[logging.LogRecord] = queue.Queue(_LINES_MAX)
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter(_FORMAT))
@@ -46,7 +46,7 @@ class Journal:
     def write(self, level: str, text: str) -> None:
         """Write a line, its control characters shown and not obeyed."""
         shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-        self._logger.log(_LEVELS[level], "%s", shown)
+        self._logger.log(LEVELS[level], "%s", shown)
 
     def close(self) -> None:
         """Write what is waiting, and end the thread."""

@@ -170,6 +170,23 @@ def choice(*words: str) -> Reader:
     return read
 
 
+def switch(value: Any) -> bool:
+    """On or off."""
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word not in ("true", "false", "on", "off"):
+        raise ValueError("must be true or false")
+    return word in ("true", "on")
+
+
+def version(value: Any) -> str:
+    """A version, as clients take it apart."""
+    if not isinstance(value, str) or not re.fullmatch(r"\d{1,9}(\.\d{1,9}){1,3}", value.strip()):
+        raise ValueError("must be a version such as 3.13.7")
+    return value.strip()
+
+
 def text(value: Any) -> str:
     """Some text that fits a short string of AMQP."""
     if not isinstance(value, str) or not 0 < len(value.encode()) <= limits.NAME_BYTES:
@@ -273,10 +290,31 @@ SETTINGS: tuple[Setting, ...] = (
         size(1, limits.BODY_HARD_MAX_BYTES),
         "Largest message body, in octets.",
     ),
+    Setting("compat_product", text, "Product that clients are told they are connected to."),
+    Setting("compat_version", version, "Version of that product."),
+    Setting(
+        "message_interceptors_incoming_set_header_timestamp_overwrite",
+        switch,
+        "Stamp every message that comes in with the time; true replaces another.",
+    ),
+    Setting(
+        "message_interceptors_incoming_set_header_routing_node_overwrite",
+        switch,
+        "Stamp every message that comes in with the broker; true replaces another.",
+    ),
+    Setting("log_exchange", switch, "Publish the log on the exchange amq.rabbitmq.log."),
+    Setting(
+        "log_exchange_level",
+        choice("debug", "info", "warning", "error"),
+        "Least important line that is published there.",
+    ),
     Setting("log_level", choice("debug", "info", "warning", "error"), "Least important log line."),
     Setting("loop", choice("auto", "uvloop", "asyncio"), "Event loop; auto prefers uvloop."),
     Setting("default_user", text, "User that exists from the start."),
     Setting("default_pass", text, "Password of that user.", secret=True),
 )
+
+ALIASES = {"max_message_size": "message_max_bytes"}
+"""Other names that RabbitMQ's users know; they stand in the file and in the environment."""
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

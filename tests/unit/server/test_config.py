@@ -16,7 +16,7 @@ from harebell.server.config import (
     machine_memory_octets,
     memory_octets,
 )
-from harebell.server.settings import BY_NAME, SETTINGS
+from harebell.server.settings import BY_NAME, SETTINGS, switch
 
 
 def write(folder: Path, text: str) -> Path:
@@ -118,6 +118,8 @@ def test_a_wrong_type_in_the_file_is_refused_with_file_and_line(tmp_path: Path, 
 @pytest.mark.parametrize("name", list(BY_NAME))
 @pytest.mark.parametrize("value", ["true", "[]", "{}", "1979-05-27", "nan"])
 def test_no_type_in_the_file_is_more_than_a_sentence(tmp_path: Path, name: str, value: str) -> None:
+    if BY_NAME[name].read is switch and value == "true":
+        value = "1"
     text = refusal(config_file=write(tmp_path, f"{name} = {value}\n"))
     assert f"line 1: {name} must be " in text
 
@@ -252,3 +254,40 @@ def test_hosts_are_names_or_addresses(host: str) -> None:
 
 def test_the_brackets_of_an_ipv6_address_may_stay() -> None:
     assert load({"host": "[::1]"}, {}).host == "::1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'compat.product = "Other"\nlog.level = "error"\n',
+        '[compat]\nproduct = "Other"\n[log]\nlevel = "error"\n',
+        'compat_product = "Other"\nlog_level = "error"\n',
+    ],
+)
+def test_a_key_may_be_written_with_dots_or_in_tables(tmp_path: Path, text: str) -> None:
+    config = load(environ={}, config_file=write(tmp_path, text))
+    assert (config.compat_product, config.log_level) == ("Other", "error")
+
+
+def test_an_interceptor_has_the_name_that_rabbitmq_gives_it(tmp_path: Path) -> None:
+    key = "message_interceptors.incoming.set_header_timestamp.overwrite"
+    config = load(environ={}, config_file=write(tmp_path, f"{key} = false\n"))
+    assert config.message_interceptors_incoming_set_header_timestamp_overwrite is False
+    assert config.message_interceptors_incoming_set_header_routing_node_overwrite is None
+
+
+def test_an_unknown_key_in_a_table_is_named_with_the_table(tmp_path: Path) -> None:
+    text = refusal(config_file=write(tmp_path, '\n[compat]\nversoin = "3.13.7"\n'))
+    assert "line 2: the key compat.versoin is unknown" in text
+
+
+def test_the_largest_message_has_the_name_that_rabbitmq_gives_it_as_well(tmp_path: Path) -> None:
+    file = write(tmp_path, "max_message_size = 1000\n")
+    assert load(environ={}, config_file=file).message_max_bytes == 1000
+    assert load(environ={"HAREBELL_MAX_MESSAGE_SIZE": "2000"}).message_max_bytes == 2000
+
+
+@pytest.mark.parametrize("wrong", ["3", "three", "3.13.7-rc1", ""])
+def test_a_version_that_clients_could_not_take_apart_is_refused(wrong: str) -> None:
+    text = refusal(environ={"HAREBELL_COMPAT_VERSION": wrong})
+    assert "must be a version such as 3.13.7" in text

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.auth.permissions import WRITE
+from harebell.auth.permissions import READ, WRITE
+from harebell.base.errors import Refusal
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.confirm import Confirms
-from harebell.front.session09.permission import EXCHANGE, check, check_topic, topic_of
+from harebell.front.session09.intercept import intercepted
+from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
 from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
@@ -99,6 +101,8 @@ class Channel(ChannelPort):
             or self._exchange_epoch != self.router.epoch
         ):
             exchange = self._find_exchange(exchange_name)
+        if connection.intercepts:
+            properties = intercepted(self, properties)
         if properties.suspect:
             message, queues = prepared(self, exchange, routing_key, properties, body)
         else:
@@ -254,6 +258,15 @@ class Channel(ChannelPort):
         if self.connection.wants("consumer_cancel_notify"):
             cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
             self.connection.send(self.number, cancel)
+
+    def cancel_forbidden(self) -> None:
+        """Cancel the consumers of queues that the user may not read any more."""
+        for consumer in list((self.consumers or {}).values()):
+            try:
+                check(self, READ, QUEUE, consumer.queue.name)
+            except Refusal:
+                self.consumer_lost(consumer)
+                self.vhost.remove_consumer(consumer)
 
     # --- the disk -------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ cdef class Connection(FrameSink):
     cdef public object capabilities
     cdef public str mechanism
     cdef public bint announced
+    cdef public bint intercepts
     cdef public dict channels
     cdef public list confirming
     cdef public object closed_channels

@@ -16,7 +16,7 @@ from harebell.base.message import Message, Properties
 from harebell.front.hub import Hub
 from harebell.front.session09 import handshake, single
 from harebell.front.session09.channel import Channel
-from harebell.front.session09.failure import caught, channel_caught
+from harebell.front.session09.failure import caught, channel_caught, remember
 from harebell.front.session09.held import Held
 from harebell.front.session09.replies import hard
 from harebell.front.session09.told import channel_closed, connection_closed
@@ -136,6 +136,9 @@ class Connection(FrameSink):
         self.shell: Any = None
         self.held: Held | None = None
         hub.connections.add(self)
+        self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
+        if hub.offenders.blocked(peer.address, now):
+            self.cut()
 
     # --- the shell's side -----------------------------------------------------------------------
 
@@ -416,6 +419,7 @@ class Connection(FrameSink):
             return
         if sniffed.answer:
             self.settings.journal("warning", f"{self.peer}: no AMQP 0-9-1 protocol header")
+            remember(self)
             self.out.raw(sniffed.answer)
             self.cut()
             return

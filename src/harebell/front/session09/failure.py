@@ -75,6 +75,12 @@ def may_be_told(connection: Connection, error: ProtocolError) -> bool:
     return error.code == 530
 
 
+def remember(connection: Connection) -> None:
+    """A connection failed before it was open: whoever keeps doing that is turned away."""
+    address, journal = connection.peer.address, connection.settings.journal
+    connection.hub.offenders.failed(address, connection.now, journal)
+
+
 def _fail(connection: Connection, error: ProtocolError) -> None:
     """Close the connection with the reason, where the peer may be told."""
     text = reply_text(error.code, error.text)
@@ -82,6 +88,8 @@ def _fail(connection: Connection, error: ProtocolError) -> None:
     if connection.state is ConnectionState.CLOSING:
         connection.finish()
         return
+    if connection.state is not ConnectionState.OPEN:
+        remember(connection)
     if connection.state is not ConnectionState.OPEN and not may_be_told(connection, error):
         connection.scanner.stopped = True
         if error.code == 403:

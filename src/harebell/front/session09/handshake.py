@@ -33,6 +33,7 @@ CAPABILITIES = (
     "consumer_priorities",
     "authentication_failure_close",
     "per_consumer_qos",
+    "direct_reply_to",
 )
 """What clients may branch on, each one real."""
 
@@ -161,11 +162,27 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     connection.state = ConnectionState.OPEN
     connection.scanner.fast = True
     connection.broker.events.actor = connection.user.name
+    connection.hub.offenders.opened(connection.peer.address)
     connection_created(connection)
     connection.send(0, methods.ConnectionOpenOk())
     connection.settings.journal(
         "info", f"{connection.peer}: user '{connection.user.name}' opened vhost '{name}'"
     )
+
+
+def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret) -> None:
+    """connection.update-secret: go on with the user as it is now.
+
+    Passwords do not expire, so there is nothing to refuse. What the user may do is looked up anew,
+    and consumers of queues that it may not read any more are cancelled, as by RabbitMQ.
+    """
+    connection.settings.journal(
+        "info",
+        f"{connection.peer}: user '{connection.user.name}' updates the secret: {method.reason}",
+    )
+    for channel in connection.channels.values():
+        channel.cancel_forbidden()
+    connection.send(0, methods.ConnectionUpdateSecretOk())
 
 
 def close(connection: Connection, method: methods.ConnectionClose) -> None:
@@ -184,6 +201,7 @@ HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     methods.ConnectionStartOk: start_ok,
     methods.ConnectionTuneOk: tune_ok,
     methods.ConnectionOpen: open_,
+    methods.ConnectionUpdateSecret: update_secret,
     methods.ConnectionClose: close,
     methods.ConnectionCloseOk: close_ok,
 }

@@ -18,6 +18,7 @@ _FIRST_BIT = 15
 _HEADERS = 13
 _REPLY_TO = 9
 _EXPIRATION = 8
+_TIMESTAMP = 6
 _FIXED = {12: 1, 11: 1, 6: 8}
 """Bits of the properties that are neither short strings nor tables, and their octets."""
 _LAST_BIT = 2
@@ -79,6 +80,24 @@ def edited(raw: bytes, changes: Mapping[str, Any], *, keep_expiration: bool = Tr
         table = _table(raw, 0, 0, changes)
         flags |= 1 << _HEADERS
     return flags.to_bytes(2) + before + table + after
+
+
+def stamped(raw: bytes, seconds: int) -> bytes:
+    """A property list with this timestamp, in seconds since 1970.
+
+    Args:
+        raw: a well-formed list.
+        seconds: not negative.
+    """
+    octets = seconds.to_bytes(_FIXED[_TIMESTAMP])
+    flags = int.from_bytes(raw[:2]) | 1 << _TIMESTAMP
+    before = after = b""
+    for bit, begin, end in _parts(raw):
+        if bit > _TIMESTAMP:
+            before += raw[begin:end]
+        elif bit < _TIMESTAMP:
+            after += raw[begin:end]
+    return flags.to_bytes(2) + before + octets + after
 
 
 def answered_at(raw: bytes, name: str) -> bytes:

@@ -1,0 +1,85 @@
+"""Interceptors write the time and the broker's name into what comes in."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from harebell.wire.v09.content import BasicProperties
+from tests.conformance.raw import Peer
+from tests.conformance.sites import MemorySite
+
+NOW_MS = 1_700_000_000_123
+NOW = datetime.fromtimestamp(NOW_MS // 1000, UTC)
+EARLIER = datetime.fromtimestamp(1_600_000_000, UTC)
+NODE = "harebell@localhost"
+
+
+def _through(properties: BasicProperties, **settings: Any) -> BasicProperties:
+    """What a consumer gets of a message with these properties."""
+    site = MemorySite(**settings)
+    site.broker.clock.ms = NOW_MS
+    peer = Peer(site, site.connect()).open()
+    peer.queue("q")
+    peer.publish("", "q", b"body", properties)
+    found = peer.get("q")
+    assert found.body == b"body"
+    peer.done()
+    return found.properties
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_a_message_gets_the_time_in_both_places(overwrite: bool) -> None:
+    sent = BasicProperties(content_type="a/b", headers={"k": 1}, priority=2, app_id="app")
+    assert _through(sent, stamp_time=overwrite) == BasicProperties(
+        content_type="a/b",
+        headers={"k": 1, "timestamp_in_ms": NOW_MS},
+        priority=2,
+        timestamp=NOW,
+        app_id="app",
+    )
+
+
+def test_a_message_without_properties_gets_them() -> None:
+    found = _through(BasicProperties(), stamp_time=False, stamp_node=False)
+    assert found == BasicProperties(
+        headers={"timestamp_in_ms": NOW_MS, "x-routed-by": NODE}, timestamp=NOW
+    )
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_what_the_publisher_wrote_is_replaced_only_where_that_is_allowed(overwrite: bool) -> None:
+    sent = BasicProperties(
+        headers={"timestamp_in_ms": 5, "x-routed-by": "me"}, timestamp=EARLIER, message_id="id"
+    )
+    found = _through(sent, stamp_time=overwrite, stamp_node=overwrite)
+    if not overwrite:
+        assert found == sent
+    else:
+        assert found == BasicProperties(
+            headers={"timestamp_in_ms": NOW_MS, "x-routed-by": NODE}, timestamp=NOW, message_id="id"
+        )
+
+
+def test_without_interceptors_a_message_stays_as_it_is() -> None:
+    sent = BasicProperties(headers={"k": 1})
+    assert _through(sent) == sent
+
+
+def test_an_intercepted_message_is_still_checked_and_routed_by_its_copies() -> None:
+    site = MemorySite(stamp_time=True)
+    peer = Peer(site, site.connect()).open()
+    for queue in ("q", "copy"):
+        peer.queue(queue)
+    peer.publish("", "q", b"", BasicProperties(headers={"CC": ["copy"]}))
+    assert (peer.count("q"), peer.count("copy")) == (1, 1)
+    peer.publish("", "q", b"", BasicProperties(user_id="somebody"))
+    peer.expect_channel_close(
+        406,
+        "PRECONDITION_FAILED - user_id property set to 'somebody' but authenticated user was "
+        "'guest'",
+        "basic.publish",
+    )
+    peer.done()
