@@ -215,6 +215,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "rule(*ids): the normative rules that this test proves, as '0-9-1#037'"
     )
+    config.addinivalue_line(
+        "markers", "departs(*ids): the rules that are broken on purpose, as this test shows"
+    )
     config.pluginmanager.register(Ledger(config, rules, not_applicable), PLUGIN_NAME)
 
 

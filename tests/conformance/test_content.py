@@ -139,6 +139,7 @@ def test_a_second_header_in_place_of_a_body_is_unexpected(peer: Peer) -> None:
 
 
 @pytest.mark.rule("0-9-1#043")
+@pytest.mark.departs("0-9-1#045")
 @pytest.mark.parametrize(("class_id", "weight"), [(50, 0), (0, 0), (61, 0), (60, 1), (60, 65_535)])
 def test_a_header_of_another_class_or_with_a_weight_is_unexpected(
     peer: Peer, class_id: int, weight: int
@@ -196,6 +197,7 @@ def test_properties_that_cannot_be_read_are_refused(
     peer.expect_closed()
 
 
+@pytest.mark.departs("0-9-1#047")
 @pytest.mark.parametrize("kind", [HEADER, BODY])
 def test_a_content_frame_on_channel_0_is_unexpected(peer: Peer, kind: int) -> None:
     peer.send_bytes(frame(kind, 0, struct.pack(">HHQH", 60, 0, 1, 0)))
@@ -286,6 +288,7 @@ def test_arguments_of_every_type_are_accepted_in_every_table(peer: Peer, value: 
     peer.expect(m.QueueDeclareOk, consumer_count=1)
 
 
+@pytest.mark.departs("0-9-1#041", "0-9-1#042")
 def test_names_in_tables_may_have_any_octets_up_to_255(peer: Peer) -> None:
     # RabbitMQ takes them as well; AMQP 0-9-1 4.2.5.5 would have identifiers of 128 characters.
     names = (b"n" * 255, b"1 first a digit", b"", b"\xff\0", "ü".encode())

@@ -16,13 +16,13 @@ RULE = re.compile(r"0-9-1r?#\d{3}")
 PAGE = ROOT / "docs" / "compatibility.md"
 
 
-def marked(path: Path) -> Iterator[str]:
+def marked(path: Path, marker: str = "rule") -> Iterator[str]:
     """The rule ids in the markers of one test file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if (
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Attribute)
-            and node.func.attr == "rule"
+            and node.func.attr == marker
         ):
             for argument in node.args:
                 if isinstance(argument, ast.Constant):
@@ -47,3 +47,10 @@ def test_each_rule_is_tested_excused_or_explained_and_only_one_of_them(specifica
     assert wanted <= tested | excused | reasons
     assert not tested & reasons, "a rule that the page says is broken has a test that claims it"
     assert not excused & reasons
+
+
+def test_for_each_rule_that_is_broken_a_test_shows_what_happens_instead() -> None:
+    shown = [
+        rule for path in (ROOT / "tests").rglob("test_*.py") for rule in marked(path, "departs")
+    ]
+    assert set(shown) == explained()

@@ -387,6 +387,9 @@ def test_a_queue_with_messages_is_not_deleted_if_empty_is_asked_for(peer: Peer) 
     peer.expect_channel_close(406, text, "queue.delete")
 
 
+@pytest.mark.departs(
+    "0-9-1r#044", "0-9-1r#053", "0-9-1r#054", "0-9-1r#056", "0-9-1r#079", "0-9-1r#080"
+)
 @pytest.mark.parametrize(
     "method",
     [

@@ -38,6 +38,7 @@ def frame_error(kind: int, why: str) -> str:
 
 
 @pytest.mark.rule("0-9-1#032")
+@pytest.mark.departs("0-9-1#034")
 @pytest.mark.parametrize("end", [0x00, 0xCD, 0xCF, 0xEC, 0xFF])
 def test_a_frame_that_does_not_end_in_ce_costs_the_connection(peer: Peer, end: int) -> None:
     declare = encoded(m.QueueDeclare(queue="q", nowait=True))
@@ -53,6 +54,7 @@ def test_the_frame_end_is_looked_at_before_anything_is_decoded(memory_peer: Peer
     assert not memory_peer.site.broker.vhosts["/"].queues
 
 
+@pytest.mark.departs("0-9-1#033")
 @pytest.mark.parametrize("kind", [0, 4, 5, 6, 7, 9, 77, 255])
 @pytest.mark.parametrize("channel", [0, 1, 9])
 def test_a_frame_of_unknown_type_costs_the_connection(peer: Peer, kind: int, channel: int) -> None:
@@ -243,6 +245,7 @@ def test_a_heartbeat_with_a_payload_is_a_frame_error(peer: Peer, payload: bytes)
     peer.expect_connection_close(501, frame_error(8, "unknown_frame"))
 
 
+@pytest.mark.departs("0-9-1#039")
 @pytest.mark.parametrize("channel", [1, 2, 65_535])
 def test_a_heartbeat_on_a_channel_is_unexpected(peer: Peer, channel: int) -> None:
     peer.send_bytes(frame(HEARTBEAT, channel))

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harebell.front.session09.overdue import Overdue
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Peer
@@ -131,3 +132,69 @@ def test_a_stream_takes_no_ttl_and_lets_nothing_expire(memory_peer: Peer) -> Non
     peer.ask(m.BasicConsume(queue="s", consumer_tag="c", arguments={"x-stream-offset": "first"}))
     passes(peer, 1)
     peer.expect_delivery(b"m")
+
+
+RETRY = {"x-retry-delays": [40, 80], **DEAD}
+
+
+def test_a_rejected_message_is_delivered_again_later_and_dies_at_last(peer: Peer) -> None:
+    peer.queue("dead")
+    peer.queue("q", arguments=RETRY)
+    peer.ask(m.BasicConsume(queue="q", consumer_tag="c"))
+    peer.publish("", "q", b"m")
+    for failed in range(3):
+        if failed and isinstance(peer.site, MemorySite):
+            passes(peer, 0.1)
+        delivery = peer.expect_delivery(b"m", redelivered=failed > 0)
+        headers = delivery.properties.headers or {}
+        assert headers.get("x-delivery-count", 0) == failed
+        peer.send(m.BasicReject(delivery.method.delivery_tag, requeue=False))
+        if not failed:
+            assert peer.ask(m.QueueDeclare(queue="dead", passive=True)).message_count == 0
+    letter = peer.get("dead")
+    assert letter.properties.headers["x-death"][0]["reason"] == "rejected"
+
+
+def test_a_message_that_is_not_acknowledged_in_time_waits_like_a_rejected_one(
+    memory_peer: Peer,
+) -> None:
+    peer = memory_peer
+    arguments = {"x-retry-delays": [5_000], "x-consumer-timeout": 1_000}
+    peer.queue("q", arguments=arguments)
+    peer.ask(m.BasicConsume(queue="q", consumer_tag="c"))
+    peer.publish("", "q", b"m")
+    peer.expect_delivery(b"m")
+    site = peer.site
+    assert isinstance(site, MemorySite)
+    overdue = Overdue(site.hub, 0)
+    until = site.now + 2
+    while site.now < until:
+        site.pass_time(0.25)
+        overdue.look(site.now)
+        site.turn()
+    peer.expect(m.ChannelClose, reply_code=406)
+    peer.send(m.ChannelCloseOk())
+    peer.ask(m.ChannelOpen())
+    assert peer.ask(m.QueueDeclare(queue="q", passive=True)).message_count == 0
+    passes(peer, 5)
+    assert peer.get("q").method.redelivered
+
+
+def test_a_quorum_queue_tells_nack_from_reject_when_it_delays(memory_peer: Peer) -> None:
+    peer = memory_peer
+    arguments = {
+        "x-queue-type": "quorum",
+        "x-delayed-retry-type": "failed",
+        "x-delayed-retry-min": 1_000,
+    }
+    peer.queue("q", durable=True, arguments=arguments)
+    peer.ask(m.BasicConsume(queue="q", consumer_tag="c"))
+    peer.publish("", "q", b"m")
+    first = peer.expect_delivery(b"m")
+    peer.send(m.BasicNack(first.method.delivery_tag, requeue=True))
+    second = peer.expect_delivery(b"m", redelivered=True)
+    peer.send(m.BasicReject(second.method.delivery_tag, requeue=True))
+    passes(peer, 1.9)
+    passes(peer, 0.2)
+    third = peer.expect_delivery(b"m", redelivered=True)
+    assert third.properties.headers["x-delivery-count"] == 2

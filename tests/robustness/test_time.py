@@ -10,11 +10,11 @@ import pytest
 
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import Event, call, m, publish
-from tests.robustness.raw import wait_until
+from tests.patience import SECONDS as PATIENCE_SECONDS
+from tests.patience import eventually
 from tests.robustness.test_restart import ENDS, Client, fill, running, taken
 
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-PATIENCE_SECONDS = 60
 
 
 def count(client: Client, queue: str) -> int:
@@ -46,7 +46,7 @@ def test_messages_expire_that_were_there_before_the_restart(
         fill(client, "open", [b"by its own time"], own)
     time.sleep(1.1)  # what has to expire does so however much longer this takes
     with running(tmp_path, end=end) as client:
-        assert wait_until(lambda: count(client, "dead") == 2, PATIENCE_SECONDS)
+        assert eventually(lambda: count(client, "dead") == 2, PATIENCE_SECONDS)
         assert (count(client, "limited"), count(client, "open")) == (0, 0)
         bodies = {body for body, _ in taken(client, "dead")}
         assert bodies == {b"by its queue", b"by its own time"}
@@ -110,7 +110,7 @@ def test_delayed_messages_are_confirmed_on_disk_and_come_after_a_restart(
             assert isinstance(ack, m.BasicAck)
             seen = ack.delivery_tag
     with running(tmp_path) as client:
-        assert wait_until(lambda: count(client, "q") == 2, PATIENCE_SECONDS)
+        assert eventually(lambda: count(client, "q") == 2, PATIENCE_SECONDS)
         assert [body for body, _ in taken(client, "q")] == [b"soon", b"transient"]
     with running(tmp_path) as client:
         assert count(client, "q") == 0
@@ -119,3 +119,36 @@ def test_delayed_messages_are_confirmed_on_disk_and_come_after_a_restart(
         assert "belongs to no queue" not in client.broker.log
     # What is left is the log of the queue.
     assert len(list((tmp_path / "queues").iterdir())) == 1
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_what_failed_before_the_restart_waits_once_more_and_is_not_lost(
+    kind: str, end: signal.Signals, tmp_path: Path
+) -> None:
+    arguments = {"x-queue-type": kind, "x-retry-delays": [1_000, 3_600_000], **DEAD}
+    with running(tmp_path, end=end) as client:
+        client.ask(m.QueueDeclare("dead", durable=True), m.QueueDeclareOk)
+        client.ask(m.QueueDeclare("q", durable=True, arguments=arguments), m.QueueDeclareOk)
+        fill(client, "q", [b"failed", b"new"], BasicProperties(delivery_mode=2))
+        client.ask(m.ChannelClose(reply_code=200), m.ChannelCloseOk)
+        client.ask(m.ChannelOpen(), m.ChannelOpenOk)
+        found = client.ask(m.BasicGet(queue="q"), m.BasicGetOk)
+        assert isinstance(found.method, m.BasicGetOk)
+        assert found.body == b"failed"
+        client.send(call(1, m.BasicReject(found.method.delivery_tag, requeue=False)))
+        # A confirm that comes after it says that the count is on disk, too.
+        fill(client, "dead", [b"mark"], BasicProperties(delivery_mode=2))
+    with running(tmp_path, end=end) as client:
+        assert eventually(lambda: count(client, "q") == 2, PATIENCE_SECONDS)
+        client.send(call(1, m.BasicGet(queue="q")))
+        first = client.until(m.BasicGetOk)
+        client.send(call(1, m.BasicGet(queue="q")))
+        second = client.until(m.BasicGetOk)
+        assert {first.body, second.body} == {b"failed", b"new"}
+        last = first if first.body == b"failed" else second
+        assert isinstance(last.method, m.BasicGetOk)
+        assert last.method.redelivered
+        client.send(call(1, m.BasicReject(last.method.delivery_tag, requeue=False)))
+        assert count(client, "q") == 0
+        assert count(client, "dead") == 1

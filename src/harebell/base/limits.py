@@ -73,6 +73,8 @@ DEAD_LETTERS_PER_TICK = 1_000
 """Dead messages that nobody took of which one queue tries again at a time."""
 DELAY_MAX_MS = 4_294_967_295
 """Longest delay of a message: 49 days. One that asks for more is not delayed, as with RabbitMQ."""
+RETRY_DELAYS = 64
+"""Most delays in `x-retry-delays`, and so the most times that a message is tried again."""
 RELEASED_PER_TURN = 1_000
 """Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 EXPIRED_PER_TURN = 5_000
@@ -141,6 +143,8 @@ POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0
 """Time that either side of the control socket waits for the other."""
+CONTROL_IMPORT_SECONDS = 600.0
+"""Time that the command line waits until the broker has taken in definitions."""
 
 # --- Spark --------------------------------------------------------------------------------------
 SPARK_ROWS_PER_TRIGGER = 250_000

@@ -13,6 +13,7 @@ cdef class Log:
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1
     cpdef int count(self, long long position) except -1
+    cpdef list counted(self)
     cpdef int set_count(self, long long position, int count) except -1
     cpdef long long time_of(self, long long position) except -1
     cpdef long long at_time(self, long long moment) except -1

@@ -77,6 +77,10 @@ class Log:
         """How many deliveries of a record have failed, as set by `set_count`; 0 at first."""
         raise NotImplementedError
 
+    def counted(self) -> list[int]:
+        """The positions that `set_count` has been called for, in order."""
+        raise NotImplementedError
+
     def set_count(self, position: int, count: int) -> int:
         """Remember how many deliveries of a record have failed, over a restart too."""
         raise NotImplementedError

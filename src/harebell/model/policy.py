@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from harebell.base.durability import parse_durability
-from harebell.model.queue.arguments import CLASSIC, QUORUM, STREAM
+from harebell.model.queue.arguments import CLASSIC, QUORUM, STREAM, retry_delays
 from harebell.model.queue.offsets import span_ms
 from harebell.model.resource import precondition
 
@@ -94,6 +94,14 @@ KEYS: dict[str, Key] = {
     "dead-letter-strategy": Key(
         (QUORUM,), _one_of("at-most-once", "at-least-once"), "a valid dead letter strategy"
     ),
+    "retry": Key(_BOTH, retry_delays, "a list of delays in milliseconds"),
+    "delayed-retry-type": Key(
+        (QUORUM,),
+        _one_of("disabled", "all", "failed", "returned"),
+        "a valid delayed retry type",
+    ),
+    "delayed-retry-min": Key((QUORUM,), _at_least(0), "a valid delayed retry minimum", max),
+    "delayed-retry-max": Key((QUORUM,), _at_least(0), "a valid delayed retry maximum", min),
     "message-ttl": Key(_BOTH, _at_least(0), "a valid message TTL", min),
     "expires": Key(_BOTH, _at_least(1), "a valid queue expiry", min),
     "max-length": Key(_BOTH, _at_least(0), "a valid maximum length", min),

@@ -67,6 +67,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     segment_bytes: int = limits.SEGMENT_BYTES
     stream_segment_bytes: int = limits.STREAM_SEGMENT_BYTES
     message_max_bytes: int = limits.MESSAGE_MAX_BYTES
+    load_definitions: Path | None = None
     compat_product: str = COMPATIBLE_PRODUCT
     compat_version: str = COMPATIBLE_VERSION
     message_interceptors_incoming_set_header_timestamp_overwrite: bool | None = None

@@ -172,6 +172,10 @@ class SegmentLog(Row):
         """How many deliveries of a record have failed."""
         return 0 if self._counted is None else self._counted.get(position, 0)
 
+    def counted(self) -> list[int]:
+        """The positions whose deliveries have failed."""
+        return sorted(self._counted or ())
+
     def set_count(self, position: int, count: int) -> int:
         """Remember how many deliveries of a record have failed."""
         segment = self._find(position)

@@ -83,6 +83,10 @@ class MemoryLog(Log):
         """How many deliveries of a record have failed."""
         return self._counts.get(position, 0)
 
+    def counted(self) -> list[int]:
+        """The positions whose deliveries have failed."""
+        return sorted(self._counts)
+
     def set_count(self, position: int, count: int) -> int:
         """Remember how many deliveries of a record have failed."""
         self._counts[position] = count

@@ -163,7 +163,9 @@ def ack(channel: Channel, method: methods.BasicAck) -> None:
 
 def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int) -> None:
     entries = channel.take(tag, multiple, method_id)
-    how = channel.requeue if requeue else channel.discard
+    how = channel.discard
+    if requeue:
+        how = channel.give_back if method_id == _NACK else channel.requeue
     if channel.transaction is not None:
         channel.transaction.settle(entries, how, dead_letters=not requeue)
     else:

@@ -231,6 +231,12 @@ class Channel(ChannelPort):
             entry.requeue()
         self.serve_queues(entries)
 
+    def give_back(self, entries: list[Unacked]) -> None:
+        """The same for what is given back by basic.nack."""
+        for entry in entries:
+            entry.give_back()
+        self.serve_queues(entries)
+
     def serve_queues(self, entries: list[Unacked]) -> None:
         """Deliver what the entries' queues can deliver now."""
         for queue in {entry.queue: None for entry in entries}:

@@ -11,6 +11,8 @@ cdef class Unacked:
     cpdef int settle(self) except -1
     cpdef int reject(self) except -1
     cpdef int requeue(self) except -1
+    cpdef int give_back(self) except -1
+    cpdef int time_out(self) except -1
 
 @cython.locals(entry=Unacked)
 cpdef Unacked new_unacked(Queue queue, Consumer consumer, long long position,

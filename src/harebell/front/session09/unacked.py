@@ -42,6 +42,18 @@ class Unacked:
             self.consumer.released()
         return self.queue.requeue(self.position)
 
+    def give_back(self) -> int:
+        """The same, when the client says that nothing failed."""
+        if self.consumer is not None:
+            self.consumer.released()
+        return self.queue.give_back(self.position)
+
+    def time_out(self) -> int:
+        """Nobody acknowledged it in time."""
+        if self.consumer is not None:
+            self.consumer.released()
+        return self.queue.time_out(self.position)
+
 
 def new_unacked(queue: Queue, consumer: Consumer | None, position: int, tag: int) -> Unacked:
     """An entry, made without the cost of a call through Python; for the hot path."""

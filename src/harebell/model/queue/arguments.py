@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harebell.base.limits import RETRY_DELAYS
 from harebell.model.equivalence import shown, type_name
 from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET, TRACKING, span_ms
 from harebell.model.resource import precondition
@@ -40,6 +41,10 @@ COMPARED = (
     "x-dead-letter-strategy",
     "x-max-age",
     SEGMENT_OCTETS,
+    "x-retry-delays",
+    "x-delayed-retry-type",
+    "x-delayed-retry-min",
+    "x-delayed-retry-max",
 )
 """Arguments that a redeclaration must repeat."""
 
@@ -99,6 +104,19 @@ def _version(value: Any) -> Problem:
     return None if value in (1, 2) else f"\"unsupported queue version '{value}'\""
 
 
+def retry_delays(value: Any) -> bool:
+    """Whether a value is a list of delays, in milliseconds."""
+    if not isinstance(value, list | tuple) or not 1 <= len(value) <= RETRY_DELAYS:
+        return False
+    return all(_integer(each) and 0 <= each <= _TEN_YEARS_MS for each in value)
+
+
+def _delays(value: Any) -> Problem:
+    if retry_delays(value):
+        return None
+    return f'"expected a list of 1 to {RETRY_DELAYS} delays in milliseconds, got {shown(value)}"'
+
+
 def _anything(value: Any) -> Problem:
     return None
 
@@ -124,6 +142,13 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
     CONSUMER_TIMEOUT: (_BOTH, _COUNT),
     "x-consumer-disconnected-timeout": ((QUORUM,), _COUNT),
+    "x-retry-delays": (_BOTH, _delays),
+    "x-delayed-retry-type": (
+        (QUORUM,),
+        _one_of(("disabled", "all", "failed", "returned"), "invalid_delayed_retry_type"),
+    ),
+    "x-delayed-retry-min": ((QUORUM,), _number(0, _TEN_YEARS_MS)),
+    "x-delayed-retry-max": ((QUORUM,), _number(0, _TEN_YEARS_MS)),
     "x-queue-mode": ((CLASSIC,), _text),
     "x-queue-version": ((CLASSIC,), _version),
     "x-queue-leader-locator": (
@@ -265,7 +290,8 @@ def check_consumer_arguments(
 
 
 _LENGTHS = ("x-max-length", "x-max-length-bytes", "x-overflow")
-_TIMES = ("x-message-ttl", "x-expires")
+_TIMES = ("x-message-ttl", "x-expires", "x-retry-delays")
+_RETRY = ("x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max")
 _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
@@ -284,6 +310,7 @@ _ACTED_ON = {
         DEAD_LETTER_KEY,
         "x-dead-letter-strategy",
         "x-delivery-limit",
+        *_RETRY,
         SINGLE_ACTIVE,
         CONSUMER_TIMEOUT,
         *_LENGTHS,

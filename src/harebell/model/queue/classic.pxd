@@ -15,6 +15,9 @@ cdef class ClassicQueue(CompetingQueue):
     cdef Message _read(self, long long position)
     cdef int _drop(self, long long position) except -1
     cdef int _put_back(self, long long position) except -1
+    cpdef int failures(self, long long position) except -1
+    cpdef int set_failures(self, long long position, int count) except -1
+    cpdef bint hold(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
     cpdef long long _count_octets(self) except -1

@@ -40,6 +40,8 @@ class ClassicQueue(CompetingQueue):
         self._ready = order.count
         self._position = order.position
         self._again = order.again
+        if self._retry is not None and message is not None and order.again:
+            return self._counted(message)
         return message
 
     def _peek(self) -> Message | None:
@@ -57,6 +59,24 @@ class ClassicQueue(CompetingQueue):
         self._order.put_back(position)
         self._ready = self._order.count
         return 0
+
+    def failures(self, position: int) -> int:
+        """The count of a message in its log."""
+        return self._order.log.count(position)
+
+    def set_failures(self, position: int, count: int) -> int:
+        """Remember the count of a message in its log."""
+        return self._order.log.set_count(position, count)
+
+    def failed_ones(self) -> list[int]:
+        """The positions of messages with failed deliveries."""
+        return self._order.log.counted()
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before the restart."""
+        held = self._order.hold(position)
+        self._ready = self._order.count
+        return held
 
     def _drop_ready(self) -> int:
         self._order.purge()

@@ -3,7 +3,7 @@ from harebell.base.clock cimport Clock
 from harebell.base.message cimport Message, copy_message
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.overflow cimport Overflow
-from harebell.model.queue.turns cimport TakingTurns
+from harebell.model.queue.kept cimport Kept
 
 cdef long long _NO_POSITION
 cdef int _ACCEPTED
@@ -13,32 +13,26 @@ cdef str _MAXLEN
 cdef int _PERSISTENT
 cdef int _EXPIRED_PER_TURN
 cdef int _FOR_EVER
+cdef int _FAILURES
+cdef int _REJECTIONS_SHIFT
 
-cdef class CompetingQueue(TakingTurns):
+cdef class CompetingQueue(Kept):
     cdef public object dead_letters
     cdef object _surroundings
     cdef Overflow _overflow
-    cdef long long _ready
-    cdef long long _position
     cdef bint _lasting
-    cdef bint _again
     cdef Clock _clock
     cdef long long _ttl
     cdef bint _expiring
     cdef bint _mixed
     cdef object _timer
     cdef object _unused
+    cdef object _retry
+    cdef bint _restored
 
-    cdef int _keep(self, Message message) except -1
-    cdef long long _hand_over(self, Message message) except -1
-    cdef Message _take(self)
-    cdef Message _peek(self)
-    cdef Message _read(self, long long position)
-    cdef int _drop(self, long long position) except -1
-    cdef int _put_back(self, long long position) except -1
-    cdef int _drop_ready(self) except -1
-    cdef int _drop_all(self) except -1
-    cpdef long long _count_octets(self) except -1
+    @cython.locals(count=int)
+    cdef Message _counted(self, Message message)
+    cpdef int come_back(self, long long position) except -1
 
     @cython.locals(consumer=Consumer, position="long long", overflow=Overflow)
     cpdef int publish(self, Message message) except -1
@@ -56,6 +50,7 @@ cdef class CompetingQueue(TakingTurns):
     cdef int _wake_at(self, long long due) except -1
     cdef int _look_ahead(self) except -1
     cpdef int settle(self, long long position) except -1
+    cpdef int time_out(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
     @cython.locals(message=Message)

@@ -1,7 +1,6 @@
 """Queues whose messages go to one consumer each: what waits, what is out, and what comes back.
 
-A kind derives from this and says where a message is kept and which one is next. The methods it
-fills are called once per message, so they are typed and never called from Python.
+A kind derives from this and fills what `kept` asks for.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from harebell.base.message import PERSISTENT, Message, copy_message
 from harebell.base.timers import NEVER, Timer
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
+from harebell.model.queue.kept import NO_POSITION, Kept
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.kind import REJECTED as FULL
 from harebell.model.queue.overflow import Overflow, overflow_of
-from harebell.model.queue.turns import TakingTurns
+from harebell.model.queue.retry import FAILURES, REJECTIONS_SHIFT, Retry, Rules
 from harebell.model.queue.unused import Unused
 
 if TYPE_CHECKING:
     from harebell.model.surroundings import Surroundings
 
-NO_POSITION = -1
 _NO_POSITION = NO_POSITION
 _ACCEPTED = ACCEPTED
 _PENDING = PENDING
@@ -33,10 +32,12 @@ _MAXLEN = MAXLEN
 _PERSISTENT = PERSISTENT
 _EXPIRED_PER_TURN = EXPIRED_PER_TURN
 _FOR_EVER = -1
+_FAILURES = FAILURES
+_REJECTIONS_SHIFT = REJECTIONS_SHIFT
 _NO_CLOCK = Clock()
 
 
-class CompetingQueue(TakingTurns):
+class CompetingQueue(Kept):
     """Consumers compete for its messages.
 
     Args:
@@ -62,21 +63,20 @@ class CompetingQueue(TakingTurns):
         self.dead_letters: DeadLetters | None = None
         self._surroundings: Surroundings | None = None
         self._overflow: Overflow | None = None
-        self._ready = 0
         self._lasting = self.LASTING
-        self._position = NO_POSITION
-        self._again = False
         self._clock = _NO_CLOCK
         self._ttl = _FOR_EVER
         self._expiring = False
         self._mixed = False
         self._timer: Timer | None = None
         self._unused: Unused | None = None
+        self._retry: Retry | None = None
+        self._restored = False
 
     def _found(self, count: int) -> None:
         """Ready messages were there from the start; nobody knows yet whether they expire."""
         self._ready += count
-        self._expiring = self._mixed = count > 0
+        self._expiring = self._mixed = self._restored = count > 0
 
     def join(self, surroundings: Surroundings) -> None:
         """The queue is part of a vhost now, where dead messages can go, and time passes."""
@@ -92,11 +92,13 @@ class CompetingQueue(TakingTurns):
         surroundings = self._surroundings
         if surroundings is not None:
             self.dead_letters = surroundings.dead_letters_of(self, settings)
+            self._take_retry(Rules(self.arguments, settings))
             if self._unused is None and "expires" in settings:
                 self._unused = Unused(self, surroundings.timers, surroundings.drop_queue)
             if self._unused is not None:
                 self._unused.limit(settings.get("expires", 0))
             if self._expiring:
+                # Not now: where dead letters go may have to be restored yet.
                 self._wake_at(self._clock.steady)
         before = self._overflow
         overflow = self._overflow = overflow_of(settings, letters=self.LETTERS_REFUSED)
@@ -107,51 +109,6 @@ class CompetingQueue(TakingTurns):
                 else:
                     overflow.octets = self._count_octets()
             self._grown()
-
-    # --- what a kind fills ----------------------------------------------------------------------
-
-    def _keep(self, message: Message) -> int:
-        """Put a message behind those that are ready."""
-        raise NotImplementedError
-
-    def _hand_over(self, message: Message) -> int:
-        """Keep a message that goes out at once, as none is ready; returns its position."""
-        raise NotImplementedError
-
-    def _take(self) -> Message | None:
-        """The next ready message, counted in `_ready` no longer.
-
-        Sets `_position`, and `_again` when it may have been delivered before.
-        """
-        raise NotImplementedError
-
-    def _peek(self) -> Message | None:
-        """The next ready message, which stays ready."""
-        raise NotImplementedError
-
-    def _read(self, position: int) -> Message | None:
-        """A message that was delivered."""
-        raise NotImplementedError
-
-    def _drop(self, position: int) -> int:
-        """A message is done with."""
-        raise NotImplementedError
-
-    def _put_back(self, position: int) -> int:
-        """A delivered message is ready again, and counted in `_ready`."""
-        raise NotImplementedError
-
-    def _drop_ready(self) -> int:
-        """Every ready message is done with; `_ready` is set by the caller."""
-        raise NotImplementedError
-
-    def _drop_all(self) -> int:
-        """The queue is gone, and its logs with it."""
-        raise NotImplementedError
-
-    def _count_octets(self) -> int:
-        """The octets of all bodies that are ready, read one by one."""
-        raise NotImplementedError
 
     # --- messages -------------------------------------------------------------------------------
 
@@ -260,8 +217,15 @@ class CompetingQueue(TakingTurns):
         """A delivered message is refused for good: it is dead-lettered where that is wanted."""
         if not self.deleted:
             self.unacked -= 1
-            self._bury(position, REJECTED)
+            if self._retry is None or not self._retry.rejected(position):
+                self._bury(position, REJECTED)
         return 0
+
+    def time_out(self, position: int) -> int:
+        """Not acknowledged in time: as if it were rejected, where what is rejected comes back."""
+        if self._retry is not None and self._retry.rules.delays:
+            return self.reject(position)
+        return self.requeue(position)
 
     def _bury(self, position: int, reason: str) -> int:
         """A message leaves for a reason that dead-lettering knows."""
@@ -337,16 +301,58 @@ class CompetingQueue(TakingTurns):
             self.expire()
         return 0
 
+    def _take_retry(self, rules: Rules) -> None:
+        """Take how long a message waits that comes back."""
+        surroundings = self._surroundings
+        if self._retry is None and rules and surroundings is not None:
+            self._retry = Retry(self, surroundings.timers)
+        if self._retry is not None:
+            self._retry.rules = rules
+            if self._restored:
+                self._retry.restore()
+        self._restored = False
+
+    def _counted(self, message: Message) -> Message:
+        """The message that was just taken, knowing how many of its deliveries failed."""
+        count = self.failures(self._position)
+        count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
+        if message.deliveries != count:
+            # Other queues may hold the same object.
+            message = copy_message(message, message.exchange, message.routing_key)
+            message.deliveries = count
+        return message
+
+    def come_back(self, position: int) -> int:
+        """A message has waited long enough."""
+        if not self.deleted:
+            self._put_back(position)
+            if self._overflow is not None:
+                self._came_back(self._overflow, position)
+        return 0
+
+    def delayed_count(self) -> int:
+        """Messages that wait before they are delivered again."""
+        return len(self._retry) if self._retry is not None else 0
+
+    def retry_now(self) -> int:
+        """Deliver again at once what waits for that; returns how many messages."""
+        return self._retry.release_all() if self._retry is not None else 0
+
     def declared(self) -> None:
         """To declare a queue again is to use it."""
         if self._unused is not None:
             self._unused.used()
 
     def purge(self) -> int:
-        """Drop every ready message; returns how many."""
+        """Drop every message that is not out; returns how many."""
         count = self._ready
         self._drop_ready()
         self._ready = 0
+        if self._retry is not None:
+            waiting = self._retry.take_all()
+            for position in waiting:
+                self._drop(position)
+            count += len(waiting)
         if self._overflow is not None:
             self._overflow.octets = 0
             self._overflow.refusing = False
@@ -413,6 +419,8 @@ class CompetingQueue(TakingTurns):
             self._timer.stop()
         if self._unused is not None:
             self._unused.stop()
+        if self._retry is not None:
+            self._retry.clear()
         consumers, self.consumers = self.consumers, []
         self._active = None
         for consumer in consumers:

@@ -20,6 +20,8 @@ cdef class Queue:
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
+    cpdef int give_back(self, long long position) except -1
+    cpdef int time_out(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
     cpdef int drain(self) except -1
     cpdef int sync_soon(self) except -1

@@ -119,6 +119,18 @@ class Queue:
         """A delivered message comes back to its place, marked as redelivered."""
         raise NotImplementedError
 
+    def give_back(self, position: int) -> int:
+        """A delivered message comes back although nothing failed: basic.nack with requeue."""
+        return self.requeue(position)
+
+    def time_out(self, position: int) -> int:
+        """A delivered message was not acknowledged in time."""
+        return self.requeue(position)
+
+    def delayed_count(self) -> int:
+        """Messages that wait for a time of their own before they are ready."""
+        return 0
+
     def reject(self, position: int) -> int:
         """A delivered message is refused for good: dead-lettered, or done with."""
         raise NotImplementedError

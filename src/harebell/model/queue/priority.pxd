@@ -38,6 +38,9 @@ cdef class PriorityQueue(CompetingQueue):
     @cython.locals(level=int)
     cdef int _put_back(self, long long position) except -1
     @cython.locals(order=ReadyOrder)
+    cpdef int failures(self, long long position) except -1
+    cpdef int set_failures(self, long long position, int count) except -1
+    cpdef bint hold(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     @cython.locals(order=ReadyOrder)
     cdef int _drop_all(self) except -1

@@ -103,6 +103,8 @@ class PriorityQueue(CompetingQueue):
                     self._top = level
                     self._position = order.position << _SHIFT | level
                     self._again = order.again
+                    if self._retry is not None and order.again:
+                        return self._counted(message)
                     return message
             level -= 1
         self._top = -1
@@ -168,6 +170,29 @@ class PriorityQueue(CompetingQueue):
         self._order_of(position).put_back(position >> _SHIFT)
         self._ready += 1
         return 0
+
+    def failures(self, position: int) -> int:
+        """The count of a message in its log."""
+        return self._order_of(position).log.count(position >> _SHIFT)
+
+    def set_failures(self, position: int, count: int) -> int:
+        """Remember the count of a message in its log."""
+        return self._order_of(position).log.set_count(position >> _SHIFT, count)
+
+    def failed_ones(self) -> list[int]:
+        """The positions of messages with failed deliveries."""
+        return [
+            position << _SHIFT | level
+            for level, order in enumerate(self._orders)
+            if order is not None
+            for position in order.log.counted()
+        ]
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before the restart."""
+        held = self._order_of(position).hold(position >> _SHIFT)
+        self._ready -= held
+        return held
 
     def _drop_ready(self) -> int:
         for order in self._orders:

@@ -5,6 +5,8 @@ from harebell.model.queue.classic cimport ClassicQueue
 from harebell.model.queue.overflow cimport Overflow
 from harebell.model.queue.ready cimport ReadyOrder
 
+cdef int _FAILURES
+
 cdef class QuorumQueue(ClassicQueue):
     cdef Commit _commit
     cdef long long _limit
@@ -13,14 +15,15 @@ cdef class QuorumQueue(ClassicQueue):
     cdef object _leaving
     cdef object _stuck
 
-    @cython.locals(log=Log, count=int)
     cpdef int requeue(self, long long position) except -1
+    cpdef int give_back(self, long long position) except -1
+    @cython.locals(log=Log, count=int, failures=int)
+    cdef int _return(self, long long position, bint failed) except -1
+    cdef int _put_back(self, long long position) except -1
     @cython.locals(order=ReadyOrder, message=Message, position="long long")
     cdef Message _take(self)
     @cython.locals(order=ReadyOrder, message=Message)
     cdef Message _peek(self)
-    @cython.locals(count=int)
-    cdef Message _counted(self, Message message)
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
     @cython.locals(message=Message, total="long long")

@@ -15,16 +15,18 @@ from typing import Any
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
-from harebell.base.message import Message, copy_message
+from harebell.base.message import Message
 from harebell.base.ports import Commit, Log
 from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import NOWHERE
 from harebell.model.queue.classic import ClassicQueue
 from harebell.model.queue.kind import PENDING, REJECTED
 from harebell.model.queue.overflow import Overflow
+from harebell.model.queue.retry import FAILURES
 from harebell.model.resource import rendered
 
 NO_LIMIT = -1
+_FAILURES = FAILURES
 
 
 class QuorumQueue(ClassicQueue):
@@ -70,19 +72,34 @@ class QuorumQueue(ClassicQueue):
 
     def requeue(self, position: int) -> int:
         """A delivery failed: the message goes out again, unless that was once too often."""
+        return self._return(position, True)
+
+    def give_back(self, position: int) -> int:
+        """The same, where the client says that nothing failed; it counts all the same."""
+        return self._return(position, False)
+
+    def _return(self, position: int, failed: bool) -> int:
         if self.deleted:
             return 0
         self.unacked -= 1
         log = self._order.log
         count = log.count(position) + 1
-        if self._limit != NO_LIMIT and count > self._limit:
+        failures = count & _FAILURES
+        if self._limit != NO_LIMIT and failures > self._limit:
             self._bury(position, OVER_THE_LIMIT)
             return 0
-        log.set_count(position, count)
+        if failures:
+            # It counts no further than it can.
+            log.set_count(position, count)
+        if self._retry is None or not self._retry.given_back(position, failures, failed=failed):
+            self._put_back(position)
+            if self._overflow is not None:
+                self._came_back(self._overflow, position)
+        return 0
+
+    def _put_back(self, position: int) -> int:
         self._returned.append(position)
         self._ready += 1
-        if self._overflow is not None:
-            self._came_back(self._overflow, position)
         return 0
 
     def _take(self) -> Message | None:
@@ -113,15 +130,6 @@ class QuorumQueue(ClassicQueue):
             self._ready -= 1
         message = order.peek()
         self._ready = order.count
-        return message
-
-    def _counted(self, message: Message) -> Message:
-        """The message, knowing how many of its deliveries failed."""
-        count = self._order.log.count(self._position)
-        if message.deliveries != count:
-            # Other queues may hold the same object.
-            message = copy_message(message, message.exchange, message.routing_key)
-            message.deliveries = count
         return message
 
     def _drop_ready(self) -> int:

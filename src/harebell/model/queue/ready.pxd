@@ -13,6 +13,7 @@ cdef class ReadyOrder:
     cdef long long _old
     cdef long long _seen
     cdef list _returned
+    cdef set _held
 
     cpdef int keep(self, Message message) except -1
     @cython.locals(position="long long")
@@ -21,6 +22,8 @@ cdef class ReadyOrder:
     cpdef Message take(self)
     @cython.locals(position="long long", message=Message)
     cpdef Message peek(self)
+    cdef long long _next_old(self, long long position) except -1
+    cpdef bint hold(self, long long position) except -1
     @cython.locals(end="long long")
     cdef int _pass_over(self, long long position) except -1
     cpdef int put_back(self, long long position) except -1

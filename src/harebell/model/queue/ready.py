@@ -33,6 +33,7 @@ class ReadyOrder:
 
     __slots__ = (
         "_cursor",
+        "_held",
         "_marks",
         "_old",
         "_returned",
@@ -55,6 +56,7 @@ class ReadyOrder:
         self._old = log.end()
         self._seen = log.seen()
         self._returned: list[int] = []
+        self._held: set[int] | None = None
 
     def keep(self, message: Message) -> int:
         """Add a message behind all others."""
@@ -80,7 +82,7 @@ class ReadyOrder:
             else:
                 position = self._cursor
                 if position < self._old:
-                    position = self.log.next(position)
+                    position = self._next_old(position)
                 self._cursor = position + 1
                 again = position < self._seen
                 if self._marks:
@@ -101,7 +103,7 @@ class ReadyOrder:
             else:
                 position = self._cursor
                 if position < self._old:
-                    position = self.log.next(position)
+                    position = self._next_old(position)
                     self._cursor = position
             message = self.log.read(position)
             if message is not None:
@@ -113,6 +115,24 @@ class ReadyOrder:
                 self._cursor = position + 1
             self._pass_over(position)
         return None
+
+    def _next_old(self, position: int) -> int:
+        """The next message of those that were there before."""
+        position = self.log.next(position)
+        while self._held is not None and position in self._held:
+            self._held.discard(position)
+            position = self.log.next(position + 1)
+        return position
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before, until it is put back; False for others."""
+        if not self._cursor <= position < self._old:
+            return False
+        if self._held is None:
+            self._held = set()
+        self._held.add(position)
+        self.count -= 1
+        return True
 
     def _pass_over(self, position: int) -> int:
         """A ready message cannot be read: it stays where it is, for whoever mends the log."""
@@ -143,9 +163,10 @@ class ReadyOrder:
         while position < end:
             if position < self._old:
                 position = self.log.next(position)
-            message = self.log.read(position)
-            if message is not None:
-                total += len(message.body)
+            if self._held is None or position not in self._held:
+                message = self.log.read(position)
+                if message is not None:
+                    total += len(message.body)
             position += 1
         return total
 
@@ -159,6 +180,7 @@ class ReadyOrder:
         if self._cursor < end:
             self.log.settle_range(self._cursor, end)
         self._cursor = end
+        self._held = None
         self.count = 0
         return count
 

@@ -1,0 +1,88 @@
+"""Where the messages of a queue are kept and which one is next: what a kind of queue fills.
+
+The methods are called once per message, so they are typed, and most are never called from Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.base.message import Message
+from harebell.model.queue.turns import TakingTurns
+
+NO_POSITION = -1
+
+
+class Kept(TakingTurns):
+    """A queue whose messages have positions in a log.
+
+    Args:
+        name: its name.
+        vhost: the name of its vhost.
+        **options: as for `Queue`.
+    """
+
+    def __init__(self, name: str, vhost: str, **options: Any) -> None:
+        super().__init__(name, vhost, **options)
+        self._ready = 0
+        self._position = NO_POSITION
+        self._again = False
+
+    def _keep(self, message: Message) -> int:
+        """Put a message behind those that are ready."""
+        raise NotImplementedError
+
+    def _hand_over(self, message: Message) -> int:
+        """Keep a message that goes out at once, as none is ready; returns its position."""
+        raise NotImplementedError
+
+    def _take(self) -> Message | None:
+        """The next ready message, counted in `_ready` no longer.
+
+        Sets `_position`, and `_again` when it may have been delivered before.
+        """
+        raise NotImplementedError
+
+    def _peek(self) -> Message | None:
+        """The next ready message, which stays ready."""
+        raise NotImplementedError
+
+    def _read(self, position: int) -> Message | None:
+        """A message that was delivered."""
+        raise NotImplementedError
+
+    def _drop(self, position: int) -> int:
+        """A message is done with."""
+        raise NotImplementedError
+
+    def _put_back(self, position: int) -> int:
+        """A delivered message is ready again, and counted in `_ready`."""
+        raise NotImplementedError
+
+    def failures(self, position: int) -> int:
+        """The count of a message in its log; see `retry`."""
+        raise NotImplementedError
+
+    def set_failures(self, position: int, count: int) -> int:
+        """Remember the count of a message in its log."""
+        raise NotImplementedError
+
+    def failed_ones(self) -> list[int]:
+        """The positions of messages with failed deliveries."""
+        raise NotImplementedError
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before a restart; False for others."""
+        raise NotImplementedError
+
+    def _drop_ready(self) -> int:
+        """Every ready message is done with; `_ready` is set by the caller."""
+        raise NotImplementedError
+
+    def _drop_all(self) -> int:
+        """The queue is gone, and its logs with it."""
+        raise NotImplementedError
+
+    def _count_octets(self) -> int:
+        """The octets of all bodies that are ready, read one by one."""
+        raise NotImplementedError

@@ -1,0 +1,110 @@
+"""pika watches a broker: events, the firehose, the log; and exchanges that remember."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import pika
+import pytest
+from pika.adapters.blocking_connection import BlockingChannel
+
+from tests.interop.clients.pikas import connected, take
+from tests.running import RunningBroker, command, environment, running_broker
+
+pytestmark = pytest.mark.interop
+
+
+def _harebell(broker: RunningBroker, *arguments: str) -> None:
+    """Run a verb on a running broker."""
+    subprocess.run(
+        [command(), *arguments, "--data-dir", str(broker.data_dir)],
+        check=True,
+        env=environment(),
+        capture_output=True,
+    )
+
+
+def _watching(channel: BlockingChannel, exchange: str, key: str = "#") -> str:
+    queue: str = channel.queue_declare("", exclusive=True).method.queue
+    channel.queue_bind(queue, exchange, key)
+    return queue
+
+
+def _told(channel: BlockingChannel, queue: str, count: int) -> list[tuple[Any, ...]]:
+    """The next deliveries of a queue, whose consumer goes afterwards."""
+    found = take(channel, queue, count, auto_ack=True)
+    channel.cancel()
+    return found
+
+
+def _keys(deliveries: list[tuple[Any, ...]]) -> list[str]:
+    return [method.routing_key for method, _, _ in deliveries]
+
+
+def test_what_a_client_and_an_administrator_do_is_told() -> None:
+    with running_broker() as broker, connected(broker) as connection:
+        channel = connection.channel()
+        users = _watching(channel, "amq.rabbitmq.event", "user.#")
+        queues = _watching(channel, "amq.rabbitmq.event", "queue.*")
+        with connected(broker) as other:
+            other.channel().queue_declare("orders", durable=True)
+        ((_, login, body),) = _told(channel, users, 1)
+        assert body == b""
+        assert login.headers["name"] == "guest"
+        assert login.headers["peer_host"] == "127.0.0.1"
+        assert login.headers["ssl"] is False
+        ((_, created, _),) = _told(channel, queues, 1)
+        assert created.headers["name"] == "orders"
+        assert created.headers["durable"] is True
+        told = _watching(channel, "amq.rabbitmq.event", "permission.*")
+        _harebell(broker, "permissions", "set", "guest", ".*", ".*", ".*")
+        ((method, properties, _),) = _told(channel, told, 1)
+        assert method.routing_key == "permission.created"
+        assert properties.headers["user_who_performed_action"] == "rmq-cli"
+
+
+def test_the_firehose_is_on_until_it_is_turned_off_over_a_restart() -> None:
+    with running_broker() as broker:
+        _harebell(broker, "trace", "on")
+        broker.stop()
+        flags = ("--data-dir", str(broker.data_dir))
+        with running_broker(*flags) as again, connected(again) as connection:
+            channel = connection.channel()
+            watched = _watching(channel, "amq.rabbitmq.trace")
+            channel.queue_declare("q")
+            channel.basic_publish("", "q", b"body", pika.BasicProperties(message_id="m"))
+            assert channel.basic_get("q", auto_ack=True)[2] == b"body"
+            published, delivered = _told(channel, watched, 2)
+            assert _keys([published, delivered]) == ["publish.", "deliver.q"]
+            assert published[1].headers["properties"] == {"message_id": "m"}
+            assert published[1].headers["routed_queues"] == ["q"]
+            assert delivered[2] == b"body"
+            _harebell(again, "trace", "off")
+            channel.basic_publish("", "q", b"unseen")
+            assert channel.queue_declare(watched, passive=True).method.message_count == 0
+
+
+def test_the_log_is_published_where_that_is_asked_for() -> None:
+    with running_broker("--log-exchange", "true") as broker, connected(broker) as connection:
+        channel = connection.channel()
+        warnings = _watching(channel, "amq.rabbitmq.log", "warning")
+        credentials = pika.PlainCredentials("guest", "wrong")
+        with pytest.raises(pika.exceptions.ProbableAuthenticationError):
+            pika.BlockingConnection(
+                pika.ConnectionParameters("127.0.0.1", broker.port, credentials=credentials)
+            )
+        for method, properties, body in channel.consume(warnings, inactivity_timeout=30):
+            assert method is not None, "no warning came"
+            assert properties.content_type == "text/plain"
+            assert properties.headers["node"].startswith("harebell@")
+            if b"login refused: user 'guest'" in body:
+                break
+
+
+def test_the_product_that_clients_are_told_can_be_set() -> None:
+    env = {"HAREBELL_COMPAT_PRODUCT": "Other", "HAREBELL_COMPAT_VERSION": "4.1.2"}
+    with running_broker(env=env) as broker, connected(broker) as connection:
+        about = connection._impl.server_properties
+        assert (about["product"], about["version"]) == ("Other", "4.1.2")
+        assert about["capabilities"]["direct_reply_to"] is True
