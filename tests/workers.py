@@ -1,8 +1,11 @@
 """Which tests run beside each other when there are several workers.
 
-With `--dist loadfile` a file stays with one worker. What is dear to start, a Spark session or a
-RabbitMQ node, is shared by several files: they are a room, and a room stays with one worker too.
-Rooms begin first, for nothing that is long should begin when everything else is done.
+With `--dist loadfile` a file stays with one worker. What is dear to start, such as a RabbitMQ
+node, is shared by several files: they are a room, and a room stays with one worker too. Rooms
+begin first, for nothing that is long should begin when everything else is done.
+
+Tests of Spark have no room: they run alone, because Spark gives the Python processes that it
+starts ten seconds to answer, whatever else the machine has to do.
 """
 
 from __future__ import annotations
@@ -12,10 +15,7 @@ from typing import Any
 
 import pytest
 
-ROOMS = (
-    ("tests/spark", "tests/docs/test_examples.py"),
-    ("tests/interop/client", "tests/interop/differential"),
-)
+ROOMS = (("tests/interop/client", "tests/interop/differential"),)
 
 
 def room_of(path: str) -> int:

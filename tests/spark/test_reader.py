@@ -25,6 +25,7 @@ from harebell.spark.stream_source import QueueStreamReader
 from tests.patience import SECONDS
 from tests.ports import free_port
 from tests.running import running_broker
+from tests.spark.conftest import PATIENT
 
 Readers = Callable[..., QueueStreamReader]
 BODIES = StructType([MESSAGE["value"], MESSAGE["offset"], MESSAGE["redelivered"]])
@@ -36,7 +37,8 @@ def reader(broker_url: str, queue: str, tmp_path: Path) -> Iterator[Readers]:
     made: list[QueueStreamReader] = []
 
     def make(schema: StructType = BODIES, **options: str) -> QueueStreamReader:
-        given = {"url": broker_url, "queue": queue, "spoolDir": str(tmp_path / "spool")} | options
+        given = {"url": broker_url, "queue": queue, "spoolDir": str(tmp_path / "spool")}
+        given = PATIENT | given | options
         made.append(QueueSource(given).streamReader(schema))
         return made[-1]
 
@@ -290,9 +292,9 @@ def test_heartbeats_go_on_while_spark_works(
     reader: Readers, broker_url: str, channel: Any, queue: str
 ) -> None:
     publish(channel, queue, 0, 5)
-    one = reader(url=f"{broker_url}?heartbeat=1")
+    one = reader(url=f"{broker_url}?heartbeat=2")
     first = gathered(one, one.initialOffset())
-    time.sleep(4)
+    time.sleep(7)
     publish(channel, queue, 5, 8)
     second = gathered(one, first)
     assert not any(row["redelivered"] for row in rows(one, first, second))
