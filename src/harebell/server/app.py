@@ -79,6 +79,8 @@ class App:
             self.wall,
             chooser,
             node=f"harebell@{host.partition('.')[0]}",
+            # Without a default, queues are classic and their arguments do not say so.
+            default_queue_type=config.default_queue_type.replace("classic", ""),
         )
         if config.log_exchange:
             self.journal.exchange = self.broker.log

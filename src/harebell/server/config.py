@@ -60,6 +60,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout_seconds: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     consumer_timeout: int = limits.CONSUMER_TIMEOUT_MS
+    default_queue_type: str = "classic"
     memory_high_watermark: float | int = limits.MEMORY_HIGH_WATERMARK
     disk_free_limit: float | int = limits.DISK_FREE_LIMIT_BYTES
     durability: str = "fsync"

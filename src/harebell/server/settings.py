@@ -265,6 +265,11 @@ SETTINGS: tuple[Setting, ...] = (
         "Milliseconds that a delivery may go without acknowledgement; 0 for no limit.",
     ),
     Setting(
+        "default_queue_type",
+        choice("classic", "quorum", "stream"),
+        "Type of queues whose declaration and vhost name none.",
+    ),
+    Setting(
         "memory_high_watermark",
         watermark,
         "Memory for queued messages above which publishers wait.",
