@@ -131,6 +131,10 @@ class Queue:
         """Messages that wait for a time of their own before they are ready."""
         return 0
 
+    def retry_now(self) -> int:
+        """What waits for a time of its own is ready now; returns how many messages."""
+        return 0
+
     def reject(self, position: int) -> int:
         """A delivered message is refused for good: dead-lettered, or done with."""
         raise NotImplementedError
