@@ -5,7 +5,7 @@ A kind derives from this and fills what `kept` asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
@@ -374,6 +374,11 @@ class CompetingQueue(Kept):
         if overflow.letters and self.dead_letters is not None:
             self.dead_letters.send_later(message, _MAXLEN)
         return True
+
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Whether messages of these sizes would all be taken, were there no consumer."""
+        overflow = self._overflow
+        return overflow is None or overflow.drops or overflow.has_room(self._ready, sizes)
 
     def _grown(self) -> int:
         """There may be too much."""
