@@ -128,6 +128,9 @@ class CompetingQueue(Kept):
                     return _ACCEPTED
                 position = self._hand_over(message)
                 self.unacked += 1
+                if message.due:
+                    # It may come back.
+                    self._expiring = True
                 consumer.deliver(message, position, False)
                 return self._taken(message)
         self._keep(message)
@@ -187,14 +190,15 @@ class CompetingQueue(Kept):
         if self._expiring:
             self.expire()
         message = self._take()
-        if self._expiring:
-            self._look_ahead()
         if message is None:
             return None
+        position, again = self._position, self._again
+        self.unacked += 1
         if self._overflow is not None:
             self._left(self._overflow, message)
-        self.unacked += 1
-        return message, self._position, self._again
+        if self._expiring:
+            self._look_ahead()
+        return message, position, again
 
     def settle(self, position: int) -> int:
         """A delivered message is done with."""
@@ -208,6 +212,8 @@ class CompetingQueue(Kept):
         if not self.deleted:
             self.unacked -= 1
             self._put_back(position)
+            # It was published before what the timer was set for.
+            self._mixed = self._mixed or self._expiring
             if self._overflow is not None:
                 self._came_back(self._overflow, position)
                 self._grown()
@@ -326,6 +332,7 @@ class CompetingQueue(Kept):
         """A message has waited long enough."""
         if not self.deleted:
             self._put_back(position)
+            self._mixed = self._mixed or self._expiring
             if self._overflow is not None:
                 self._came_back(self._overflow, position)
         return 0
