@@ -47,12 +47,12 @@ class Work:
         self.busy: dict[str, int] = {}
         self.done: dict[str, list[int]] = defaultdict(list)
         self.by: dict[int, int] = defaultdict(int)
+        self.back: set[str] = set()
         self.clashes = 0
         self.stop = threading.Event()
 
     def consume(self, broker: RunningBroker, queue: str, me: int, most: int) -> None:
         """Work on up to so many messages; some are given back once, and what follows them too."""
-        back: set[str] = set()
         with connected(broker) as connection:
             channel = connection.channel()
             channel.basic_qos(prefetch_count=3)
@@ -63,8 +63,8 @@ class Work:
                     continue
                 key, number = properties.headers["customer"], int(body)
                 if number % 10 == _BACK:
-                    (back.discard if method.redelivered else back.add)(key)
-                if key in back:
+                    (self.back.discard if method.redelivered else self.back.add)(key)
+                if key in self.back:
                     channel.basic_nack(method.delivery_tag, requeue=True)
                     continue
                 with self.lock:
