@@ -8,4 +8,5 @@ cdef class Hub:
     cdef public dict waiting
     cdef public set shortages
     cdef public bint short
+    cdef public object finishing
     cdef public object offenders

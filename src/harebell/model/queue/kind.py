@@ -7,7 +7,7 @@ connection.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
@@ -81,6 +81,10 @@ class Queue:
         Returns ACCEPTED or REJECTED, and PENDING with it when a confirm has to wait for the disk.
         """
         raise NotImplementedError
+
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Whether it would take messages with bodies of so many octets, one after the other."""
+        return True
 
     def join(self, surroundings: Surroundings) -> None:
         """The queue is part of a vhost now, and may use what it finds there."""
