@@ -9,3 +9,4 @@ cdef class Hub:
     cdef public set shortages
     cdef public bint short
     cdef public object offenders
+    cdef public long long accepted

@@ -43,6 +43,7 @@ class Hub:
         waiting: who waits for a commit, in the order of their coming.
         shortages: what is short beside memory: DISK, FILES.
         short: whether there are any.
+        accepted: how many connections there were.
         offenders: who keeps failing to begin a connection.
     """
 
@@ -55,6 +56,7 @@ class Hub:
         self.shortages: set[str] = set()
         self.short = False
         self.offenders = Offenders()
+        self.accepted = 0
 
     def take_dirty(self) -> list[Connection]:
         """The connections with something to do; none are dirty afterwards."""
