@@ -34,6 +34,22 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
     **dict.fromkeys(
+        tuple(f"server/definitions/{name}" for name in ("people", "topology", "place")),
+        ("tests/unit/server/definitions/test_inward.py", "is what the import works with"),
+    ),
+    **dict.fromkeys(
+        ("cli/definitions", "server/definitions/boot", "server/manage/definitions"),
+        ("tests/cli/test_definitions.py", "is run by the command against a real broker"),
+    ),
+    **dict.fromkeys(
+        (
+            *("cli/listing", "cli/queues", "cli/exchanges", "cli/bindings", "cli/connections"),
+            *("cli/channels", "cli/consumers", "server/manage/queues"),
+            *("server/manage/exchanges", "server/manage/connections"),
+        ),
+        ("tests/cli/test_listings.py", "is run by the command against a real broker"),
+    ),
+    **dict.fromkeys(
         (
             *("cli/topic_permissions", "cli/limits", "cli/parameters", "cli/global_parameters"),
             *("server/manage/topics", "server/manage/limits", "server/manage/parameters"),

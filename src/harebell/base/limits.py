@@ -145,6 +145,8 @@ POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0
 """Time that either side of the control socket waits for the other."""
+CONTROL_IMPORT_SECONDS = 600.0
+"""Time that the command line waits until the broker has taken in definitions."""
 
 # --- Spark --------------------------------------------------------------------------------------
 SPARK_ROWS_PER_TRIGGER = 250_000

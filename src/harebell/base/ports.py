@@ -102,6 +102,10 @@ class Log:
         """
         raise NotImplementedError
 
+    def cut_at(self, octets: int) -> int:
+        """Go on in a new segment from this size on."""
+        raise NotImplementedError
+
     def sync_soon(self) -> int:
         """What was settled so far shall be part of the next commit, not of a later one."""
         raise NotImplementedError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -36,7 +37,7 @@ def list_(broker: Broker, vhost: str | None, user: str | None) -> None:
 @click.option("--max-queues", type=int, help="Most queues, of a vhost; -1 for no limit.")
 @click.option("--max-channels", type=int, help="Most channels, of a user; -1 for no limit.")
 @asks
-def set_(broker: Broker, **given: str | int | None) -> None:
+def set_(broker: Broker, **given: Any) -> None:
     """Set limits of a vhost or a user; who is in already stays."""
     broker.table(broker.ask("limits.set", **given), _COLUMNS)
 

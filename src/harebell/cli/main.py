@@ -22,6 +22,12 @@ VERBS = {
     "consume": "Print messages of a queue as they come.",
     "get": "Take messages from a queue, if there are any.",
     "status": "Show what a running broker is doing.",
+    "queues": "Look at queues, purge and delete them.",
+    "exchanges": "Look at exchanges, and delete them.",
+    "bindings": "Look at bindings.",
+    "connections": "Look at who is connected, and close connections.",
+    "channels": "Look at channels.",
+    "consumers": "Look at consumers.",
     "users": "Manage the users of a running broker.",
     "permissions": "Manage what users may do in a vhost.",
     "topic-permissions": "Manage which routing keys users may use with a topic exchange.",
@@ -32,6 +38,7 @@ VERBS = {
     "operator-policies": "Manage operator policies, for limits to what policies set.",
     "parameters": "Manage parameters of vhosts, which are kept for tools.",
     "global-parameters": "Manage parameters of the whole broker, which are kept for tools.",
+    "definitions": "Carry what is declared from one broker to another, also RabbitMQ.",
     "store": "Look into the data directory of a broker that does not run.",
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
 from harebell.base.names import did_you_mean
 from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.verb import Verb
@@ -46,12 +47,12 @@ class Broker:
         self._config_file = config_file
         self._as_json = as_json
 
-    def ask(self, command: str, **fields: Any) -> Any:
+    def ask(self, command: str, *, patience: float = CONTROL_TIMEOUT_SECONDS, **fields: Any) -> Any:
         """What the broker answers to a command; fields that are None are left out."""
         given = {name: value for name, value in fields.items() if value is not None}
         try:
             config = load({"data_dir": self._data_dir}, config_file=self._config_file)
-            return ask_command(config.data_dir, command, given)
+            return ask_command(config.data_dir, command, given, patience)
         except ConfigError as error:
             raise WrongUsage(str(error)) from None
         except NotRunning as error:

@@ -57,7 +57,9 @@ class Broker:
         clock: Clock | None = None,
         chooser: Chooser | None = None,
         node: str = "harebell@localhost",
+        default_queue_type: str = "",
     ) -> None:
+        self._default_queue_type = default_queue_type
         self.gauge = gauge
         self.store = store
         self.commit = store.commit
@@ -106,6 +108,7 @@ class Broker:
             self.timers,
             self.events,
         )
+        vhost.broker_queue_type = self._default_queue_type
         self.vhosts[name] = vhost
         return vhost
 

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from harebell.base.durability import parse_durability
-from harebell.model.queue.arguments import CLASSIC, QUORUM, STREAM, retry_delays
+from harebell.model.queue.arguments import (
+    CLASSIC,
+    QUORUM,
+    SEGMENT_MAX_BYTES,
+    STREAM,
+    retry_delays,
+)
 from harebell.model.queue.offsets import span_ms
 from harebell.model.resource import precondition
 
@@ -76,6 +82,10 @@ def _at_least(least: int) -> Callable[[Any], bool]:
     return fits
 
 
+def _within(least: int, most: int) -> Callable[[Any], bool]:
+    return lambda value: _at_least(least)(value) and value <= most
+
+
 def _one_of(*words: str) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, str) and value in words
 
@@ -87,6 +97,7 @@ def _age(value: Any) -> bool:
 _BOTH = (CLASSIC, QUORUM)
 _ALL = (CLASSIC, QUORUM, STREAM)
 _ANY = -(2**63)
+_NUMBER_MOST = 2**63 - 1
 KEYS: dict[str, Key] = {
     "alternate-exchange": Key((EXCHANGE, *_ALL), _text, "a valid alternate exchange name"),
     "dead-letter-exchange": Key(_BOTH, _text, "a valid dead letter exchange name"),
@@ -116,9 +127,27 @@ KEYS: dict[str, Key] = {
     "max-in-memory-length": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
     "max-in-memory-bytes": Key((QUORUM,), _at_least(0), "a valid maximum memory in bytes", min),
     "queue-mode": Key((CLASSIC,), _one_of("default", "lazy"), "a valid queue-mode value"),
+    "queue-version": Key((CLASSIC,), _within(1, 2), "a valid queue-version value", _operators),
+    "queue-master-locator": Key(
+        (CLASSIC,), _one_of("client-local", "min-masters", "random"), "a valid master locator"
+    ),
+    "queue-leader-locator": Key(
+        _ALL,
+        _one_of("client-local", "balanced", "random", "least-leaders"),
+        "a valid queue leader locator value",
+    ),
+    "initial-cluster-size": Key((QUORUM, STREAM), _at_least(0), "a valid cluster size"),
+    "target-group-size": Key((QUORUM,), _at_least(1), "a valid target count value", max),
+    "consumer-disconnected-timeout": Key(
+        (QUORUM,), _at_least(0), "a valid consumer disconnected timeout", min
+    ),
     "consumer-timeout": Key(_BOTH, _at_least(0), "a valid consumer timeout", min),
     "durability": Key(_ALL, _durability, "a valid durability"),
     "max-age": Key((STREAM,), _age, "a valid max age"),
+    "stream-max-segment-size-bytes": Key(
+        (STREAM,), _within(0, SEGMENT_MAX_BYTES), "a valid segment size"
+    ),
+    "stream-filter-size-bytes": Key((STREAM,), _within(16, 255), "a valid filter size"),
 }
 """Every setting that policies may have."""
 
@@ -171,7 +200,7 @@ def check_policy(policy: Policy, *, operator: bool = False) -> None:
             f"apply-to '{policy.apply_to}' unrecognised; should be one of: 'queues', "
             "'classic_queues', 'quorum_queues', 'streams', 'exchanges', or 'all'"
         )
-    if not _at_least(_ANY)(policy.priority):
+    if not _within(_ANY, _NUMBER_MOST)(policy.priority):
         raise precondition(f"{term(policy.priority)} priority must be a number")
     if not policy.definition:
         raise precondition("no policy provided")
@@ -181,6 +210,8 @@ def check_policy(policy: Policy, *, operator: bool = False) -> None:
         shown = ",".join(f"{{{term(name)},{term(value)}}}" for name, value in strange)
         raise precondition(f"[{shown}] are not recognised policy settings")
     for name, value in policy.definition.items():
+        if isinstance(value, int) and value > _NUMBER_MOST:
+            raise precondition(f"{name} is {value}, which is too large: give a number below 2^63")
         if not KEYS[name].fits(value):
             raise precondition(f"{term(value)} is not {KEYS[name].what}")
 

@@ -31,6 +31,7 @@ from harebell.model.queue.arguments import (
     COMPARED,
     check_queue_arguments,
     check_queue_properties,
+    with_queue_type,
 )
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import kind_of, make_queue
@@ -74,6 +75,7 @@ class VHost:
         policies: settings for queues and exchanges by their names.
         parameters: values for whoever understands them, its limits among them.
         metadata: what else it was told about itself; changed by `set_metadata`.
+        broker_queue_type: the default type of queues where the metadata have none.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class VHost:
     ) -> None:
         self.name = name
         self.metadata = Metadata()
+        self.broker_queue_type = ""
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
             self.router,
@@ -289,7 +292,9 @@ class VHost:
             owner: the asking connection.
             generated: whether the broker chose the name, which may then begin with "amq.".
         """
-        arguments = arguments or {}
+        kept = durable and not exclusive
+        default = self.default_queue_type or self.broker_queue_type
+        arguments = with_queue_type(arguments or {}, default, lasting=kept and not auto_delete)
         if not generated:
             check_queue_name(name)
         thing = rendered("queue", name, self.name)
@@ -298,7 +303,6 @@ class VHost:
             self._check_owner(queue, owner)
             if exclusive != (queue.owner is not None):
                 self._locked(queue)
-            kept = durable and not exclusive
             equivalence.check_field("durable", thing, kept, queue.durable)
             equivalence.check_field("auto_delete", thing, auto_delete, queue.auto_delete)
             equivalence.check_arguments(thing, arguments, queue.arguments, COMPARED)
@@ -312,7 +316,6 @@ class VHost:
             auto_delete=auto_delete,
             generated=generated,
         )
-        kept = durable and not exclusive
         options = {
             "durable": kept,
             "auto_delete": auto_delete,
@@ -332,10 +335,7 @@ class VHost:
         self.policies.apply_to_queue(queue)
 
     def take_back(self, queue: Queue) -> None:
-        """Take a queue in that was here before a restart.
-
-        Its settings come when everything else is back: what is too much may go to other queues.
-        """
+        """Take in what was here before a restart; its settings come when everything is back."""
         self.queues[queue.name] = queue
         queue.join(self._surroundings)
         if queue.TICKS:

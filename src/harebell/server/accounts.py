@@ -14,14 +14,12 @@ from harebell.model.broker import DEFAULT_VHOST
 WELL_KNOWN_USER = "guest"
 
 
-def load_users(users: Users, definitions: Definitions, name: str, password: str) -> None:
-    """Bring the users back; make the default one when there never was one.
+def load_users(users: Users, definitions: Definitions) -> None:
+    """Bring the users back.
 
     Args:
         users: filled here.
         definitions: have the users and their permissions.
-        name: of the default user.
-        password: of the default user.
 
     Raises:
         StoreError: the definitions are damaged.
@@ -48,6 +46,17 @@ def load_users(users: Users, definitions: Definitions, name: str, password: str)
         if user is not None:
             topics = user.topic_permissions.setdefault(vhost, {})
             topics[exchange] = _topic_permission(vhost, known, exchange, fields)
+
+
+def make_default_user(users: Users, definitions: Definitions, name: str, password: str) -> None:
+    """Make the default user when there is no user at all.
+
+    Args:
+        users: gets the user.
+        definitions: get the user, too.
+        name: of the user.
+        password: of the user.
+    """
     if not users.all():
         made = users.add(
             name,

@@ -27,8 +27,10 @@ from harebell.front.session09.overdue import Overdue
 from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.server import status
-from harebell.server.accounts import load_users
+from harebell.server.accounts import load_users, make_default_user
 from harebell.server.config import Config, memory_octets
+from harebell.server.definitions.boot import load_file
+from harebell.server.definitions.place import Place
 from harebell.server.flusher import Flusher
 from harebell.server.heap import keep_heap
 from harebell.server.journal import Journal
@@ -77,6 +79,8 @@ class App:
             self.wall,
             chooser,
             node=f"harebell@{host.partition('.')[0]}",
+            # Without a default, queues are classic and their arguments do not say so.
+            default_queue_type=config.default_queue_type.replace("classic", ""),
         )
         if config.log_exchange:
             self.journal.exchange = self.broker.log
@@ -130,7 +134,14 @@ class App:
             self.journal.write(
                 "warning", f"a confirm does not wait for the disk in all queues: {weaker}"
             )
-        load_users(
+        load_users(self.users, storage.definitions)
+        if self.config.load_definitions is not None:
+            place = Place(self.broker, self.users, storage.definitions)
+            taken = load_file(place, self.config.load_definitions)
+            self.journal.write("info", f"definitions were loaded: {taken}")
+            for sentence in taken.left_out:
+                self.journal.write("warning", f"left out: {sentence}")
+        make_default_user(
             self.users, storage.definitions, self.config.default_user, self.config.default_pass
         )
 

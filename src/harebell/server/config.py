@@ -60,6 +60,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout_seconds: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     consumer_timeout: int = limits.CONSUMER_TIMEOUT_MS
+    default_queue_type: str = "classic"
     memory_high_watermark: float | int = limits.MEMORY_HIGH_WATERMARK
     disk_free_limit: float | int = limits.DISK_FREE_LIMIT_BYTES
     durability: str = "fsync"
@@ -67,6 +68,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     segment_bytes: int = limits.SEGMENT_BYTES
     stream_segment_bytes: int = limits.STREAM_SEGMENT_BYTES
     message_max_bytes: int = limits.MESSAGE_MAX_BYTES
+    load_definitions: Path | None = None
     compat_product: str = COMPATIBLE_PRODUCT
     compat_version: str = COMPATIBLE_VERSION
     message_interceptors_incoming_set_header_timestamp_overwrite: bool | None = None

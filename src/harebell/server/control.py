@@ -62,29 +62,37 @@ def ask_overview(data_dir: Path) -> dict[str, Any]:
     return overview
 
 
-def ask_command(data_dir: Path, command: str, fields: Mapping[str, Any]) -> Any:
+def ask_command(
+    data_dir: Path,
+    command: str,
+    fields: Mapping[str, Any],
+    patience: float = CONTROL_TIMEOUT_SECONDS,
+) -> Any:
     """The answer of the broker to a command; what that changed is on its disk then.
 
     Args:
         data_dir: of the broker.
         command: its name, such as "users.add".
         fields: what the command takes.
+        patience: seconds to wait for the answer.
 
     Raises:
         NotRunning: no broker runs there.
         ControlError: it cannot be asked, or refuses; the text is the broker's sentence then.
     """
-    return _ask(data_dir, {"ask": command, **fields}).get("answer")
+    return _ask(data_dir, {"ask": command, **fields}, patience).get("answer")
 
 
-def _ask(data_dir: Path, request: Mapping[str, Any]) -> dict[str, Any]:
+def _ask(
+    data_dir: Path, request: Mapping[str, Any], patience: float = CONTROL_TIMEOUT_SECONDS
+) -> dict[str, Any]:
     path = socket_path(data_dir)
     try:
         octets = msgspec.json.encode(request) + b"\n"
     except UnicodeEncodeError:
         raise ControlError("a name or a value is not UTF-8: write it in UTF-8") from None
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
-        link.settimeout(CONTROL_TIMEOUT_SECONDS)
+        link.settimeout(patience)
         try:
             link.connect(os.fspath(path))
             link.sendall(octets)

@@ -212,16 +212,25 @@ def folder(value: Any) -> Path:
     return path
 
 
+def file(what: str) -> Callable[[Any], Path]:
+    """A file that can be read now; `what` it is, for errors."""
+
+    def read(value: Any) -> Path:
+        if not isinstance(value, str | os.PathLike) or not str(value).strip():
+            raise ValueError(f"must be the path of {what}")
+        path = Path(value).expanduser().absolute()
+        if not path.is_file():
+            raise ValueError(f"must be {what}, and there is no file {path}")
+        if not os.access(path, os.R_OK):
+            raise ValueError(f"must be a file that this user may read, and {path} is not")
+        return path
+
+    return read
+
+
 def pem_file(value: Any) -> str:
-    """A file that can be read now."""
-    if not isinstance(value, str | os.PathLike) or not str(value).strip():
-        raise ValueError("must be the path of a PEM file")
-    path = Path(value).expanduser().absolute()
-    if not path.is_file():
-        raise ValueError(f"must be a PEM file, and there is no file {path}")
-    if not os.access(path, os.R_OK):
-        raise ValueError(f"must be a file that this user may read, and {path} is not")
-    return str(path)
+    """A PEM file that can be read now."""
+    return str(file("a PEM file")(value))
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -254,6 +263,11 @@ SETTINGS: tuple[Setting, ...] = (
         "consumer_timeout",
         whole(0, limits.CONSUMER_TIMEOUT_MAX_MS),
         "Milliseconds that a delivery may go without acknowledgement; 0 for no limit.",
+    ),
+    Setting(
+        "default_queue_type",
+        choice("classic", "quorum", "stream"),
+        "Type of queues whose declaration and vhost name none.",
     ),
     Setting(
         "memory_high_watermark",
@@ -289,6 +303,11 @@ SETTINGS: tuple[Setting, ...] = (
         "message_max_bytes",
         size(1, limits.BODY_HARD_MAX_BYTES),
         "Largest message body, in octets.",
+    ),
+    Setting(
+        "load_definitions",
+        file("a file of definitions"),
+        "Definitions (JSON) that are taken in at every start, before anybody connects.",
     ),
     Setting("compat_product", text, "Product that clients are told they are connected to."),
     Setting("compat_version", version, "Version of that product."),

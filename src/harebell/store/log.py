@@ -210,6 +210,13 @@ class SegmentLog(Row):
             self._emptied(oldest)
         return self.first()
 
+    def cut_at(self, octets: int) -> int:
+        """Go on in a new segment from this size on, or from the next one on."""
+        self._limit = octets
+        if self._tail is not None:
+            self._tail.limit = octets
+        return 0
+
     def sync_soon(self) -> int:
         """What was settled so far shall be part of the next commit."""
         if self.dirty:

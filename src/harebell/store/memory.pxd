@@ -25,6 +25,7 @@ cdef class MemoryLog(Log):
     cpdef long long time_of(self, long long position) except -1
     cpdef long long at_time(self, long long moment) except -1
     cpdef long long retain(self, long long octets, long long moment) except -1
+    cpdef int cut_at(self, long long octets) except -1
     cpdef int sync_soon(self) except -1
     cpdef long long first(self) except -1
     cpdef long long end(self) except -1

@@ -104,6 +104,10 @@ class MemoryLog(Log):
         """There are no segments here."""
         return self.first()
 
+    def cut_at(self, octets: int) -> int:
+        """There are no segments here."""
+        return 0
+
     def sync_soon(self) -> int:
         """There is nothing to sync."""
         return 0

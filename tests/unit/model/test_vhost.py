@@ -9,6 +9,8 @@ import pytest
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
+from harebell.model.metadata import Metadata
+from harebell.model.queue.arguments import queue_type
 from harebell.model.vhost import PREDECLARED, WATCHERS, VHost
 from tests.unit.model.things import Taker, message, vhost
 
@@ -279,3 +281,61 @@ def test_equal_bindings_are_one_and_all_are_listed() -> None:
     assert sorted(bool(each.arguments) for each in where.bindings()) == [False, True]
     assert where.unbind("amq.direct", queue, "k", {"a": 1})
     assert [each.arguments for each in where.bindings()] == [{}]
+
+
+# --- the default type of queues -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("own", "brokers", "flags", "kind"),
+    [
+        ("", "", {"durable": True}, None),
+        ("quorum", "", {"durable": True}, "quorum"),
+        ("", "stream", {"durable": True}, "stream"),
+        ("quorum", "stream", {"durable": True}, "quorum"),
+        ("classic", "stream", {"durable": True}, "classic"),
+        ("classic", "", {}, "classic"),
+        ("quorum", "", {}, None),
+        ("quorum", "", {"durable": True, "auto_delete": True}, None),
+        ("quorum", "", {"durable": True, "exclusive": True}, None),
+    ],
+)
+def test_a_queue_without_a_type_is_of_the_default_type_where_it_can_be(
+    own: str, brokers: str, flags: dict[str, bool], kind: str | None
+) -> None:
+    where = vhost()
+    where.broker_queue_type = brokers
+    where.set_metadata(Metadata(default_queue_type=own))
+    made = where.declare_queue("q", owner=object(), **flags)
+    assert made.arguments.get("x-queue-type") == kind
+    assert queue_type(made.arguments) == (kind or "classic")
+
+
+def test_a_type_of_its_own_goes_before_the_default() -> None:
+    where = vhost()
+    where.set_metadata(Metadata(default_queue_type="quorum"))
+    arguments = {"x-queue-type": "classic"}
+    assert where.declare_queue("q", durable=True, arguments=arguments).KIND == "classic"
+
+
+def test_the_default_type_is_part_of_what_a_redeclaration_says() -> None:
+    where = vhost()
+    where.declare_queue("old", durable=True)
+    where.set_metadata(Metadata(default_queue_type="quorum"))
+    first = where.declare_queue("q", durable=True)
+    assert where.declare_queue("q", durable=True, arguments={"x-queue-type": "quorum"}) is first
+    assert where.declare_queue("q", durable=True) is first
+    with pytest.raises(Refusal) as refusal:
+        where.declare_queue("old", durable=True)
+    assert str(refusal.value) == (
+        "inequivalent arg 'x-queue-type' for queue 'old' in vhost '/': received the value "
+        "'quorum' of type 'longstr' but current is none"
+    )
+
+
+def test_the_broker_makes_up_no_names_for_queues_that_are_quorum_by_default() -> None:
+    where = vhost()
+    where.set_metadata(Metadata(default_queue_type="quorum"))
+    with pytest.raises(Refusal, match="server-named queue for type rabbit_quorum_queue"):
+        where.declare_queue("amq.gen-1", durable=True, generated=True)
+    assert where.declare_queue("amq.gen-1", exclusive=True, owner=1, generated=True)

@@ -8,13 +8,14 @@ from harebell.auth.permissions import ACTIONS, Permissions
 from harebell.auth.users import Users
 from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
-from harebell.server.accounts import load_users, save_user
+from harebell.server.accounts import load_users, make_default_user, save_user
 from harebell.store.memory import MemoryDefinitions
 
 
 def loaded(definitions: Definitions, name: str = "guest", password: str = "guest") -> Users:
     users = Users(lambda size: b"s" * size)
-    load_users(users, definitions, name, password)
+    load_users(users, definitions)
+    make_default_user(users, definitions, name, password)
     return users
 
 

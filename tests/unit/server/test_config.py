@@ -85,6 +85,7 @@ def test_a_password_has_no_flag_and_is_not_shown() -> None:
         ("handshake_timeout_seconds", "nan", "a number of seconds from 0.1 to 3600"),
         ("handshake_timeout_seconds", "soon", "a number of seconds from 0.1 to 3600"),
         ("consumer_timeout", "-1", "a whole number from 0 to 315360000000"),
+        ("default_queue_type", "priority", "one of classic, quorum, stream"),
         ("memory_high_watermark", "1.5", "a share of the machine's memory"),
         ("memory_high_watermark", "0", "a share of the machine's memory"),
         ("memory_high_watermark", "200%", "a share of the machine's memory"),

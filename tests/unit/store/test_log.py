@@ -48,6 +48,20 @@ def test_what_is_settled_is_gone_and_settling_twice_is_harmless() -> None:
     assert log.first() == 2
 
 
+def test_segments_are_cut_at_another_size_from_then_on() -> None:
+    bench = Bench(segment_octets=1000)
+    log = filled(bench, 10)
+    before = len(log.segments)
+    log.cut_at(1 << 20)
+    for number in range(40):
+        log.append(message(b"%04d" % number + bytes(100)))
+    assert len(log.segments) <= before + 1
+    log.cut_at(1000)
+    for number in range(40):
+        log.append(message(b"%04d" % number + bytes(100)))
+    assert len(log.segments) >= before + 4
+
+
 def test_everything_durable_is_back_after_a_kill() -> None:
     bench = Bench(segment_octets=1000)
     log = filled(bench, 40)

@@ -43,6 +43,10 @@ class Transaction:
         self._publishes.append((message, queues, flags))
         self._changes += len(queues)
 
+    def pending(self) -> tuple[int, int]:
+        """How many publishes, and how many settled deliveries, wait for the commit."""
+        return len(self._publishes), sum(len(entries) for entries, _ in self._settled)
+
     def settle(
         self,
         entries: list[Unacked],

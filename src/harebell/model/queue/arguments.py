@@ -51,7 +51,8 @@ COMPARED = (
 _TEN_YEARS_MS = 315_360_000_000
 _INT_MAX = 2**63 - 1
 _PRIORITY_MAX = 255
-_SEGMENT_MAX_BYTES = 3_000_000_000
+SEGMENT_MAX_BYTES = 3_000_000_000
+"""The largest segment that a stream may ask for."""
 _FILTER_SIZES = range(16, 256)
 _BOTH = (CLASSIC, QUORUM)
 
@@ -185,6 +186,26 @@ def queue_type(arguments: Mapping[str, Any]) -> str:
     return kind
 
 
+def with_queue_type(
+    arguments: Mapping[str, Any], default: str, *, lasting: bool
+) -> Mapping[str, Any]:
+    """Arguments that name the default type, if they name none and the queue can be of it.
+
+    A quorum queue or a stream is durable, shared and lasting; whoever declares something else gets
+    a classic queue, as with RabbitMQ.
+
+    Args:
+        arguments: as given by the client.
+        default: the type; "" when there is no default.
+        lasting: whether the queue shall be durable, shared, and not go with its last consumer.
+    """
+    if not default or QUEUE_TYPE in arguments:
+        return arguments
+    if default != CLASSIC and not lasting:
+        return arguments
+    return {**arguments, QUEUE_TYPE: default}
+
+
 def _check_type(thing: str, arguments: Mapping[str, Any]) -> str:
     if QUEUE_TYPE not in arguments:
         return CLASSIC
@@ -237,7 +258,7 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
         raise precondition(
             f"invalid arg '{DEAD_LETTER_KEY}' for {thing}: routing_key_but_no_dlx_defined"
         )
-    if arguments.get(SEGMENT_OCTETS, 0) > _SEGMENT_MAX_BYTES:
+    if arguments.get(SEGMENT_OCTETS, 0) > SEGMENT_MAX_BYTES:
         raise precondition(f"Exceeded max value for {SEGMENT_OCTETS}")
     if arguments.get("x-stream-filter-size-bytes", _FILTER_SIZES[0]) not in _FILTER_SIZES:
         raise precondition("Invalid value for x-stream-filter-size-bytes")

@@ -22,6 +22,7 @@ cdef class StreamQueue(Queue):
     cdef Log _log
     cdef Commit _commit
     cdef object _tracking
+    cdef long long _declared_octets
     cdef long long _segment_octets
     cdef long long _max_octets
     cdef long long _max_age

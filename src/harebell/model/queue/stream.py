@@ -19,7 +19,7 @@ from typing import Any
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import STREAM_SCAN_MESSAGES
+from harebell.base.limits import STREAM_SCAN_MESSAGES, STREAM_SEGMENT_LEAST_BYTES
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Commit, Log
 from harebell.model.consumer import Consumer
@@ -105,6 +105,7 @@ class StreamQueue(Queue):
         self._log = log
         self._commit = commit
         self._tracking = tracking
+        self._declared_octets = segment_octets
         self._segment_octets = segment_octets
         self._max_octets = 0
         self._max_age = 0
@@ -128,6 +129,12 @@ class StreamQueue(Queue):
         """Take what is kept at most, and how long."""
         self._max_octets = settings.get("max-length-bytes", 0)
         self._max_age = span_ms(settings.get("max-age", "")) or 0
+        wanted = settings.get("stream-max-segment-size-bytes", 0) or self._declared_octets
+        if wanted != self._declared_octets:
+            wanted = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
+        if wanted != self._segment_octets:
+            self._segment_octets = wanted
+            self._log.cut_at(wanted)
 
     # --- messages in ----------------------------------------------------------------------------
 

@@ -11,12 +11,26 @@ import msgspec
 from harebell.base.errors import Refusal
 from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
-from harebell.server.manage import limits, parameters, policies, topics, users, vhosts
+from harebell.server.manage import (
+    connections,
+    definitions,
+    exchanges,
+    limits,
+    parameters,
+    policies,
+    queues,
+    topics,
+    users,
+    vhosts,
+)
 from harebell.server.manage.site import Command, Refused, Site
 
 COMMANDS: dict[str, Command] = {
     name: command
-    for module in (users, topics, vhosts, limits, policies, parameters)
+    for module in (
+        *(users, topics, vhosts, limits, policies, parameters, definitions),
+        *(queues, exchanges, connections),
+    )
     for name, command in module.COMMANDS.items()
 }
 """Every command by its name, such as `users.add`."""
@@ -77,8 +91,11 @@ class Desk:
         if events.waiting:
             events.tell()
             self._flush()
-        if changes.gathered:
+        if changes.gathered or self._site.broker.commit.urgent:
             await self._durable()
+        else:
+            # Somebody may have been told something.
+            self._flush()
         return {"ok": True, "answer": answer}
 
     async def _durable(self) -> None:

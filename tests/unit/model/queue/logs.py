@@ -20,6 +20,7 @@ class PreparedLog(MemoryLog):
         damaged: positions that cannot be read.
         synced: how often the next commit was asked to hold everything.
         per_segment: records in a segment, for `retain`.
+        cuts: the sizes of segments that were asked for.
     """
 
     def __init__(self, clock: Clock | None = None, per_segment: int = 10) -> None:
@@ -29,6 +30,7 @@ class PreparedLog(MemoryLog):
         self.marked = 0
         self.damaged: set[int] = set()
         self.synced = 0
+        self.cuts: list[int] = []
         self.per_segment = per_segment
         self.times: dict[int, int] = {}
         self.sizes: dict[int, int] = {}
@@ -48,6 +50,10 @@ class PreparedLog(MemoryLog):
 
     def seen(self) -> int:
         return self.handed_out
+
+    def cut_at(self, octets: int) -> int:
+        self.cuts.append(octets)
+        return 0
 
     def sync_soon(self) -> int:
         self.synced += 1

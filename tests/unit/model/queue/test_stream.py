@@ -10,6 +10,7 @@ import pytest
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
+from harebell.base.limits import STREAM_SEGMENT_LEAST_BYTES
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.model.consumer import Consumer
@@ -229,6 +230,19 @@ def test_whole_segments_go_when_they_are_too_much_or_too_old(
     slow.credit = 1
     place.stream.drain()
     assert slow.offsets == [0, first]
+
+
+def test_a_segment_is_as_large_as_a_policy_says_while_there_is_one() -> None:
+    place = Place()
+    stream = place.stream
+    policy = {"stream-max-segment-size-bytes": 50_000}
+    for settings, size in ((policy, 50_000), ({}, 100), ({**policy, "x": 1}, 50_000)):
+        stream.configure(settings)
+        assert place.log.cuts[-1] == size
+    stream.configure({"stream-max-segment-size-bytes": 1})
+    assert place.log.cuts[-1] == STREAM_SEGMENT_LEAST_BYTES
+    stream.configure({"stream-max-segment-size-bytes": 1})
+    assert len(place.log.cuts) == 4
 
 
 def test_retention_is_looked_at_when_a_segment_may_be_full() -> None:

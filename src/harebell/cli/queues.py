@@ -1,0 +1,57 @@
+"""`harebell queues`: the queues of a running broker."""
+
+from __future__ import annotations
+
+import click
+
+from harebell.cli.listing import listing
+from harebell.cli.noun import Broker, Noun, asks
+
+_SHOWN = ("vhost", "name", "type", "messages", "consumers", "durability", "policy")
+_COLUMNS = (
+    *("vhost", "name", "type", "durable", "auto_delete", "exclusive", "owner", "arguments"),
+    *("policy", "operator_policy", "effective_policy_definition"),
+    *("messages_ready", "messages_unacknowledged", "messages", "consumers"),
+    *("durability", "state"),
+)
+_VHOST = click.option(
+    "--vhost", metavar="NAME", default="/", show_default=True, help="The vhost it is in."
+)
+
+
+@click.group(cls=Noun)
+def queues() -> None:
+    """Look at the queues of a running broker, purge them and delete them."""
+
+
+listing(queues, "queues.list", "queues", _SHOWN, _COLUMNS)
+
+
+def _messages(count: int) -> str:
+    return f"{count} message{'' if count == 1 else 's'}"
+
+
+@queues.command()
+@click.argument("name")
+@_VHOST
+@asks
+def purge(broker: Broker, name: str, vhost: str) -> None:
+    """Drop all messages of a queue that are ready."""
+    answer = broker.ask("queues.purge", name=name, vhost=vhost)
+    dropped = _messages(answer["messages"])
+    broker.tell(answer, f"queue '{name}' in vhost '{vhost}' was purged of {dropped}")
+
+
+@queues.command()
+@click.argument("name")
+@_VHOST
+@click.option("--if-empty", is_flag=True, help="Only if it has no messages.")
+@click.option("--if-unused", is_flag=True, help="Only if nobody consumes it.")
+@asks
+def delete(broker: Broker, name: str, vhost: str, if_empty: bool, if_unused: bool) -> None:
+    """Delete a queue with all its messages."""
+    answer = broker.ask(
+        "queues.delete", name=name, vhost=vhost, if_empty=if_empty, if_unused=if_unused
+    )
+    dropped = _messages(answer["messages"])
+    broker.tell(answer, f"queue '{name}' in vhost '{vhost}' was deleted with {dropped}")

@@ -1,0 +1,192 @@
+"""Definitions from a document, all of them or none.
+
+They are tried on a broker in memory first, which begins with what the real one has declared and
+refuses what the real one would refuse. As with RabbitMQ, users, permissions, policies and
+parameters replace those of the same name, and queues, exchanges and bindings that are there stay
+as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from harebell.auth.permissions import PatternError
+from harebell.auth.users import Users
+from harebell.base.errors import HarebellError
+from harebell.base.gauge import Gauge
+from harebell.front.convert import EDITOR, headers_of
+from harebell.model.broker import Broker
+from harebell.server.definitions import people, topology
+from harebell.server.definitions.entries import (
+    BindingEntry,
+    DefinitionsError,
+    ExchangeEntry,
+    GlobalParameterEntry,
+    ParameterEntry,
+    PermissionEntry,
+    PolicyEntry,
+    QueueEntry,
+    TopicPermissionEntry,
+    UserEntry,
+    VHostEntry,
+    entries,
+    title,
+)
+from harebell.server.definitions.outward import document
+from harebell.server.definitions.place import Place
+from harebell.store.memory import MemoryStore
+
+E = TypeVar("E", bound=msgspec.Struct)
+_OLD_HASHES = ("2.", "3.0.", "3.1.", "3.2.", "3.3.", "3.4.", "3.5.")
+"""Versions of RabbitMQ whose hashes are MD5 without saying so."""
+_SECTIONS = (
+    *("users", "vhosts", "permissions", "topic_permissions", "parameters", "global_parameters"),
+    *("policies", "queues", "exchanges", "bindings"),
+)
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """The document that somebody wrote.
+
+    Raises:
+        DefinitionsError: it is none.
+    """
+    try:
+        found = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DefinitionsError(f"the definitions are no JSON object: {error}") from None
+    if not any(section in found for section in _SECTIONS):
+        raise DefinitionsError(f"the definitions have none of the sections {', '.join(_SECTIONS)}")
+    return found
+
+
+class Taken(NamedTuple):
+    """What was taken in.
+
+    Args:
+        counts: how many entries of each section, those that were there already included.
+        left_out: bindings that have lost an end, each in a sentence. RabbitMQ writes such, for it
+            leaves internal exchanges out, and passes over them itself.
+    """
+
+    counts: dict[str, int]
+    left_out: list[str]
+
+    def __str__(self) -> str:
+        named = [(count, name.replace("_", " ")) for name, count in self.counts.items() if count]
+        return ", ".join(f"{count} {name}" for count, name in named) or "nothing"
+
+
+def take_in(place: Place, given: dict[str, Any], vhost: str | None = None) -> Taken:
+    """Bring definitions to a broker.
+
+    Args:
+        place: the broker.
+        given: the document.
+        vhost: bring what is declared inside vhosts to this one, and leave the rest.
+
+    Raises:
+        DefinitionsError: an entry cannot be had; then nothing was changed.
+    """
+    trial = _trial()
+    _Import(trial, document(place), None).run()
+    _Import(trial, given, vhost).run()
+    return _Import(place, given, vhost).run()
+
+
+def _trial() -> Place:
+    """A broker in memory, without anything."""
+    store = MemoryStore(Gauge())
+    broker = Broker(store, Gauge(), headers_of, EDITOR)
+    # Salts are for the real one: nobody logs in here.
+    return Place(broker, Users(bytes), store.definitions)
+
+
+@contextmanager
+def _naming(section: str, entry: Any) -> Iterator[None]:
+    """Errors about an entry get its name."""
+    try:
+        yield
+    except DefinitionsError:
+        raise
+    except (HarebellError, PatternError, ValueError, TypeError) as error:
+        raise DefinitionsError(f"{section}: {title(entry)}: {error}") from None
+
+
+class _Import:
+    """One document on its way into one broker.
+
+    Args:
+        place: the broker.
+        given: the document.
+        vhost: the vhost that everything goes to; None for those that the entries name.
+    """
+
+    def __init__(self, place: Place, given: dict[str, Any], vhost: str | None) -> None:
+        self._place = place
+        self._given = given
+        self._vhost = vhost
+        self._taken: Counter[str] = Counter()
+        self._left_out: list[str] = []
+
+    def run(self) -> Taken:
+        """Take everything in, in RabbitMQ's order."""
+        place = self._place
+        if self._vhost is None:
+            version = str(self._given.get("rabbit_version", self._given.get("rabbitmq_version")))
+            md5 = version.startswith(_OLD_HASHES)
+            self._each("users", UserEntry, lambda each: people.take_user(place, each, md5=md5))
+            self._each("vhosts", VHostEntry, lambda each: topology.take_vhost(place, each))
+            self._check_room()
+            self._each(
+                "permissions", PermissionEntry, lambda each: people.take_permission(place, each)
+            )
+            self._each(
+                "topic_permissions",
+                TopicPermissionEntry,
+                lambda each: people.take_topic_permission(place, each),
+            )
+            self._each(
+                "global_parameters",
+                GlobalParameterEntry,
+                lambda each: topology.take_global_parameter(place, each),
+            )
+        else:
+            self._check_room()
+        broker = place.broker
+        self._each("parameters", ParameterEntry, lambda each: topology.take_parameter(broker, each))
+        self._each("policies", PolicyEntry, lambda each: topology.take_policy(broker, each))
+        self._each("queues", QueueEntry, lambda each: topology.take_queue(broker, each))
+        self._each("exchanges", ExchangeEntry, lambda each: topology.take_exchange(broker, each))
+        self._each("bindings", BindingEntry, self._bind)
+        return Taken({section: self._taken[section] for section in _SECTIONS}, self._left_out)
+
+    def _bind(self, entry: BindingEntry) -> None:
+        missing = topology.missing_end(self._place.broker, entry)
+        if missing:
+            self._left_out.append(f"bindings: {title(entry)}: there is no {missing}")
+            self._taken["bindings"] -= 1
+        else:
+            topology.take_binding(self._place.broker, entry)
+
+    def _each(self, section: str, kind: type[E], take: Callable[[E], None]) -> None:
+        inside = "vhost" in kind.__struct_fields__
+        for entry in entries(self._given, section, kind, self._vhost if inside else None):
+            with _naming(section, entry):
+                take(entry)
+            self._taken[section] += 1
+
+    def _check_room(self) -> None:
+        """Refuse more queues than a vhost may have, before the first one."""
+        news: Counter[str] = Counter()
+        broker = self._place.broker
+        for entry in entries(self._given, "queues", QueueEntry, self._vhost):
+            vhost = broker.vhosts.get(entry.vhost)
+            news[entry.vhost] += vhost is not None and entry.name not in vhost.queues
+        for name, count in news.items():
+            topology.check_room(broker, name, count)

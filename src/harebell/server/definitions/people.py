@@ -1,0 +1,107 @@
+"""Users and their permissions from definitions."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from harebell.auth.passwords import MD5, SALT_BYTES, SHA256, known_algorithm
+from harebell.auth.permissions import Permissions
+from harebell.auth.topics import TopicPermission
+from harebell.auth.users import User
+from harebell.base.limits import USER_NAME_BYTES
+from harebell.base.names import did_you_mean
+from harebell.model.vhost import VHost
+from harebell.model.vhost_limits import MAX_CONNECTIONS
+from harebell.server.accounts import (
+    WELL_KNOWN_USER,
+    save_permissions,
+    save_topic_permission,
+    save_user,
+)
+from harebell.server.definitions.entries import (
+    PermissionEntry,
+    TopicPermissionEntry,
+    UserEntry,
+    pairs,
+    words,
+)
+from harebell.server.definitions.place import Place
+from harebell.server.manage.limits import MAX_CHANNELS, set_user_limits
+from harebell.server.manage.site import checked_name
+
+
+def take_user(place: Place, entry: UserEntry, *, md5: bool) -> None:
+    """A new user, or other things about one who is there: connections stay open.
+
+    Args:
+        place: the broker.
+        entry: the user.
+        md5: whether a hash that does not say so is MD5.
+    """
+    limits = _limits(entry)
+    algorithm = entry.hashing_algorithm or (MD5 if md5 else SHA256)
+    if not known_algorithm(algorithm):
+        raise ValueError(f"the hashing algorithm '{algorithm}' is unknown")
+    if entry.password_hash:
+        _check_hash(entry.password_hash)
+    user = place.users.get(checked_name(entry.name, "user", USER_NAME_BYTES))
+    if user is None:
+        user = User(entry.name, "", loopback_only=entry.name == WELL_KNOWN_USER)
+        place.users.put(user)
+    user.tags = words(entry.tags)
+    if entry.password_hash is None and entry.password:
+        place.users.set_password(user, entry.password)
+    else:
+        user.password_hash, user.algorithm = entry.password_hash or "", algorithm
+    user.max_connections = user.max_channels = -1
+    set_user_limits(user, limits)
+    save_user(user, place.rows)
+
+
+def _check_hash(stored: str) -> None:
+    try:
+        octets = base64.b64decode(stored, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError("the password hash is not base64") from None
+    if len(octets) <= SALT_BYTES:
+        raise ValueError(f"the password hash has {len(octets)} octets, and a salt alone has 4")
+
+
+def _limits(entry: UserEntry) -> dict[str, int]:
+    found = pairs(entry.limits)
+    for key, value in found.items():
+        if key not in (MAX_CONNECTIONS, MAX_CHANNELS):
+            nearest = did_you_mean(key, (MAX_CONNECTIONS, MAX_CHANNELS))
+            raise ValueError(f"users have no limit '{key}': {nearest}")
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**31:
+            raise ValueError(f"the limit {key} is {value!r}, which is no number below 2^31")
+    return found
+
+
+def _ends(place: Place, entry: PermissionEntry | TopicPermissionEntry) -> tuple[User, VHost]:
+    user = place.users.get(entry.user)
+    if user is None:
+        raise ValueError(f"there is no user '{entry.user}'")
+    vhost = place.broker.vhosts.get(entry.vhost)
+    if vhost is None:
+        raise ValueError(f"there is no vhost '{entry.vhost}'")
+    return user, vhost
+
+
+def take_permission(place: Place, entry: PermissionEntry) -> None:
+    """What a user may do in a vhost, in the place of what it was."""
+    user, vhost = _ends(place, entry)
+    permissions = Permissions(entry.configure, entry.write, entry.read)
+    user.permissions[vhost.name] = permissions
+    vhost.router.changed()
+    save_permissions(vhost.name, user, permissions, place.rows)
+
+
+def take_topic_permission(place: Place, entry: TopicPermissionEntry) -> None:
+    """What a user may do with the topics of an exchange, in the place of what it was."""
+    user, vhost = _ends(place, entry)
+    topic = TopicPermission(entry.write, entry.read, user.name, vhost.name)
+    user.topic_permissions.setdefault(vhost.name, {})[entry.exchange] = topic
+    vhost.router.changed()
+    save_topic_permission(vhost.name, user, entry.exchange, topic, place.rows)

@@ -1,0 +1,50 @@
+"""Commands for definitions: `harebell definitions`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.server.definitions.entries import DefinitionsError
+from harebell.server.definitions.inward import take_in
+from harebell.server.definitions.outward import document
+from harebell.server.definitions.place import Place
+from harebell.server.manage.site import Command, Fields, Refused, Site
+
+
+class Which(Fields):
+    """Of everything, or of what is declared in one vhost."""
+
+    vhost: str | None = None
+
+
+class Given(Which, kw_only=True):
+    """A document."""
+
+    definitions: dict[str, Any]
+
+
+def _place(site: Site) -> Place:
+    return Place(site.broker, site.users, site.definitions)
+
+
+def export(site: Site, asked: Which) -> dict[str, Any]:
+    """The document."""
+    vhost = None if asked.vhost is None else site.vhost(asked.vhost)
+    return document(_place(site), vhost)
+
+
+def import_(site: Site, asked: Given) -> dict[str, Any]:
+    """Take a document in, all of it or nothing."""
+    vhost = None if asked.vhost is None else site.vhost(asked.vhost).name
+    try:
+        taken = take_in(_place(site), asked.definitions, vhost)
+    except DefinitionsError as error:
+        raise Refused(str(error)) from None
+    site.journal("info", f"definitions were imported: {taken}")
+    return {"imported": str(taken), "counts": taken.counts, "left_out": taken.left_out}
+
+
+COMMANDS = {
+    "definitions.export": Command(Which, export),
+    "definitions.import": Command(Given, import_),
+}

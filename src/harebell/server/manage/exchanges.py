@@ -1,0 +1,106 @@
+"""Commands for exchanges and bindings: `harebell exchanges`, `harebell bindings`.
+
+The columns have the names of rabbitmqctl.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.model.exchange import Exchange
+from harebell.model.exchange.delayed import DelayedExchange
+from harebell.model.queue.kind import Queue
+from harebell.model.vhost import VHost
+from harebell.server.manage.site import Command, Fields, Refused, Site
+
+
+class Filter(Fields):
+    """Of one vhost, or of all."""
+
+    vhost: str | None = None
+
+
+class Deleted(Fields):
+    """Which exchange, where, and when not to delete it."""
+
+    name: str
+    vhost: str
+    if_unused: bool = False
+
+
+def _vhosts(site: Site, asked: Filter) -> list[VHost]:
+    if asked.vhost is not None:
+        return [site.vhost(asked.vhost)]
+    return [vhost for _, vhost in sorted(site.broker.vhosts.items())]
+
+
+def facts(vhost: VHost, exchange: Exchange) -> dict[str, Any]:
+    """What there is to say about an exchange."""
+    policy = vhost.policies.policy_of(exchange)
+    return {
+        "vhost": vhost.name,
+        "name": exchange.name,
+        "type": exchange.KIND,
+        "durable": exchange.durable,
+        "auto_delete": exchange.auto_delete,
+        "internal": exchange.internal,
+        "arguments": dict(exchange.arguments),
+        "policy": "" if policy is None else policy.name,
+        "messages_delayed": exchange.delayed if isinstance(exchange, DelayedExchange) else 0,
+    }
+
+
+def list_exchanges(site: Site, asked: Filter) -> list[dict[str, Any]]:
+    """Exchanges by vhost and name; the default exchange has the name ""."""
+    return [
+        facts(vhost, exchange)
+        for vhost in _vhosts(site, asked)
+        for _, exchange in sorted(vhost.exchanges.items())
+    ]
+
+
+def delete(site: Site, asked: Deleted) -> dict[str, Any]:
+    """Away with an exchange and its bindings."""
+    vhost = site.vhost(asked.vhost)
+    if asked.name not in vhost.exchanges:
+        raise Refused(
+            f"no exchange '{asked.name}' in vhost '{vhost.name}': `harebell exchanges list` "
+            "shows all"
+        )
+    vhost.delete_exchange(asked.name, if_unused=asked.if_unused)
+    site.journal("info", f"exchange '{asked.name}' in vhost '{vhost.name}' was deleted")
+    return {"vhost": vhost.name, "name": asked.name}
+
+
+def _binding(
+    vhost: VHost, source: str, destination: Queue | Exchange, key: str, arguments: Any
+) -> dict[str, Any]:
+    return {
+        "vhost": vhost.name,
+        "source_name": source,
+        "source_kind": "exchange",
+        "destination_name": destination.name,
+        "destination_kind": "queue" if isinstance(destination, Queue) else "exchange",
+        "routing_key": key,
+        "arguments": dict(arguments),
+    }
+
+
+def list_bindings(site: Site, asked: Filter) -> list[dict[str, Any]]:
+    """Bindings by vhost: those of the default exchange to every queue first."""
+    rows = []
+    for vhost in _vhosts(site, asked):
+        for name, queue in sorted(vhost.queues.items()):
+            rows.append(_binding(vhost, "", queue, name, {}))
+        rows += [
+            _binding(vhost, each.source.name, each.destination, each.routing_key, each.arguments)
+            for each in vhost.bindings()
+        ]
+    return rows
+
+
+COMMANDS = {
+    "exchanges.list": Command(Filter, list_exchanges),
+    "exchanges.delete": Command(Deleted, delete),
+    "bindings.list": Command(Filter, list_bindings),
+}

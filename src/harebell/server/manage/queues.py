@@ -1,0 +1,108 @@
+"""Commands for queues: `harebell queues`. The columns have the names of rabbitmqctl."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.model.queue.arguments import queue_type
+from harebell.model.queue.kind import Queue
+from harebell.model.vhost import VHost
+from harebell.server.manage.site import Command, Fields, Refused, Site
+
+
+class Filter(Fields):
+    """Queues of one vhost, or of all."""
+
+    vhost: str | None = None
+
+
+class Named(Fields):
+    """Which queue, and where."""
+
+    name: str
+    vhost: str
+
+
+class Deleted(Named, kw_only=True):
+    """A queue, and when not to delete it."""
+
+    if_empty: bool = False
+    if_unused: bool = False
+
+
+def _policy_name(policy: Any) -> str:
+    return "" if policy is None else str(policy.name)
+
+
+def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
+    """What there is to say about a queue."""
+    policies = vhost.policies
+    ready = queue.ready_count()
+    owner: Any = queue.owner
+    return {
+        "vhost": vhost.name,
+        "name": queue.name,
+        "type": queue_type(queue.arguments),
+        "durable": queue.durable,
+        "auto_delete": queue.auto_delete,
+        "exclusive": owner is not None,
+        "owner": "" if owner is None else owner.peer.connection_name,
+        "arguments": dict(queue.arguments),
+        "policy": _policy_name(policies.policy_of(queue)),
+        "operator_policy": _policy_name(policies.policy_of(queue, operator=True)),
+        "effective_policy_definition": policies.effective(queue),
+        "messages_ready": ready,
+        "messages_unacknowledged": queue.unacked,
+        "messages": ready + queue.unacked,
+        "consumers": len(queue.consumers),
+        "durability": str(policies.durability_of(queue)) if queue.durable else "",
+        "state": "running",
+    }
+
+
+def list_queues(site: Site, asked: Filter) -> list[dict[str, Any]]:
+    """Queues by vhost and name."""
+    vhosts = site.broker.vhosts
+    wanted = sorted(vhosts) if asked.vhost is None else [site.vhost(asked.vhost).name]
+    return [
+        facts(vhosts[name], queue)
+        for name in wanted
+        for _, queue in sorted(vhosts[name].queues.items())
+    ]
+
+
+def _found(site: Site, asked: Named) -> tuple[VHost, Queue]:
+    vhost = site.vhost(asked.vhost)
+    queue = vhost.queues.get(asked.name)
+    if queue is None:
+        raise Refused(
+            f"no queue '{asked.name}' in vhost '{vhost.name}': `harebell queues list` shows all"
+        )
+    return vhost, queue
+
+
+def purge(site: Site, asked: Named) -> dict[str, Any]:
+    """Drop the messages that are ready; deliveries that are out stay out."""
+    vhost, queue = _found(site, asked)
+    count = queue.purge()
+    queue.sync_soon()
+    site.journal("info", f"queue '{queue.name}' in vhost '{vhost.name}' was purged")
+    return {"vhost": vhost.name, "name": queue.name, "messages": count}
+
+
+def delete(site: Site, asked: Deleted) -> dict[str, Any]:
+    """Away with a queue and its messages; whoever consumes it is told."""
+    vhost, queue = _found(site, asked)
+    owner: Any = queue.owner
+    count = vhost.delete_queue(
+        queue.name, owner, if_unused=asked.if_unused, if_empty=asked.if_empty
+    )
+    site.journal("info", f"queue '{queue.name}' in vhost '{vhost.name}' was deleted")
+    return {"vhost": vhost.name, "name": queue.name, "messages": count}
+
+
+COMMANDS = {
+    "queues.list": Command(Filter, list_queues),
+    "queues.purge": Command(Named, purge),
+    "queues.delete": Command(Deleted, delete),
+}

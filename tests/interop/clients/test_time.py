@@ -1,0 +1,160 @@
+"""Messages that expire, wait and come back, as applications with pika and kombu meet them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import kombu
+import pika
+import pytest
+from kombu.transport import native_delayed_delivery as native
+from pika.adapters.blocking_connection import BlockingChannel
+
+from tests.interop.clients.conftest import Names
+from tests.interop.clients.pikas import bodies, channel_closes, connected, take
+from tests.patience import eventually
+from tests.running import RunningBroker
+
+pytestmark = pytest.mark.interop
+QUORUM = {"x-queue-type": "quorum"}
+KINDS: list[dict[str, Any]] = [{}, {"x-max-priority": 3}, QUORUM]
+
+
+@pytest.fixture
+def channel(broker: RunningBroker) -> Iterator[BlockingChannel]:
+    with connected(broker) as connection:
+        channel = connection.channel()
+        channel.confirm_delivery()
+        yield channel
+
+
+def dead_letters(channel: BlockingChannel, name: Names) -> tuple[str, dict[str, Any]]:
+    """A queue for dead letters, and the arguments that lead there."""
+    dead = name("dead")
+    channel.queue_declare(dead)
+    return dead, {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_expires_becomes_a_dead_letter(
+    channel: BlockingChannel, name: Names, kind: dict[str, Any]
+) -> None:
+    dead, arguments = dead_letters(channel, name)
+    queue = name("short")
+    channel.queue_declare(queue, durable=True, arguments={**kind, **arguments})
+    channel.basic_publish("", queue, b"m", pika.BasicProperties(expiration="50", priority=1))
+    ((_, properties, body),) = take(channel, dead, 1)
+    assert body == b"m"
+    assert properties.expiration is None
+    assert properties.headers["x-death"][0]["original-expiration"] == "50"
+    assert properties.headers["x-first-death-reason"] == "expired"
+
+
+def test_retries_by_a_queue_that_lets_messages_expire_go_round_and_count(
+    channel: BlockingChannel, name: Names
+) -> None:
+    work, wait = name("work"), name("wait")
+    back = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": work, "x-message-ttl": 20}
+    out = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": wait}
+    channel.queue_declare(wait, arguments=back)
+    channel.queue_declare(work, arguments=out)
+    channel.basic_publish("", work, b"m")
+    for tries in range(4):
+        ((method, properties, _),) = take(channel, work, 1)
+        deaths = {
+            (death["queue"], death["reason"]): death["count"]
+            for death in (properties.headers or {}).get("x-death", ())
+        }
+        expected = {(wait, "expired"): tries, (work, "rejected"): tries} if tries else {}
+        assert deaths == expected
+        channel.basic_reject(method.delivery_tag, requeue=False)
+        channel.cancel()
+
+
+def test_an_unused_queue_goes(channel: BlockingChannel, name: Names, broker: RunningBroker) -> None:
+    queue = name("unused")
+    channel.queue_declare(queue, arguments={"x-expires": 100})
+
+    def gone() -> bool:
+        # To publish is no use of a queue; to ask for it would be.
+        time.sleep(0.05)
+        try:
+            channel.basic_publish("", queue, b"m", mandatory=True)
+        except pika.exceptions.UnroutableError:
+            return True
+        return False
+
+    assert eventually(gone)
+    with channel_closes(404, f"NOT_FOUND - no queue '{queue}' in vhost '/'"):
+        channel.queue_declare(queue, passive=True)
+
+
+def test_a_delayed_message_comes_when_it_is_time(channel: BlockingChannel, name: Names) -> None:
+    exchange, queue = name("later"), name("q")
+    channel.exchange_declare(
+        exchange, "x-delayed-message", durable=True, arguments={"x-delayed-type": "topic"}
+    )
+    channel.queue_declare(queue)
+    channel.queue_bind(queue, exchange, "job.*")
+    begun = time.monotonic()
+    for body, delay in ((b"second", 400), (b"first", 200)):
+        properties = pika.BasicProperties(headers={"x-delay": delay}, delivery_mode=2)
+        channel.basic_publish(exchange, "job.x", body, properties, mandatory=True)
+    channel.basic_publish(exchange, "job.x", b"at once")
+    got = take(channel, queue, 3, auto_ack=True)
+    assert [body for _, _, body in got] == [b"at once", b"first", b"second"]
+    assert time.monotonic() - begun >= 0.4
+    assert [(found.headers or {}).get("x-delay") for _, found, _ in got] == [None, -200, -400]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_rejected_is_tried_again_and_dies_at_last(
+    channel: BlockingChannel, name: Names, kind: dict[str, Any]
+) -> None:
+    dead, arguments = dead_letters(channel, name)
+    queue = name("again")
+    arguments = {**arguments, "x-retry-delays": [50, 150], **kind}
+    channel.queue_declare(queue, durable=True, arguments=arguments)
+    channel.basic_publish("", queue, b"m", pika.BasicProperties(delivery_mode=2))
+    begun = time.monotonic()
+    for failed in range(3):
+        ((method, properties, _),) = take(channel, queue, 1)
+        assert method.redelivered is (failed > 0)
+        assert (properties.headers or {}).get("x-delivery-count", 0) == failed
+        channel.basic_nack(method.delivery_tag, requeue=False)
+        channel.cancel()
+    assert time.monotonic() - begun >= 0.2
+    assert eventually(lambda: bodies(channel, dead) == [b"m"])
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_celerys_delayed_delivery_takes_its_way_through_the_levels(
+    broker: RunningBroker, name: Names, kind: str
+) -> None:
+    prefix, target = name("levels"), name("tasks")
+    with kombu.Connection(f"amqp://guest:guest@127.0.0.1:{broker.port}//") as connection:
+        native.declare_native_delayed_delivery_exchanges_and_queues(connection, kind, prefix)
+        exchange = kombu.Exchange(target, type="topic")
+        queue = kombu.Queue(target, exchange, routing_key=target, queue_arguments=QUORUM)
+        queue(connection.default_channel).declare()
+        native.bind_queue_to_native_delayed_delivery_exchange(connection, queue, prefix)
+        got: list[float] = []
+        begun = time.monotonic()
+        with kombu.Producer(connection) as producer:
+            key = native.calculate_routing_key(1, target)
+            first = native.level_name(native.MAX_LEVEL, prefix)
+            producer.publish("late", exchange=first, routing_key=key, delivery_mode=2)
+
+        def arrived(body: Any, message: Any) -> None:
+            got.append(time.monotonic() - begun)
+            message.ack()
+
+        with kombu.Consumer(connection, [queue], callbacks=[arrived]):
+            while not got:
+                connection.drain_events(timeout=60)
+        assert got[0] >= 1.0
+        channel = connection.default_channel
+        for level in range(native.MAX_LEVEL + 1):
+            channel.queue_delete(native.level_name(level, prefix))
