@@ -1,3 +1,9 @@
-"""What every test run has: the conformance ledger, counts, and pytester for tests of plugins."""
+"""What every test run has: the ledger, counts, examples, rooms, and pytester for their tests."""
 
-pytest_plugins = ["tests.conformance.ledger", "tests.counts", "tests.examples", "pytester"]
+pytest_plugins = [
+    "tests.conformance.ledger",
+    "tests.counts",
+    "tests.examples",
+    "tests.workers",
+    "pytester",
+]

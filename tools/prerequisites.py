@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from patience import fetch
+
 JAVA_MIN = 17
 POLICY = Path("/usr/sbin/policy-rc.d")
 
@@ -133,9 +135,9 @@ def _install(packages: list[str]) -> None:
             ["apt-get", "update", "-q"],
             ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages],
         ):
-            done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+            done = fetch(command, env=env)
             if done.returncode != 0:
-                print(done.stdout + done.stderr, file=sys.stderr)
+                print(done.stdout, file=sys.stderr)
                 print(f"harebell: `{' '.join(command)}` failed", file=sys.stderr)
                 sys.exit(1)
 

@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import prerequisites
+from patience import fetch
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -79,9 +80,19 @@ def run(title: str, command: list[str], **environment: str) -> None:
         text=True,
         check=False,
     )
+    _end_unless_done(title, done)
+
+
+def download(title: str, command: list[str], **environment: str) -> None:
+    """The same for what needs the network: it is tried again before it fails."""
+    print(f"== {title}", flush=True)
+    _end_unless_done(title, fetch(command, cwd=ROOT, env={**os.environ, **environment}))
+
+
+def _end_unless_done(title: str, done: subprocess.CompletedProcess[str]) -> None:
     if done.returncode != 0:
         print(done.stdout, file=sys.stderr)
-        print(f"harebell: set-up failed at: {title}\n  {' '.join(command)}", file=sys.stderr)
+        print(f"harebell: set-up failed at: {title}\n  {' '.join(done.args)}", file=sys.stderr)
         sys.exit(1)
 
 
@@ -103,10 +114,10 @@ def install_packages(purpose: str) -> None:
     if stamp.fresh:
         return
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    run("build tools", [*pip, *project["build-system"]["requires"]])
+    download("build tools", [*pip, *project["build-system"]["requires"]])
     extras = ",".join(EXTRAS[purpose])
     target = f".[{extras}]" if extras else "."
-    run(
+    download(
         f"Python packages ({extras or 'the broker alone'})",
         [*pip, "--no-build-isolation", "--editable", target],
         HAREBELL_IMPL="python",
@@ -171,7 +182,7 @@ def install_node_packages() -> None:
     locked = [NODE / "package.json", NODE / "package-lock.json"]
     stamp = Stamp(NODE / "node_modules" / ".harebell-stamp", fingerprint(locked))
     if not stamp.fresh:
-        run("node packages", ["npm", "ci", "--prefix", str(NODE), "--no-audit", "--no-fund"])
+        download("node packages", ["npm", "ci", "--prefix", str(NODE), "--no-audit", "--no-fund"])
         stamp.press()
 
 

@@ -130,6 +130,34 @@ def test_a_queue_is_purged_and_deleted_and_its_consumers_are_told() -> None:
         assert done(broker, "exchanges", "delete", "x") == ("exchange 'x' in vhost '/' was deleted")
 
 
+def test_messages_that_wait_are_counted_and_their_waiting_is_ended() -> None:
+    with running_broker() as broker, connect(broker.address()) as connection:
+        channel = connection.channel()
+        arguments = {"x-retry-delays": [3_600_000]}
+        channel.declare_queue("q", durable=True, arguments=arguments)
+        for _ in range(2):
+            channel.publish(b"m", routing_key="q")
+        for _ in range(2):
+            message = channel.get("q")
+            assert message is not None
+            message.reject(requeue=False)
+        until(lambda: listed(broker, "queues")[0]["messages_delayed"] == 2)
+        (row,) = listed(broker, "queues")
+        assert (row["messages_ready"], row["messages_delayed"], row["messages"]) == (0, 2, 2)
+        said = done(broker, "queues", "retry", "q")
+        assert said == "queue 'q' in vhost '/' delivers 2 messages again now"
+        again = channel.get("q")
+        assert again is not None
+        assert again.redelivered
+        channel.declare_exchange(
+            "later", "x-delayed-message", arguments={"x-delayed-type": "fanout"}
+        )
+        channel.publish(b"m", exchange="later", headers={"x-delay": 3_600_000})
+        found = {each["name"]: each for each in listed(broker, "exchanges")}
+        assert found["later"]["messages_delayed"] == 1
+        assert found["amq.topic"]["messages_delayed"] == 0
+
+
 def test_an_exclusive_queue_of_another_connection_is_purged_and_deleted() -> None:
     with running_broker() as broker, connect(broker.address()) as connection:
         connection.channel().declare_queue("mine", exclusive=True)

@@ -361,6 +361,17 @@ def test_an_exclusive_queue_is_locked_for_every_other_connection(
     assert owner.get("q").body == b"for the owner"
 
 
+def test_a_binding_that_a_locked_queue_does_not_have_may_be_undone_by_anybody(
+    connect: Callable[[], Peer],
+) -> None:
+    owner, other = connect().open(), connect().open()
+    owner.queue("q", exclusive=True)
+    owner.ask(m.QueueBind(queue="q", exchange="amq.direct", routing_key="k"))
+    other.ask(m.QueueUnbind(queue="q", exchange="amq.direct", routing_key="other"))
+    other.ask(m.QueueUnbind(queue="q", exchange="amq.fanout", routing_key="k"))
+    other.expect_silence()
+
+
 @pytest.mark.parametrize("exclusive", [True, False])
 def test_the_exclusive_flag_cannot_change_even_for_the_owner(peer: Peer, exclusive: bool) -> None:
     peer.queue("q", exclusive=exclusive)

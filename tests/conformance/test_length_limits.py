@@ -102,16 +102,34 @@ def test_a_return_comes_before_its_confirm_beside_nacks(peer: Peer) -> None:
     peer.expect(m.BasicAck, delivery_tag=2)
 
 
-def test_a_commit_with_a_refused_publish_is_partial(peer: Peer) -> None:
+def test_a_commit_with_a_refused_publish_does_nothing(peer: Peer) -> None:
     limited(peer, x_max_length=1, **REJECT)
     peer.queue("open")
+    peer.publish("", "open", b"0")
     peer.ask(m.TxSelect())
+    peer.send(m.BasicGet(queue="open"))
+    peer.send(m.BasicAck(peer.expect_content(m.BasicGetOk).method.delivery_tag))
     for queue, body in (("q", b"1"), ("q", b"2"), ("open", b"3")):
         peer.publish("", queue, body)
     peer.send(m.TxCommit())
     peer.expect_channel_close(406, "PRECONDITION_FAILED - partial tx completion", "tx.commit")
     peer.ask(m.ChannelOpen())
-    assert (rest(peer), rest(peer, "open")) == ([b"1"], [b"3"])
+    assert (rest(peer), rest(peer, "open")) == ([], [b"0"])
+
+
+@pytest.mark.parametrize(("kind", "most"), [("classic", 2), ("quorum", 3)])
+def test_a_commit_that_fits_exactly_is_done(peer: Peer, kind: str, most: int) -> None:
+    arguments = {"x-max-length": 2, "x-queue-type": kind, **REJECT}
+    peer.queue("q", durable=True, arguments=arguments)
+    peer.ask(m.TxSelect())
+    for number in range(most):
+        peer.publish("", "q", b"%d" % number)
+    peer.ask(m.TxCommit())
+    peer.publish("", "q", b"one too many")
+    peer.send(m.TxCommit())
+    peer.expect_channel_close(406, "PRECONDITION_FAILED - partial tx completion", "tx.commit")
+    peer.ask(m.ChannelOpen())
+    assert rest(peer) == [b"%d" % number for number in range(most)]
 
 
 def test_a_message_that_goes_because_there_are_too_many_is_a_dead_letter(peer: Peer) -> None:

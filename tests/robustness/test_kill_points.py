@@ -30,7 +30,8 @@ SOAK_POINTS = 2_000
 LIVES_TOGETHER = 12
 """So many lives share a data directory and a ledger."""
 
-KINDS = ("write", "pwrite64", "fdatasync", strace.RENAMES, "unlink", "ftruncate", "fsync", "mkdir")
+SYNCS = ("fdatasync", "fsync", "syncfs")
+KINDS = ("write", "pwrite64", *SYNCS, strace.RENAMES, "unlink", "ftruncate", "mkdir")
 KILLED = -signal.SIGKILL
 _SECONDS = 0.3
 _FLAGS = ("--segment-bytes", "65536")

@@ -9,10 +9,12 @@ work goes on and is judged once more.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
+from harebell.base.ports import File
 from harebell.store.commit import Batch
 from harebell.store.redo import PATH, decode
 from tests.sim.definitions import SimDefinitions
@@ -274,6 +276,8 @@ class _LyingFile(SimFile):
 class _NoFileSync(SimDisk):
     """A disk that says that a file is synced when it is not."""
 
+    together = 1 << 30
+
     def open(self, path: str, *, create: bool = False) -> SimFile:
         file = super().open(path, create=create)
         file.__class__ = _LyingFile
@@ -283,11 +287,20 @@ class _NoFileSync(SimDisk):
 class _NoNameSync(SimDisk):
     """A disk that says that names are synced when they are not."""
 
+    together = 1 << 30
+
     def sync_folder(self, folder: str) -> None:
         self.step("sync_folder", folder)
 
 
-@pytest.mark.parametrize("liar", [_NoFileSync, _NoNameSync])
+class _NoSyncAll(SimDisk):
+    """A disk that says that everything is synced when it is not."""
+
+    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+        self.step("sync_all", "")
+
+
+@pytest.mark.parametrize("liar", [_NoFileSync, _NoNameSync, _NoSyncAll])
 def test_a_disk_that_lies_about_its_syncs_is_found_out(liar: type[SimDisk]) -> None:
     storm = Storm(2, SHAPES["mixed"], Tally())
     storm.disk = liar()

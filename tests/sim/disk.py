@@ -21,7 +21,7 @@ from __future__ import annotations
 import errno
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from harebell.base.lags import Lags
@@ -30,7 +30,11 @@ from harebell.base.ports import File, Files
 SECTOR = 512
 PENDING = ("write", "truncate")
 CHANGES = frozenset(
-    (*PENDING, "create", "rename", "remove", "make_folder", "remove_folder", "sync", "sync_folder")
+    (
+        *PENDING,
+        *("create", "rename", "remove", "make_folder", "remove_folder"),
+        *("sync", "sync_folder", "sync_all"),
+    )
 )
 """The operations after which a crash may find something else than before."""
 
@@ -184,7 +188,10 @@ class SimDisk(Files):
             `PowerCut`; for a write it may return how many octets are written at most.
         after: called after every operation that may change what a crash finds.
         handles: the paths of the files that are open.
+        together: from how many files and folders on one operation syncs them all.
     """
+
+    together = 3
 
     def __init__(self, capacity: int = 0, seed: int = 0) -> None:
         self.capacity = capacity
@@ -412,6 +419,27 @@ class SimDisk(Files):
         self._settle_names(folder, 1.0)
         self.did()
 
+    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+        """Make files and folders durable: many by one operation, of which no part fails alone."""
+        mine = [f for f in files if isinstance(f, SimFile) and not self.puts_off(f.path)]
+        names = [folder for folder in folders if not self.puts_off(folder)]
+        if len(mine) + len(names) < self.together:
+            super().sync_all(files, folders)
+            return
+        try:
+            self.step("sync_all", mine[0].path if mine else names[0])
+        except OSError:
+            for file in mine:
+                file.loses()
+            for folder in names:
+                self._settle_names(folder, self._rng.choice((0.0, 0.5, 1.0)))
+            raise
+        for file in mine:
+            file.settles()
+        for folder in names:
+            self._settle_names(folder, 1.0)
+        self.did()
+
     def _settle_names(self, path: str, odds: float) -> None:
         """Changes whose new names are in a folder, and earlier ones of the same names, are due."""
         folder = self._folder(path)
@@ -497,13 +525,13 @@ class SimFile(File):
     def __init__(self, disk: SimDisk, node: _Node, path: str, handle: int) -> None:
         self._disk = disk
         self._node = node
-        self._path = path
+        self.path = path
         self._handle = handle
 
     def _step(self, kind: str) -> int | None:
         if self._handle not in self._disk.handles:
-            raise error(errno.EBADF, self._path)
-        return self._disk.step(kind, self._path)
+            raise error(errno.EBADF, self.path)
+        return self._disk.step(kind, self.path)
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
         """Write, all of it or less."""
@@ -511,9 +539,9 @@ class SimFile(File):
         octets = bytes(data if most is None else data[:most])
         node = self._node
         growth = max(offset + len(octets) - len(node.current), 0)
-        missing = growth - self._disk.room(growth, self._path)
+        missing = growth - self._disk.room(growth, self.path)
         if missing >= len(octets) > 0:
-            raise error(errno.ENOSPC, self._path)
+            raise error(errno.ENOSPC, self.path)
         octets = octets[: len(octets) - missing]
         if octets:
             node.write(octets, offset)
@@ -535,29 +563,37 @@ class SimFile(File):
         self._step("truncate")
         node = self._node
         growth = size - len(node.current)
-        if growth > 0 and self._disk.room(growth, self._path) < growth:
-            raise error(errno.ENOSPC, self._path)
+        if growth > 0 and self._disk.room(growth, self.path) < growth:
+            raise error(errno.ENOSPC, self.path)
         self._disk._throw_away(node.current[size:])
         node.truncate(size)
         self._disk.did()
 
     def sync(self) -> None:
         """Make it durable; when that fails what was pending is anybody's guess, for ever."""
-        node = self._node
-        if self._disk.puts_off(self._path):
+        if self._disk.puts_off(self.path):
             return
         try:
             self._step("sync")
         except OSError:
-            node.synced = node.survivors(self._disk._rng, self._disk._debris)
-            node.pending.clear()
+            self.loses()
             raise
-        node.sync()
+        self.settles()
         self._disk.did()
+
+    def settles(self) -> None:
+        """What was pending is durable."""
+        self._node.sync()
+
+    def loses(self) -> None:
+        """A sync failed: what was pending is durable or lost."""
+        node = self._node
+        node.synced = node.survivors(self._disk._rng, self._disk._debris)
+        node.pending.clear()
 
     def close(self) -> None:
         """Let it go."""
         if self._disk.off:
             raise PowerCut
         if self._disk.handles.pop(self._handle, None) is None:
-            raise error(errno.EBADF, self._path)
+            raise error(errno.EBADF, self.path)

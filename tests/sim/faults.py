@@ -10,14 +10,15 @@ SHORT = -1
 """Not an error: a write that writes less than it was asked to."""
 
 WRITES = ("write", "truncate")
+SYNCS = ("sync", "sync_folder", "sync_all")
 SPACE = (*WRITES, "create", "make_folder", "rename", "transaction")
 FAULTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "no space": (errno.ENOSPC, SPACE),
     "over quota": (errno.EDQUOT, SPACE),
     "bad read": (errno.EIO, ("read", "names")),
     "bad write": (errno.EIO, (*WRITES, "create", "make_folder", "rename", "remove")),
-    "bad sync": (errno.EIO, ("sync", "sync_folder", "transaction")),
-    "no space at sync": (errno.ENOSPC, ("sync", "sync_folder")),
+    "bad sync": (errno.EIO, (*SYNCS, "transaction")),
+    "no space at sync": (errno.ENOSPC, SYNCS),
     "short write": (SHORT, ("write",)),
     "too many files": (errno.EMFILE, ("open", "create", "names")),
 }

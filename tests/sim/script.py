@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harebell.base.errors import StoreError
 from tests.sim.disk import Random
 from tests.sim.logs import Life
 
@@ -62,7 +61,6 @@ class Script:
 
     Attributes:
         stalled: how many commits had to wait for the disk.
-        refused: how many logs could not be made.
     """
 
     def __init__(self, life: Life, shape: Shape, rng: Random) -> None:
@@ -70,7 +68,6 @@ class Script:
         self.shape = shape
         self.rng = rng
         self.stalled = 0
-        self.refused = 0
 
     def run(self, steps: int | None = None) -> None:
         """Work for some steps, and commit at the end."""
@@ -120,11 +117,7 @@ class Script:
 
     def _new_log(self) -> None:
         stream = self.shape.stream
-        try:
-            self.life.new_log(keep_all=stream, segment_octets=self.shape.segment_octets)
-        except StoreError:
-            # The queue is refused; its publisher may try again.
-            self.refused += 1
+        self.life.new_log(keep_all=stream, segment_octets=self.shape.segment_octets)
 
     def _churn(self) -> None:
         life = self.life

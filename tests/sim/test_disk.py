@@ -201,6 +201,38 @@ def test_a_sync_is_of_one_file_only() -> None:
     assert b"o" in _found(disk)
 
 
+def test_many_are_synced_by_one_operation_and_others_are_not() -> None:
+    disk = _disk(b"a")
+    files = [disk.open(f"a/{name}", create=True) for name in "xyz"]
+    for file in files:
+        file.write_at(b"new", 0)
+    asked: list[str] = []
+    disk.hook = lambda _number, kind, _path: asked.append(kind)
+    disk.sync_all(files[:2], ["a"])
+    assert asked == ["sync_all"]
+    assert _found(disk, "a/x") == _found(disk, "a/y") == {b"new"}
+    assert len(_found(disk, "a/z")) > 1
+    disk.sync_all(files[2:], ["a"])
+    assert asked == ["sync_all", "sync", "sync_folder"]
+    assert _found(disk, "a/z") == {b"new"}
+
+
+def test_after_one_failed_sync_of_many_no_later_sync_helps() -> None:
+    found = set()
+    for seed in range(40):
+        disk = SimDisk(seed=seed)
+        files = [disk.open(name, create=True) for name in "xyz"]
+        for file in files:
+            file.write_at(b"new", 0)
+        disk.hook = FailNth(1, errno.EIO, ("sync_all",), forever=False)
+        with pytest.raises(OSError, match="Input/output error"):
+            disk.sync_all(files, [""])
+        disk.sync_all(files, [""])
+        image = disk.crash(random.Random(seed))
+        found.add(tuple(image.content(name) if name in image.paths() else b"-" for name in "xyz"))
+    assert len(found) > 10
+
+
 def test_after_a_failed_sync_no_later_sync_helps() -> None:
     lost = 0
     for seed in range(50):

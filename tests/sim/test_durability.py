@@ -29,6 +29,8 @@ class Place:
 
     def __init__(self) -> None:
         self.bench = Bench()
+        # File by file, so that each can be told from the others.
+        self.bench.disk.together = 1 << 30
         self.broker = Broker(self.bench.store, Gauge(), lambda message: {})
         self.vhost = self.broker.vhosts["/"]
         self.synced: list[str] = []

@@ -15,6 +15,8 @@ from harebell.spark.session import build_session
 from tests.running import running_broker
 
 _NUMBERS = itertools.count(1)
+PATIENT = {"fetchTimeout": "300s"}
+"""Options for tests that are not about how long a query waits for a broker."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

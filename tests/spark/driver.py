@@ -20,6 +20,7 @@ def main(url: str, queue: str, folder: Path) -> None:
         .option("url", url)
         .option("queue", queue)
         .option("maxOffsetsPerTrigger", 500)
+        .option("fetchTimeout", "300s")
         .option("spoolDir", str(folder / "spool"))
         .schema("value BINARY, redelivered BOOLEAN")
         .load()

@@ -15,6 +15,7 @@ from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
 from tests.interop.rabbitmq import RabbitNode
+from tests.spark.conftest import PATIENT
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -33,7 +34,8 @@ def rabbit() -> Iterator[str]:
 
 
 def reader(url: str, queue: str, folder: Path, **options: str) -> QueueStreamReader:
-    source = QueueSource({"url": url, "queue": queue, "spoolDir": str(folder), **options})
+    given = {"url": url, "queue": queue, "spoolDir": str(folder)}
+    source = QueueSource(PATIENT | given | options)
     return source.streamReader(message_schema())
 
 

@@ -25,6 +25,7 @@ from harebell.spark.stream_source import QueueStreamReader
 from tests.patience import SECONDS
 from tests.ports import free_port
 from tests.running import running_broker
+from tests.spark.conftest import PATIENT
 
 Readers = Callable[..., QueueStreamReader]
 BODIES = StructType([MESSAGE["value"], MESSAGE["offset"], MESSAGE["redelivered"]])
@@ -36,7 +37,8 @@ def reader(broker_url: str, queue: str, tmp_path: Path) -> Iterator[Readers]:
     made: list[QueueStreamReader] = []
 
     def make(schema: StructType = BODIES, **options: str) -> QueueStreamReader:
-        given = {"url": broker_url, "queue": queue, "spoolDir": str(tmp_path / "spool")} | options
+        given = {"url": broker_url, "queue": queue, "spoolDir": str(tmp_path / "spool")}
+        given = PATIENT | given | options
         made.append(QueueSource(given).streamReader(schema))
         return made[-1]
 
@@ -178,10 +180,12 @@ def test_an_idle_query_waits_a_little_and_answers_with_the_same_offset(reader: R
 def test_messages_that_come_while_it_waits_are_not_waited_for_longer(
     reader: Readers, channel: Any, queue: str
 ) -> None:
-    one = reader(longPollMs="600000")
+    one = reader(longPollMs="60000")
     start = one.initialOffset()
     publish(channel, queue, 0, 3)
+    began = time.monotonic()
     end = one.latestOffset(start, one.getDefaultReadLimit())
+    assert time.monotonic() - began < 50
     assert 1 <= end["position"] <= 3
 
 
@@ -288,9 +292,9 @@ def test_heartbeats_go_on_while_spark_works(
     reader: Readers, broker_url: str, channel: Any, queue: str
 ) -> None:
     publish(channel, queue, 0, 5)
-    one = reader(url=f"{broker_url}?heartbeat=1")
+    one = reader(url=f"{broker_url}?heartbeat=2")
     first = gathered(one, one.initialOffset())
-    time.sleep(4)
+    time.sleep(7)
     publish(channel, queue, 5, 8)
     second = gathered(one, first)
     assert not any(row["redelivered"] for row in rows(one, first, second))

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from harebell.spark.schema import MESSAGE
 from tests.patience import eventually
+from tests.spark.conftest import PATIENT
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -30,7 +31,7 @@ class Lake:
     def __init__(self, spark: SparkSession, url: str, queue: str, folder: Path) -> None:
         self.spark = spark
         self.folder = folder
-        self.options = {"url": url, "queue": queue, "spoolDir": str(folder / "spool")}
+        self.options = PATIENT | {"url": url, "queue": queue, "spoolDir": str(folder / "spool")}
         self.schema: str | None = None
 
     def stream(self) -> DataFrame:

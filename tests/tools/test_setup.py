@@ -150,6 +150,23 @@ def test_a_command_that_fails_shows_what_it_said(
     assert "set-up failed at: a step" in errors
 
 
+def test_what_needs_the_network_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    setup = tool("setup", monkeypatch)
+    monkeypatch.setattr(sys.modules["patience"], "PAUSES_SECONDS", (0, 0))
+    count = f"echo x >> {tmp_path}/tries; echo no route to the mirror; exit "
+    tries = "$(test $(wc -l < {}/tries) -ge {}; echo $?)"
+    setup.download("a mirror", ["sh", "-c", count + tries.format(tmp_path, 2)])
+    assert len((tmp_path / "tries").read_text().split()) == 2
+    assert "failed (no route to the mirror); trying again" in capsys.readouterr().out
+    (tmp_path / "tries").unlink()
+    with pytest.raises(SystemExit):
+        setup.download("a mirror", ["sh", "-c", count + tries.format(tmp_path, 9)])
+    assert len((tmp_path / "tries").read_text().split()) == 3
+    assert "set-up failed at: a mirror" in capsys.readouterr().err
+
+
 def test_services_do_not_start_while_packages_are_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

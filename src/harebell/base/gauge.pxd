@@ -1,5 +1,6 @@
 cdef class Gauge:
     cdef readonly long long used
+    cdef public long long unread
     cdef readonly bint over
     cdef readonly long long high
     cdef readonly long long low

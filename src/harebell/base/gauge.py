@@ -13,12 +13,16 @@ class Gauge:
 
     Args:
         high: octets above which publishers are blocked; 0 means no limit.
+
+    Attributes:
+        unread: how many of the octets are of messages that were not read to their end yet.
     """
 
-    __slots__ = ("high", "low", "over", "used")
+    __slots__ = ("high", "low", "over", "unread", "used")
 
     def __init__(self, high: int = 0) -> None:
         self.used = 0
+        self.unread = 0
         self.over = False
         self.high = high
         self.low = int(high * MEMORY_LOW_SHARE)

@@ -87,6 +87,12 @@ NO_LOCAL_FORGOTTEN = 1_024
 """Settled messages of which a queue with a no-local consumer still knows the connection."""
 RECENT_HISTORY_MESSAGES = 20
 """Messages that a recent history exchange keeps, unless it says otherwise."""
+GROUP_WAITING_MESSAGES = 100_000
+"""Messages that a queue with ordering keys passes over, and remembers, as their keys are held."""
+GROUP_SCAN_MESSAGES = 2_000
+"""Messages that such a queue passes over in one turn."""
+GROUP_KEY_LETTERS = 255
+"""Letters of an ordering key that tell it from others."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
 
@@ -145,6 +151,8 @@ POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0
 """Time that either side of the control socket waits for the other."""
+CONTROL_COMMAND_SECONDS = 60.0
+"""Time that the command line waits until what it asked for is on disk."""
 CONTROL_IMPORT_SECONDS = 600.0
 """Time that the command line waits until the broker has taken in definitions."""
 
@@ -201,6 +209,8 @@ READ_PLACES = 7
 """Places of a log that are read in order at the same time, beside the one read last."""
 SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
+SYNC_TOGETHER_FILES = 8
+"""From so many files on a commit syncs the whole file system at once, where it can be."""
 REDO_KEEP_BYTES = 1_048_576
 """A redo file that grew larger than this for a transaction is emptied at once."""
 LOG_EXCHANGE_LINES = 1_000

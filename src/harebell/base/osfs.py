@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Callable, Sequence
 
 from harebell.base.lags import NEVER, Lags
+from harebell.base.limits import SYNC_TOGETHER_FILES
 from harebell.base.ports import File, Files
 
 _FILE_MODE = 0o600
@@ -25,19 +27,19 @@ class OsFile(File):
         path: for errors.
     """
 
-    __slots__ = ("_files", "_handle", "_path")
+    __slots__ = ("_files", "_handle", "path")
 
     def __init__(self, files: OsFiles, handle: int, path: str) -> None:
         self._files = files
         self._handle = handle
-        self._path = path
+        self.path = path
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
         """Write octets at an offset; returns how many, which may be fewer than given."""
         try:
             return os.pwrite(self._handle, data, offset)
         except OSError as error:
-            raise _named(error, self._path) from None
+            raise _named(error, self.path) from None
 
     def read_at(self, size: int, offset: int) -> bytes:
         """Read at most `size` octets from an offset; fewer only at the end of the file."""
@@ -49,7 +51,7 @@ class OsFile(File):
                     break
                 data += more
         except OSError as error:
-            raise _named(error, self._path) from None
+            raise _named(error, self.path) from None
         return data
 
     def size(self) -> int:
@@ -61,16 +63,16 @@ class OsFile(File):
         try:
             os.ftruncate(self._handle, size)
         except OSError as error:
-            raise _named(error, self._path) from None
+            raise _named(error, self.path) from None
 
     def sync(self) -> None:
         """Return when everything written is on disk, or that was put off."""
-        if self._files.put_off(self._path):
+        if self._files.put_off(self.path):
             return
         try:
             os.fdatasync(self._handle)
         except OSError as error:
-            raise _named(error, self._path) from None
+            raise _named(error, self.path) from None
 
     def close(self) -> None:
         """Let it go; nothing is synced by that."""
@@ -85,12 +87,16 @@ class OsFiles(Files):
     Args:
         root: its absolute path; it exists.
         lag: milliseconds that syncs are put off, until `sync_owed` is called; see `Lags`.
+        together: returns when everything in the file system is on disk; None where nothing can.
     """
 
-    __slots__ = ("_lags", "_owed", "_root", "_stricter")
+    __slots__ = ("_lags", "_owed", "_root", "_stricter", "_together")
 
-    def __init__(self, root: str, *, lag: int = 0) -> None:
+    def __init__(
+        self, root: str, *, lag: int = 0, together: Callable[[], None] | None = None
+    ) -> None:
         self._root = root
+        self._together = together
         self._lags = Lags(lag)
         self._owed: dict[int, dict[str, None]] = {}
         self._stricter: list[str] = []
@@ -133,6 +139,17 @@ class OsFiles(Files):
         full = self._full(folder)
         if not self.put_off(full):
             _sync(full)
+
+    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+        """Sync files and folders: all with one call when they are many."""
+        together = self._together
+        if together is not None and len(files) + len(folders) >= SYNC_TOGETHER_FILES:
+            paths = [file.path for file in files if isinstance(file, OsFile)]
+            paths += [self._full(folder) for folder in folders]
+            if sum([not self.put_off(path) for path in paths]) >= SYNC_TOGETHER_FILES:
+                together()
+                return
+        super().sync_all(files, folders)
 
     def free(self) -> int:
         """Octets that can still be written."""

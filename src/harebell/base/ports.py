@@ -7,7 +7,7 @@ a simulated disk can stand in its place and lose what was not synced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from harebell.base.durability import FSYNC, Durability
@@ -294,6 +294,13 @@ class Files:
 
     def delay(self, folder: str, lag: int | None) -> None:
         """Syncs in a folder may be put off; see `harebell.base.lags`. By default they never are."""
+
+    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+        """Sync files and then folders; at once, where that is less work than one by one."""
+        for file in files:
+            file.sync()
+        for folder in folders:
+            self.sync_folder(folder)
 
     def free(self) -> int:
         """Octets that can still be written."""

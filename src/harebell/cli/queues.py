@@ -11,7 +11,8 @@ _SHOWN = ("vhost", "name", "type", "messages", "consumers", "durability", "polic
 _COLUMNS = (
     *("vhost", "name", "type", "durable", "auto_delete", "exclusive", "owner", "arguments"),
     *("policy", "operator_policy", "effective_policy_definition"),
-    *("messages_ready", "messages_unacknowledged", "messages", "consumers"),
+    *("messages_ready", "messages_unacknowledged", "messages_delayed", "messages"),
+    "consumers",
     *("durability", "state"),
 )
 _VHOST = click.option(
@@ -36,10 +37,21 @@ def _messages(count: int) -> str:
 @_VHOST
 @asks
 def purge(broker: Broker, name: str, vhost: str) -> None:
-    """Drop all messages of a queue that are ready."""
+    """Drop all messages of a queue that are ready, or wait to be tried again."""
     answer = broker.ask("queues.purge", name=name, vhost=vhost)
     dropped = _messages(answer["messages"])
     broker.tell(answer, f"queue '{name}' in vhost '{vhost}' was purged of {dropped}")
+
+
+@queues.command()
+@click.argument("name")
+@_VHOST
+@asks
+def retry(broker: Broker, name: str, vhost: str) -> None:
+    """Deliver again now what waits to be tried again."""
+    answer = broker.ask("queues.retry", name=name, vhost=vhost)
+    count = _messages(answer["messages"])
+    broker.tell(answer, f"queue '{name}' in vhost '{vhost}' delivers {count} again now")
 
 
 @queues.command()

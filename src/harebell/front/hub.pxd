@@ -8,5 +8,6 @@ cdef class Hub:
     cdef public dict waiting
     cdef public set shortages
     cdef public bint short
+    cdef public object finishing
     cdef public object offenders
     cdef public long long accepted

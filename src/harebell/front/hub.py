@@ -44,6 +44,7 @@ class Hub:
         shortages: what is short beside memory: DISK, FILES.
         short: whether there are any.
         accepted: how many connections there were.
+        finishing: the publisher that may bring its message to an end although memory is short.
         offenders: who keeps failing to begin a connection.
     """
 
@@ -55,6 +56,7 @@ class Hub:
         self.waiting: dict[Waiting, None] = {}
         self.shortages: set[str] = set()
         self.short = False
+        self.finishing: Connection | None = None
         self.offenders = Offenders()
         self.accepted = 0
 
@@ -68,10 +70,26 @@ class Hub:
     def relieve(self) -> None:
         """Let publishers go again when nothing is short any more."""
         self.gauge.crossed()
-        if self.blocked and not self.gauge.over and not self.short:
+        if not self.blocked or self.short:
+            return
+        if not self.gauge.over:
             released, self.blocked = self.blocked, []
             for connection in released:
                 connection.unblock()
+        elif self.finishing is None and self.gauge.used - self.gauge.unread < self.gauge.low:
+            self._let_one_finish()
+
+    def _let_one_finish(self) -> None:
+        """Nothing but messages that are half read takes the memory, and no consumer can free that.
+
+        One publisher after the other brings its message to an end, and waits again.
+        """
+        for connection in self.blocked:
+            if connection.is_amid_content():
+                self.finishing = connection
+                connection.paused = False
+                connection.touch()
+                return
 
     def set_short(self, what: str, short: bool) -> bool:
         """Something besides memory became short, or is so no longer; True when that is news."""

@@ -45,6 +45,7 @@ class Broker:
         events: told on the event exchange.
         log: the log exchange, which is told lines if that is configured.
         global_parameters: values for all vhosts.
+        default_queue_type: of queues declared without one where the vhost has none either.
         timers: whoever is to be woken; the shell runs them when they are due.
     """
 
@@ -59,7 +60,7 @@ class Broker:
         node: str = "harebell@localhost",
         default_queue_type: str = "",
     ) -> None:
-        self._default_queue_type = default_queue_type
+        self.default_queue_type = default_queue_type
         self.gauge = gauge
         self.store = store
         self.commit = store.commit
@@ -108,7 +109,7 @@ class Broker:
             self.timers,
             self.events,
         )
-        vhost.broker_queue_type = self._default_queue_type
+        vhost.broker_queue_type = self.default_queue_type
         self.vhosts[name] = vhost
         return vhost
 

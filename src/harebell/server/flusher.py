@@ -196,8 +196,20 @@ class Flusher:
             self._idle.set()
             self._flush()
             self.look()
-        if self._sync_timer is None and (wait := self._sync_in()) is not None:
-            self._sync_timer = self._loop.call_later(wait, self._sync)
+        self._sync_later()
+
+    def _sync_later(self) -> None:
+        """See that syncs that were put off are done when the first of them is due."""
+        wait = self._sync_in()
+        if wait is None:
+            return
+        due = self._loop.time() + wait
+        if self._sync_timer is not None:
+            if self._sync_timer.when() <= due:
+                return
+            # Another queue has a shorter interval than the one that the timer was for.
+            self._sync_timer.cancel()
+        self._sync_timer = self._loop.call_at(due, self._sync)
 
     def _sync(self) -> None:
         self._sync_timer = None

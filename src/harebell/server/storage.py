@@ -15,6 +15,7 @@ from harebell.base.lags import lag_of
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import log_identities
 from harebell.server.lock import DirectoryLock
+from harebell.server.syncfs import whole_sync
 from harebell.store.definitions import open_definitions
 from harebell.store.disk import DiskStore
 from harebell.wire.v09.fields import decode_table, encode_table
@@ -80,7 +81,8 @@ class Storage:
         self._lock = DirectoryLock(config.data_dir)
         root = os.fspath(config.data_dir)
         synced = config.durability == FSYNC
-        self.files = OsFiles(root, lag=lag)
+        self._together = whole_sync(root)
+        self.files = OsFiles(root, lag=lag, together=self._together)
         try:
             self.definitions = open_definitions(
                 root, self.files, encode_table, decoded_table, synced=synced
@@ -179,6 +181,8 @@ class Storage:
         self.store.shut()
         self.definitions.mark(clean=True)
         self.definitions.close()
+        if self._together is not None:
+            self._together.close()
         self._lock.release()
 
 

@@ -230,19 +230,25 @@ class Receiver:
                     began = now
                 seen, changed = intake.position, now
             have = seen > first
-            if draining and not have:
+            if not draining:
+                if self._enough(have, now - began, now - changed):
+                    break
+            elif not have:
                 if self._drained(intake, now - changed):
                     return first
-            elif self._enough(have, draining, now - began, now - changed):
+            elif self._no_more(intake, now - changed):
                 break
         return min(intake.position, first + most)
 
-    def _enough(self, have: bool, draining: bool, gathered: float, quiet: float) -> bool:
-        if draining:
-            return quiet >= SPARK_LONG_POLL_SECONDS
+    def _enough(self, have: bool, gathered: float, quiet: float) -> bool:
         if have:
             return quiet >= SPARK_QUIET_SECONDS or gathered >= SPARK_GATHER_SECONDS
         return gathered >= self._options.long_poll_ms / 1000
+
+    def _no_more(self, intake: Intake, quiet: float) -> bool:
+        """Whether nothing is missing; a broker that is slow makes no small micro-batches."""
+        late = quiet >= self._options.fetch_timeout
+        return quiet >= SPARK_LONG_POLL_SECONDS and (late or intake.ready() == 0)
 
     def _drained(self, intake: Intake, quiet: float) -> bool:
         """Whether messages that were counted in the queue are not coming any more."""

@@ -183,15 +183,18 @@ class Batch:
         segment.writer = self._files.open(segment.path, create=write.start == 0)
 
     def _sync_all(self, *, early_only: bool = False) -> None:
+        segments: dict[Segment, None] = {}
         for part in self.parts:
-            written = [] if early_only else [write.segment for write in part.writes]
-            for segment in dict.fromkeys([*part.early, *written]):
-                assert segment.writer is not None
-                segment.writer.sync()
-        for folder in self._made:
-            self._files.sync_folder(folder)
-        for above in dict.fromkeys(folder.rpartition("/")[0] for folder in self._made):
-            self._files.sync_folder(above)
+            segments.update(dict.fromkeys(part.early))
+            if not early_only:
+                segments.update(dict.fromkeys(write.segment for write in part.writes))
+        writers = []
+        for segment in segments:
+            assert segment.writer is not None
+            writers.append(segment.writer)
+        above = dict.fromkeys(folder.rpartition("/")[0] for folder in self._made)
+        if writers or above:
+            self._files.sync_all(writers, [*self._made, *above])
 
     def _remove(self) -> None:
         redo = self._redo

@@ -67,6 +67,8 @@ class DiskStore(Store):
         self.logs: dict[str, SegmentLog] = {}
         self._lags: dict[str, int] = {}
         self._rng = rng
+        # Whose logs have nothing on disk from before this process.
+        self._new: set[str] = set()
         self._segment_octets = segment_octets
         self._clean = clean
         try:
@@ -89,7 +91,9 @@ class DiskStore(Store):
 
     def new_identity(self) -> str:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""
-        return self._rng(_DIGITS // 2).hex()
+        identity = self._rng(_DIGITS // 2).hex()
+        self._new.add(identity)
+        return identity
 
     def set_durability(self, identity: str, durability: Durability | None) -> None:
         """How durable the logs of an identity are from now on; None: as all others."""
@@ -116,7 +120,10 @@ class DiskStore(Store):
             StoreError: the disk refuses to give it.
         """
         log = SegmentLog(self, identity, durable, keep_all, segment_octets or self._segment_octets)
-        if durable:
+        if durable and identity.partition("-")[0] in self._new:
+            # There is nothing to look for, so a declaration has nothing that could fail.
+            self.logs[identity] = log
+        elif durable:
             try:
                 found = Recovery(self.files, identity, log.folder, self.report).run()
             except OSError as error:
@@ -133,9 +140,9 @@ class DiskStore(Store):
                 )
             log.adopt(found)
             self.logs[identity] = log
-            lag = self._lags.get(identity.partition("-")[0])
-            if lag is not None:
-                self.files.delay(log.folder, lag)
+        lag = self._lags.get(identity.partition("-")[0])
+        if durable and lag is not None:
+            self.files.delay(log.folder, lag)
         return log
 
     def tidy(self, identities: Iterable[str]) -> None:
@@ -177,6 +184,7 @@ class DiskStore(Store):
 
     def closed(self, log: SegmentLog) -> None:
         """A log is deleted: its files have to go, if need be after a restart."""
+        self._new.discard(log.identity.partition("-")[0])
         if self.logs.pop(log.identity, None) is not None:
             self.definitions.put("dropped", (log.identity,), {})
             self._lags.pop(log.identity.partition("-")[0], None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 
 from harebell.base.ports import File, Files
 
@@ -38,6 +39,18 @@ class Quarantine:
             name = f"{stem}-{number}.bin"
         self._prepare()
         draft = f"{stem}.bin.part"
+        try:
+            self._fill(draft, file, begin, end)
+        except OSError:
+            # Half a copy would only take room, which may be what is missing.
+            with suppress(OSError):
+                self._files.remove(draft)
+            raise
+        self._files.rename(draft, name)
+        self._files.sync_folder(FOLDER)
+        return name
+
+    def _fill(self, draft: str, file: File, begin: int, end: int) -> None:
         copy = self._files.open(draft, create=True)
         try:
             copy.truncate(0)
@@ -46,9 +59,6 @@ class Quarantine:
             copy.sync()
         finally:
             copy.close()
-        self._files.rename(draft, name)
-        self._files.sync_folder(FOLDER)
-        return name
 
     def _same(self, name: str, file: File, begin: int, end: int) -> bool:
         """Whether a copy has these octets."""

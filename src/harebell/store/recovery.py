@@ -6,6 +6,7 @@ nothing is removed without a copy, and opening again does the same again.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from struct import error as struct_error
@@ -38,6 +39,7 @@ from harebell.store.segment import (
 )
 
 _ALIGN = 8
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass
@@ -169,8 +171,8 @@ class Recovery:
         header = decode_header(file.read_at(HEADER_OCTETS, 0))
         if header is None:
             at = self._resume(file, segment, 0, size)
-            self._damage("error", f"{path}: its header is damaged, octets 0 to {at} are skipped")
-            self._quarantine.copy(file, path, 0, at)
+            text = f"{path}: its header is damaged, octets 0 to {at} are skipped"
+            self._damage("error", text + self._copied(file, path, 0, at))
         else:
             at = HEADER_OCTETS
             self._marks.append(header[2])
@@ -191,15 +193,37 @@ class Recovery:
             following = self._resume(file, segment, at + _ALIGN, size)
             end = size if following < 0 else following
             if following < 0 and newest:
-                self._damage("warning", f"{path}: {end - at} torn octets at its end are cut off")
-                self._quarantine.copy(file, path, at, end)
-                file.truncate(at)
-                file.sync()
-                return at
-            self._damage("error", f"{path}: octets {at} to {end} are damaged and skipped")
-            self._quarantine.copy(file, path, at, end)
+                return self._torn(file, path, at, end)
+            text = f"{path}: octets {at} to {end} are damaged and skipped"
+            self._damage("error", text + self._copied(file, path, at, end))
             at = end
         return at + -at % _ALIGN
+
+    def _torn(self, file: File, path: str, at: int, end: int) -> int:
+        """Deal with octets at the end of the newest segment; returns where the log goes on."""
+        torn = f"{path}: {end - at} torn octets at its end"
+        without = self._copied(file, path, at, end)
+        if without:
+            self._damage("warning", f"{torn} stay{without}")
+            return end + -end % _ALIGN
+        self._damage("warning", f"{torn} are cut off")
+        file.truncate(at)
+        file.sync()
+        return at
+
+    def _copied(self, file: File, path: str, begin: int, end: int) -> str:
+        """Copy damaged octets to quarantine; returns what to add to a report of them.
+
+        Without room they stay where they are, and what comes later goes behind them. A broker has
+        to start on a full disk, or nobody could consume what fills it.
+        """
+        try:
+            self._quarantine.copy(file, path, begin, end)
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            return ", and there is no room for a copy of them"
+        return ""
 
     def _window(self, file: File, at: int, size: int) -> int:
         """How much to read: the record that begins there has to fit."""

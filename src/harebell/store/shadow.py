@@ -8,6 +8,7 @@ Nothing else is read after it was written.
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 from harebell.base.ports import File, Files
 
@@ -172,6 +173,10 @@ class Watched(Files):
     def sync_folder(self, folder: str) -> None:
         """Sync a folder."""
         self._files.sync_folder(folder)
+
+    def sync_all(self, files: Sequence[File], folders: Sequence[str]) -> None:
+        """Sync files and folders."""
+        self._files.sync_all(files, folders)
 
     def free(self) -> int:
         """What is free."""

@@ -47,7 +47,7 @@ class Sink(FrameSink):
 
 def fill(channel: blocking.Channel, name: str, count: int = MESSAGES) -> list[bytes]:
     """A queue with messages of all sizes in it, some larger than a read, some than a frame."""
-    channel.declare_queue(name, arguments={"x-expires": 60_000})
+    channel.declare_queue(name, arguments={"x-expires": 600_000})
     sizes = (0, 1, 100, 1000, 70_000)
     bodies = [
         b"%d:" % number + bytes(sizes[number % 5] * (number % 7 == 0)) for number in range(count)

@@ -302,18 +302,18 @@ def is_blocked(connection: Any) -> bool:
 
 
 async def test_an_idle_connection_with_heartbeats_stays(broker: Broker, api: Api) -> None:
-    connection = await api.connect(f"{broker.url}?heartbeat=1")
-    assert connection.heartbeat == 1
+    connection = await api.connect(f"{broker.url}?heartbeat=2")
+    assert connection.heartbeat == 2
     channel = await do(connection.channel())
-    await pause(connection, 3.5)
+    await pause(connection, 7)
     await do(channel.qos(1))
 
 
 async def test_a_busy_program_is_kept_alive_by_its_heartbeat_thread(broker: Broker) -> None:
-    url = f"{broker.url}?heartbeat=1"
+    url = f"{broker.url}?heartbeat=2"
     with blocking.connect(url, background_heartbeats=True) as connection:
         channel = connection.channel()
-        await asyncio.sleep(4.5)
+        await asyncio.sleep(7)
         channel.qos(1)
     assert not any(thread.name == "harebell-heartbeat" for thread in threading.enumerate())
 

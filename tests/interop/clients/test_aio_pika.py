@@ -326,10 +326,10 @@ async def test_robust_connection_declares_and_consumes_again_after_a_restart(
 
 
 async def test_idle_connection_stays_open_with_heartbeats(broker: RunningBroker) -> None:
-    url = f"amqp://guest:guest@127.0.0.1:{broker.port}/?heartbeat=1"
+    url = f"amqp://guest:guest@127.0.0.1:{broker.port}/?heartbeat=2"
     connection = await aio_pika.connect(url)
     async with connection:
-        await asyncio.sleep(3)
+        await asyncio.sleep(7)
         channel = await connection.channel()
         assert (await channel.declare_queue(exclusive=True)).name.startswith("amq.gen-")
 

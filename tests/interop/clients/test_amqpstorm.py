@@ -239,8 +239,8 @@ def test_wrong_login_and_unknown_vhost_are_told(broker: RunningBroker) -> None:
 
 
 def test_heartbeats_keep_an_idle_connection_open(broker: RunningBroker) -> None:
-    with _connect(broker, heartbeat=1) as connection:
-        time.sleep(3.5)
+    with _connect(broker, heartbeat=2) as connection:
+        time.sleep(7)
         connection.check_for_errors()
         assert _queue(connection.channel())
 

@@ -111,10 +111,10 @@ def test_another_default_user_may_log_in_and_guest_may_not() -> None:
 
 
 def test_idle_connection_stays_open_with_heartbeats(broker: RunningBroker, name: Names) -> None:
-    with connected(broker, heartbeat=1) as connection:
+    with connected(broker, heartbeat=2) as connection:
         channel = connection.channel()
         queue = channel.queue_declare(name("idle"), exclusive=True).method.queue
-        connection.sleep(4)
+        connection.sleep(7)
         channel.basic_publish("", queue, b"still here")
         assert bodies(channel, queue) == [b"still here"]
 

@@ -314,8 +314,8 @@ def test_unknown_vhost_is_not_allowed(broker: RunningBroker) -> None:
 
 
 def test_heartbeats_keep_an_idle_connection_open(broker: RunningBroker) -> None:
-    with _connected(broker, heartbeat=1) as connection:
-        until = time.monotonic() + 3
+    with _connected(broker, heartbeat=2) as connection:
+        until = time.monotonic() + 7
         while time.monotonic() < until:
             connection.heartbeat_tick()
             try:

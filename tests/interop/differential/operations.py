@@ -40,12 +40,17 @@ class Maker:
 
     Args:
         seed: all its choices come from here.
+        again: how often it was tried before; the names are others then.
+
+    Attributes:
+        mark: what only the names of this sequence have in them.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, again: int = 0) -> None:
         self._rng = random.Random(seed)
-        self.queues = tuple(f"q{seed}.{which}" for which in "abc")
-        self._exchanges = (f"x{seed}.a", f"x{seed}.b")
+        self.mark = f"{seed}-{again}"
+        self.queues = tuple(f"q{self.mark}.{which}" for which in "abc")
+        self._exchanges = (f"x{self.mark}.a", f"x{self.mark}.b")
         self._bodies = 0
 
     def operations(self) -> Iterator[Operation]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harebell.base import osfs
+from harebell.base.limits import SYNC_TOGETHER_FILES
 from harebell.base.osfs import OsFiles
 
 
@@ -152,3 +153,44 @@ def test_what_was_put_off_in_a_folder_is_owed_when_it_becomes_stricter(
     files.remove_folder("a")
     files.sync_owed(0)
     assert synced[3:] == [str(tmp_path / "a"), str(tmp_path)], "what is gone is passed over"
+
+
+def _many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lag: int) -> tuple[OsFiles, list[str]]:
+    """Files, and whatever is synced there."""
+    synced: list[str] = []
+    files = OsFiles(str(tmp_path), lag=lag, together=lambda: synced.append("everything"))
+    monkeypatch.setattr(os, "fdatasync", lambda _handle: synced.append("file"))
+    monkeypatch.setattr(os, "fsync", lambda _handle: synced.append("folder"))
+    return files, synced
+
+
+def test_many_files_are_synced_with_one_call_and_few_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, synced = _many(tmp_path, monkeypatch, 0)
+    opened = [files.open(str(number), create=True) for number in range(SYNC_TOGETHER_FILES)]
+    files.sync_all(opened[2:], [""])
+    assert synced == ["file"] * (SYNC_TOGETHER_FILES - 2) + ["folder"]
+    synced.clear()
+    files.sync_all(opened[1:], [""])
+    assert synced == ["everything"]
+
+
+def test_files_of_which_the_syncs_are_put_off_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, synced = _many(tmp_path, monkeypatch, 50)
+    opened = [files.open(str(number), create=True) for number in range(SYNC_TOGETHER_FILES)]
+    files.sync_all(opened, [""])
+    assert (synced, files.owed()) == ([], [50])
+
+
+def test_without_such_a_call_they_are_all_synced_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fdatasync", lambda _handle: synced.append("file"))
+    files = OsFiles(str(tmp_path))
+    opened = [files.open(str(number), create=True) for number in range(SYNC_TOGETHER_FILES + 1)]
+    files.sync_all(opened, [])
+    assert synced == ["file"] * (SYNC_TOGETHER_FILES + 1)

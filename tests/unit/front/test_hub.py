@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harebell.front.hub import DISK, FILES, Hub
 from harebell.wire.v09 import methods as m
-from tests.unit.front.session09.world import World, publish
+from harebell.wire.v09.frames import BODY
+from tests.unit.front.session09.world import World, frame, publish
 
 
 def test_a_connection_is_dirty_once_however_much_it_writes() -> None:
@@ -62,6 +63,57 @@ def test_a_blocked_publisher_that_goes_away_is_forgotten() -> None:
     publisher.connection.eof()
     assert world.hub.blocked == []
     assert world.hub.connections == set()
+
+
+def _pieces(body: bytes, count: int) -> list[bytes]:
+    """A publish whose body comes in so many frames; the first piece has method and header too."""
+    size = len(body) // count
+    head = publish(body)[: -len(body) - 8]
+    frames = [frame(BODY, 1, body[at : at + size]) for at in range(0, len(body), size)]
+    return [head + frames[0], *frames[1:]]
+
+
+def test_publishers_whose_own_halves_take_the_memory_finish_one_after_the_other() -> None:
+    world = World(watermark=10_000)
+    consumer = world.peer()
+    consumer.ask(m.QueueDeclare("q"))
+    first, second = world.peer(), world.peer()
+    pieces = _pieces(b"x" * 16_000, 4)
+    first.give(pieces[0] + pieces[1])
+    second.give(pieces[0])
+    assert second.connection.paused
+    first.give(pieces[2])
+    assert world.hub.gauge.unread == 16_000
+    for peer, other, rest in ((second, first, pieces[1:]), (first, second, pieces[3:])):
+        world.hub.relieve()
+        assert (peer.connection.paused, other.connection.paused) == (False, True)
+        for piece in rest:
+            assert not peer.connection.paused
+            peer.give(piece)
+        # It waits again, and nobody else is let in while its message is in the queue.
+        assert peer.connection.paused
+        world.hub.relieve()
+        assert peer.connection.paused
+        assert other.connection.paused
+        consumer.send(m.BasicGet("q", no_ack=True))
+        assert consumer.bodies() == [b"x" * 16_000]
+    world.hub.relieve()
+    assert not first.connection.paused
+    assert (world.hub.gauge.unread, world.hub.gauge.used) == (0, 0)
+
+
+def test_a_publisher_that_goes_before_it_finishes_makes_room_for_the_next() -> None:
+    world = World(watermark=10_000)
+    first, second = world.peer(), world.peer()
+    pieces = _pieces(b"x" * 16_000, 4)
+    for peer in (first, second):
+        peer.give(pieces[0] + pieces[1] + pieces[2])
+    world.hub.relieve()
+    assert (first.connection.paused, second.connection.paused) == (False, True)
+    first.connection.eof()
+    world.hub.relieve()
+    assert not second.connection.paused
+    assert world.hub.finishing is second.connection
 
 
 def test_a_publisher_is_told_of_everything_that_is_short() -> None:

@@ -249,6 +249,22 @@ async def test_syncs_that_were_put_off_come_without_another_batch() -> None:
 
 
 @run
+async def test_syncs_that_are_due_sooner_do_not_wait_for_those_that_are_due_later() -> None:
+    synced: list[int] = []
+    s = Setting(lambda: synced.append(s.commit.done))
+    s.sync_in = 3600.0
+    s.urge()
+    await s.until(lambda: s.commit.done == 1)
+    s.sync_in = 0.05
+    s.urge()
+    await s.until(lambda: s.commit.done == 2)
+    s.sync_in = None
+    await s.until(lambda: synced == [0, 1, 2])
+    assert len(s.commit.batches) == 2
+    await s.flusher.stop()
+
+
+@run
 async def test_draining_ends_when_everything_is_on_disk() -> None:
     s = Setting()
     s.commit.urgent = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +194,25 @@ def test_definitions_are_synced_as_soon_as_one_queue_is(tmp_path: Path) -> None:
     opened.commit()
     assert link.execute("PRAGMA synchronous").fetchone() == (2,)
     opened.close()
+
+
+def test_the_time_that_counts_for_what_is_due_only_passes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = Storage(Config(data_dir=tmp_path), Gauge(), lambda level, text: None)
+    try:
+        clock = storage.wall
+        begun = clock.steady
+        assert begun == clock.ms
+        real = time.time_ns
+        monkeypatch.setattr(time, "time_ns", lambda: real() + 86_400_000_000_000)
+        storage.tell_time()
+        assert clock.ms - begun >= 86_400_000
+        assert 0 <= clock.steady - begun < 3_600_000
+        monkeypatch.setattr(time, "time_ns", lambda: real() - 86_400_000_000_000)
+        before = clock.steady
+        storage.tell_time()
+        assert clock.ms < begun
+        assert clock.steady >= before
+    finally:
+        storage.end()

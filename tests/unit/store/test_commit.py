@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 
+import pytest
+
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 
 
@@ -93,13 +95,15 @@ def test_a_full_disk_stalls_a_batch_which_goes_on_later() -> None:
     assert bench.again().log().read(0).body == b"one"
 
 
-def test_a_failed_sync_fails_the_batch_for_good() -> None:
+@pytest.mark.parametrize(("together", "failing"), [(1 << 30, "sync"), (1, "sync_all")])
+def test_a_failed_sync_fails_the_batch_for_good(together: int, failing: str) -> None:
     for number in (errno.EIO, errno.ENOSPC):
         bench = Bench()
+        bench.disk.together = together
         bench.log().append(message())
 
         def hook(_number: int, kind: str, path: str, number: int = number) -> None:
-            if kind == "sync":
+            if kind == failing:
                 raise OSError(number, "broken", path)
 
         bench.disk.hook = hook
@@ -108,6 +112,23 @@ def test_a_failed_sync_fails_the_batch_for_good() -> None:
         batch.perform()
         assert isinstance(batch.failed, OSError)
         assert batch.failed.errno == number
+
+
+def test_many_logs_are_synced_by_one_call() -> None:
+    bench = Bench()
+    bench.disk.together = 8
+    asked: list[str] = []
+    bench.disk.hook = lambda _number, kind, _path: asked.append(kind)
+    for count, calls in ((3, ["sync"] * 3), (8, ["sync_all"])):
+        logs = [bench.store.open_log(f"{count:016x}{n:016x}", durable=True) for n in range(count)]
+        for log in logs:
+            log.append(message())
+        bench.commit()
+        asked.clear()
+        for log in logs:
+            log.append(message())
+        bench.commit()
+        assert [kind for kind in asked if kind.startswith("sync")] == calls
 
 
 def test_short_writes_are_continued() -> None:

@@ -213,3 +213,75 @@ def test_octets_missing_at_the_end_of_a_log_closed_in_good_order_are_reported() 
     last = Bench(bench.disk, clean=True)
     assert found(last) == list(range(COUNT))
     assert last.reports == []
+
+
+def tear(bench: Bench, name: str, octets: bytes) -> None:
+    """Have a segment end with octets that are no record."""
+
+    def edit(data: bytearray) -> None:
+        data += octets
+
+    change(bench, name, edit)
+
+
+def test_a_torn_tail_on_a_full_disk_stays_and_the_log_goes_on_behind_it() -> None:
+    bench = written()
+    newest = bench.files()[-1]
+    tear(bench, newest, b"torn" * 25)
+    bench.disk.capacity = bench.disk.used()
+    before = bench.disk.content(f"{FOLDER}/{newest}")
+    full = bench.again()
+    assert found(full) == list(range(COUNT))
+    assert bench.disk.content(f"{FOLDER}/{newest}") == before
+    assert [text.partition(": ")[2] for _, text in full.reports] == [
+        "100 torn octets at its end stay, and there is no room for a copy of them"
+    ]
+    assert not [name for name in bench.disk.paths() if name.endswith(".part")]
+    bench.disk.capacity = 0
+    log = full.store.logs[IDENTITY]
+    log.append(message(b"20 came when there was room again"))
+    full.commit()
+    later = bench.again()
+    assert found(later) == list(range(COUNT + 1))
+    (kept,) = bench.disk.paths("quarantine")
+    assert bench.disk.content(kept).startswith(b"torn" * 25)
+    assert bench.again().log().live() == COUNT + 1
+
+
+def test_a_first_record_that_is_torn_on_a_full_disk_stays_too() -> None:
+    bench = written()
+    newest = bench.files()[-1]
+
+    def edit(data: bytearray) -> None:
+        del data[HEADER_OCTETS + 20 :]
+
+    change(bench, newest, edit)
+    bench.disk.capacity = bench.disk.used()
+    full = bench.again()
+    there = found(full)
+    assert there == list(range(len(there)))
+    bench.disk.capacity = 0
+    full.store.logs[IDENTITY].append(message(b"99 is new"))
+    full.commit()
+    assert found(bench.again()) == [*there, 99]
+
+
+def test_damage_on_a_full_disk_is_skipped_where_it_is() -> None:
+    bench = written()
+    first = bench.files()[0]
+    change(
+        bench, first, flip(second_record(bytearray(bench.disk.content(f"{FOLDER}/{first}"))) + 50)
+    )
+    bench.disk.capacity = bench.disk.used()
+    full = bench.again()
+    assert found(full) == [0, *range(2, COUNT)]
+    (report,) = full.reports
+    assert report[0] == "error"
+    assert report[1].endswith(" are damaged and skipped, and there is no room for a copy of them")
+
+
+def test_a_new_log_asks_nothing_of_the_disk() -> None:
+    bench = Bench()
+    bench.disk.hook = lambda _number, kind, path: pytest.fail(f"{kind} of {path}")
+    log = bench.store.open_log(bench.store.new_identity(), durable=True)
+    assert (log.end(), log.seen()) == (0, 0)

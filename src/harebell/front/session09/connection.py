@@ -235,7 +235,10 @@ class Connection(FrameSink):
             return
         if 2 * (now - self._sent_at) >= self.heartbeat:
             self._sent_at = now
-            self.out.frame(HEARTBEAT, 0, b"")
+            beat = self.out if self.held is None else OutBuffer()
+            beat.frame(HEARTBEAT, 0, b"")
+            if self.held is not None:
+                self.held.overtake(beat.take())
             self.touch()
         if self.paused or self.scanner.hold:
             # A connection we do not read cannot show that it lives; its time starts when we do.
@@ -307,11 +310,23 @@ class Connection(FrameSink):
 
     def unblock(self) -> None:
         """Nothing is short any more."""
+        if self.hub.finishing is self:
+            self.hub.finishing = None
         self.blocked = False
         self.paused = False
         if self.state is ConnectionState.OPEN and self.wants("connection.blocked"):
             self.send(0, methods.ConnectionUnblocked())
         self.touch()
+
+    def is_amid_content(self) -> bool:
+        """Whether a message has begun and is not read to its end."""
+        return any(channel.content is not None for channel in self.channels.values())
+
+    def has_finished(self) -> None:
+        """The message that was let in although memory is short is whole, or will never be."""
+        if self.hub.finishing is self:
+            self.hub.finishing = None
+            self.paused = self.blocked
 
     def warn_of_ignored(self, queue: Queue) -> None:
         """Log the arguments of a queue that have no effect here."""
@@ -353,6 +368,8 @@ class Connection(FrameSink):
             self.blocked = False
             if self in self.hub.blocked:
                 self.hub.blocked.remove(self)
+        if self.hub.finishing is self:
+            self.hub.finishing = None
         if events.waiting:
             events.tell()
 
@@ -441,6 +458,8 @@ class Connection(FrameSink):
             self.published = False
             self.hub.gauge.crossed()
             short = self.hub.gauge.over or self.hub.short
+            if not self.is_amid_content():
+                self.has_finished()
             if short and not self.blocked and not self.closing:
                 self._block()
         if self.held is not None and self.out.size > _OUTPUT_STOP:

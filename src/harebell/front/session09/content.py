@@ -57,6 +57,7 @@ class Content:
     def release(self) -> None:
         """It is whole, or will never be: count its octets here no longer."""
         self._gauge.take(self._counted)
+        self._gauge.unread -= self._counted
         self._counted = 0
 
     def body(self) -> bytes:
@@ -107,6 +108,7 @@ class Content:
             raise hard(501, "content body frame exceeds remaining content size", _CLASS, 40)
         self._counted += len(payload)
         self._gauge.add(len(payload))
+        self._gauge.unread += len(payload)
         self._keep(payload)
 
     def _keep(self, payload: bytes) -> None:

@@ -23,11 +23,12 @@ class Held:
         ticket: the commit that the newest output waits for; 0 when it waits for none.
     """
 
-    __slots__ = ("_parts", "ticket")
+    __slots__ = ("_ahead", "_parts", "ticket")
 
     def __init__(self) -> None:
         self.ticket = 0
         self._parts: deque[tuple[int, bytes]] = deque()
+        self._ahead = b""
 
     def cut(self, ticket: int, out: OutBuffer) -> None:
         """What comes into the buffer from now on waits for the commit `ticket`."""
@@ -36,9 +37,14 @@ class Held:
                 self._parts.append((self.ticket, out.take()))
             self.ticket = ticket
 
+    def overtake(self, frame: bytes) -> None:
+        """A frame that says nothing but that the broker lives goes ahead of what waits."""
+        self._ahead = frame
+
     def take(self, done: int, out: OutBuffer) -> bytes:
         """What may leave when `done` is the last commit on disk."""
-        free = []
+        free = [self._ahead]
+        self._ahead = b""
         while self._parts and self._parts[0][0] <= done:
             free.append(self._parts.popleft()[1])
         if self.ticket <= done:

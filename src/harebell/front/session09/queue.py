@@ -14,6 +14,7 @@ from harebell.front.session09.permission import (
     check_other_exchange,
     check_topic,
 )
+from harebell.model.binding import Binding
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.reserved import check_queue_name
@@ -111,9 +112,13 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
     channel.vhost.check_not_default(method.exchange)
     check(channel, READ, EXCHANGE, clean(method.exchange))
     check_topic(channel, READ, clean(method.exchange), key)
-    queue = None
-    if name in channel.vhost.queues:
-        queue = channel.vhost.queue(name, channel.connection)
+    queue = channel.vhost.queues.get(name)
+    exchange = channel.vhost.exchanges.get(clean(method.exchange))
+    if queue is not None and exchange is not None:
+        binding = Binding(exchange, queue, key, method.arguments)
+        if binding.identity in exchange.bindings:
+            # Somebody else's queue is in the way only where there is something to undo.
+            channel.vhost.queue(name, channel.connection)
     channel.vhost.unbind(clean(method.exchange), queue, key, method.arguments)
     channel.hold_until_recorded()
     channel.connection.send(channel.number, methods.QueueUnbindOk())

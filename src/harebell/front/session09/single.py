@@ -123,6 +123,7 @@ def _content_frame(connection: Connection, channel: Channel, kind: int, payload:
             content.release()
             channel.content = None
             connection.scanner.pending -= 1
+            connection.has_finished()
             method = content.method
             flags = method.mandatory | method.immediate << 1
             channel.publish(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from harebell.base.message import Message
 from harebell.front.session09.replies import soft
 from harebell.front.session09.unacked import Unacked
-from harebell.model.queue.kind import PENDING, REJECTED, Queue
+from harebell.model.queue.kind import PENDING, Queue
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -61,9 +61,13 @@ class Transaction:
     def commit(self, channel: Channel) -> None:
         """Do it all: publishes first, then acknowledgements; what follows waits for the disk.
 
-        A publish that a full queue refuses is an error, after all else was done: nothing undoes
-        what other queues took, with RabbitMQ neither.
+        Where a full queue would refuse one of the publishes nothing is done.
+
+        Raises:
+            ProtocolError: 406 for the channel; what was acknowledged comes back.
         """
+        if not _is_room_for(self._publishes):
+            raise soft(406, "partial tx completion", _CLASS, 20)
         publishes, self._publishes = self._publishes, []
         settled, self._settled = self._settled, []
         changes, self._changes = self._changes, 0
@@ -81,8 +85,6 @@ class Transaction:
                 result |= queue.sync_soon()
         if result & PENDING:
             channel.connection.hold_until(channel.connection.commit.ticket)
-        if result & REJECTED:
-            raise soft(406, "partial tx completion", _CLASS, 20)
 
     def rollback(self, channel: Channel) -> None:
         """Do none of it: the acknowledged deliveries are outstanding again."""
@@ -92,6 +94,16 @@ class Transaction:
         for entries, _ in settled:
             for entry in entries:
                 channel.unacked.put(entry.tag, entry)
+
+
+def _is_room_for(publishes: list[tuple[Message, tuple[Queue, ...], int]]) -> bool:
+    """Whether every queue would take what is published to it."""
+    sizes: dict[Queue, list[int]] = {}
+    for message, queues, _ in publishes:
+        for queue in queues:
+            if not queue.deleted:
+                sizes.setdefault(queue, []).append(len(message.body))
+    return all(queue.has_room(octets) for queue, octets in sizes.items())
 
 
 def _transaction(channel: Channel, method_id: int) -> Transaction:

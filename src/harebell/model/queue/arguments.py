@@ -22,6 +22,7 @@ DEAD_LETTER_EXCHANGE = "x-dead-letter-exchange"
 DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 SINGLE_ACTIVE = "x-single-active-consumer"
 CONSUMER_TIMEOUT = "x-consumer-timeout"
+GROUP_KEY = "x-group-key"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
 
@@ -33,6 +34,7 @@ COMPARED = (
     "x-max-length",
     "x-max-length-bytes",
     MAX_PRIORITY,
+    GROUP_KEY,
     "x-overflow",
     "x-queue-mode",
     SINGLE_ACTIVE,
@@ -118,6 +120,10 @@ def _delays(value: Any) -> Problem:
     return f'"expected a list of 1 to {RETRY_DELAYS} delays in milliseconds, got {shown(value)}"'
 
 
+def _name(value: Any) -> Problem:
+    return _text(value) or (None if value else "empty_name")
+
+
 def _anything(value: Any) -> Problem:
     return None
 
@@ -139,6 +145,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
         _one_of(("at-most-once", "at-least-once"), "invalid_dlx_strategy"),
     ),
     MAX_PRIORITY: ((CLASSIC,), _number(0, _PRIORITY_MAX, "max_value_exceeded")),
+    GROUP_KEY: ((CLASSIC,), _name),
     SINGLE_ACTIVE: (_BOTH, _boolean),
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
     CONSUMER_TIMEOUT: (_BOTH, _COUNT),
@@ -254,6 +261,10 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
         raise precondition(
             f"invalid type '{type_name(exchange)}' for arg '{DEAD_LETTER_EXCHANGE}' in {thing}"
         )
+    if GROUP_KEY in arguments and MAX_PRIORITY in arguments:
+        raise precondition(
+            f"invalid arg '{GROUP_KEY}' for {thing}: {MAX_PRIORITY} asks for another order"
+        )
     if DEAD_LETTER_KEY in arguments and DEAD_LETTER_EXCHANGE not in arguments:
         raise precondition(
             f"invalid arg '{DEAD_LETTER_KEY}' for {thing}: routing_key_but_no_dlx_defined"
@@ -316,6 +327,7 @@ _RETRY = ("x-delayed-retry-type", "x-delayed-retry-min", "x-delayed-retry-max")
 _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
+        GROUP_KEY,
         MAX_PRIORITY,
         *_TIMES,
         DEAD_LETTER_EXCHANGE,

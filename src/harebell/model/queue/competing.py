@@ -5,7 +5,7 @@ A kind derives from this and fills what `kept` asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
@@ -132,6 +132,9 @@ class CompetingQueue(Kept):
                     return _ACCEPTED
                 position = self._hand_over(message)
                 self.unacked += 1
+                if message.due:
+                    # It may come back.
+                    self._expiring = True
                 consumer.deliver(message, position, False)
                 return self._taken(message)
         self._keep(message)
@@ -220,16 +223,17 @@ class CompetingQueue(Kept):
         if self._expiring:
             self.expire()
         message = self._take()
-        if self._expiring:
-            self._look_ahead()
         if message is None:
             return None
+        position, again = self._position, self._again
+        self.unacked += 1
         if self._overflow is not None:
             self._left(self._overflow, message)
-        self.unacked += 1
         if self._local is not None:
-            self._again = self._local.again(self._position, self._again)
-        return message, self._position, self._again
+            again = self._local.again(position, again)
+        if self._expiring:
+            self._look_ahead()
+        return message, position, again
 
     def settle(self, position: int) -> int:
         """A delivered message is done with."""
@@ -243,6 +247,8 @@ class CompetingQueue(Kept):
         if not self.deleted:
             self.unacked -= 1
             self._put_back(position)
+            # It was published before what the timer was set for.
+            self._mixed = self._mixed or self._expiring
             if self._overflow is not None:
                 self._came_back(self._overflow, position)
                 self._grown()
@@ -361,6 +367,7 @@ class CompetingQueue(Kept):
         """A message has waited long enough."""
         if not self.deleted:
             self._put_back(position)
+            self._mixed = self._mixed or self._expiring
             if self._overflow is not None:
                 self._came_back(self._overflow, position)
         return 0
@@ -404,6 +411,11 @@ class CompetingQueue(Kept):
         if overflow.letters and self.dead_letters is not None:
             self.dead_letters.send_later(message, _MAXLEN)
         return True
+
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Whether messages of these sizes would all be taken, were there no consumer."""
+        overflow = self._overflow
+        return overflow is None or overflow.drops or overflow.has_room(self._ready, sizes)
 
     def _grown(self) -> int:
         """There may be too much."""

@@ -7,7 +7,7 @@ connection.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
@@ -82,6 +82,10 @@ class Queue:
         """
         raise NotImplementedError
 
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Whether it would take messages with bodies of so many octets, one after the other."""
+        return True
+
     def join(self, surroundings: Surroundings) -> None:
         """The queue is part of a vhost now, and may use what it finds there."""
 
@@ -129,6 +133,10 @@ class Queue:
 
     def delayed_count(self) -> int:
         """Messages that wait for a time of their own before they are ready."""
+        return 0
+
+    def retry_now(self) -> int:
+        """What waits for a time of its own is ready now; returns how many messages."""
         return 0
 
     def reject(self, position: int) -> int:

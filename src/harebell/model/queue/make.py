@@ -10,8 +10,9 @@ from typing import Any
 
 from harebell.base.limits import STREAM_SEGMENT_LEAST_BYTES
 from harebell.base.ports import Log, Store
-from harebell.model.queue.arguments import MAX_PRIORITY, SEGMENT_OCTETS, queue_type
+from harebell.model.queue.arguments import GROUP_KEY, MAX_PRIORITY, SEGMENT_OCTETS, queue_type
 from harebell.model.queue.classic import ClassicQueue
+from harebell.model.queue.grouped import GroupedQueue
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.priority import PriorityQueue
 from harebell.model.queue.quorum import QuorumQueue
@@ -24,6 +25,8 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
     kind = queue_type(arguments)
     if kind == ClassicQueue.KIND and MAX_PRIORITY in arguments:
         return PriorityQueue.KIND
+    if kind == ClassicQueue.KIND and GROUP_KEY in arguments:
+        return GroupedQueue.KIND
     return kind
 
 
@@ -68,6 +71,19 @@ def _classic(
     restored: bool,
 ) -> Queue:
     return ClassicQueue(
+        name, vhost, store.open_log(identity, durable=options["durable"]), **options
+    )
+
+
+def _grouped(
+    name: str,
+    vhost: str,
+    store: Store,
+    identity: str,
+    options: Mapping[str, Any],
+    restored: bool,
+) -> Queue:
+    return GroupedQueue(
         name, vhost, store.open_log(identity, durable=options["durable"]), **options
     )
 
@@ -126,6 +142,7 @@ _Maker = Callable[[str, str, Store, str, Mapping[str, Any], bool], Queue]
 _MAKERS: dict[str, _Maker] = {
     ClassicQueue.KIND: _classic,
     PriorityQueue.KIND: _priority,
+    GroupedQueue.KIND: _grouped,
     QuorumQueue.KIND: _quorum,
     StreamQueue.KIND: _stream,
 }

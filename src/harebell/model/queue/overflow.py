@@ -10,7 +10,7 @@ counted only where there is a limit for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 DROP_HEAD = "drop-head"
@@ -51,6 +51,24 @@ class Overflow:
         if self.most >= 0 and ready >= self.most:
             return True
         return self.counts and self.octets + octets > self.most_octets
+
+    def has_room(self, ready: int, sizes: Sequence[int], *, one_more: bool = False) -> bool:
+        """Whether messages of these sizes would all be taken, one after the other.
+
+        Args:
+            ready: how many wait already.
+            sizes: octets of their bodies.
+            one_more: whether the first that is too much is taken too.
+        """
+        octets = self.octets
+        for size in sizes[:-1] if one_more else sizes:
+            ready += 1
+            octets += size
+            if self.most >= 0 and ready > self.most:
+                return False
+            if self.counts and octets > self.most_octets:
+                return False
+        return True
 
     def over(self, ready: int) -> bool:
         """Whether there is too much."""

@@ -10,7 +10,7 @@ when its new queues have it on disk.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harebell.base.errors import ErrorKind, Refusal
@@ -162,6 +162,13 @@ class QuorumQueue(ClassicQueue):
         until there is room again.
         """
         return overflow.refusing and not overflow.drops
+
+    def has_room(self, sizes: Sequence[int]) -> bool:
+        """Whether messages of these sizes would all be taken, were there no consumer."""
+        overflow = self._overflow
+        if overflow is None or overflow.drops:
+            return True
+        return not overflow.refusing and overflow.has_room(self._ready, sizes, one_more=True)
 
     def _grown(self) -> int:
         overflow = self._overflow

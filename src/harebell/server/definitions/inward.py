@@ -93,16 +93,16 @@ def take_in(place: Place, given: dict[str, Any], vhost: str | None = None) -> Ta
     Raises:
         DefinitionsError: an entry cannot be had; then nothing was changed.
     """
-    trial = _trial()
+    trial = _trial(place.broker.default_queue_type)
     _Import(trial, document(place), None).run()
     _Import(trial, given, vhost).run()
     return _Import(place, given, vhost).run()
 
 
-def _trial() -> Place:
+def _trial(default_queue_type: str) -> Place:
     """A broker in memory, without anything."""
     store = MemoryStore(Gauge())
-    broker = Broker(store, Gauge(), headers_of, EDITOR)
+    broker = Broker(store, Gauge(), headers_of, EDITOR, default_queue_type=default_queue_type)
     # Salts are for the real one: nobody logs in here.
     return Place(broker, Users(bytes), store.definitions)
 

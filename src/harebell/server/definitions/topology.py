@@ -149,8 +149,10 @@ def take_queue(broker: Broker, entry: QueueEntry) -> None:
     if name in vhost.queues:
         return
     arguments = dict(_arguments(entry))
-    kind = _TYPES.get(entry.type, entry.type)
-    if kind and kind != "classic":
+    made_up = name.startswith(_GENERATED)
+    kind = _TYPES.get(entry.type, entry.type) or ("classic" if made_up else "")
+    if kind and (kind != "classic" or vhost.default_queue_type or vhost.broker_queue_type):
+        # What was classic where it came from does not follow the default here.
         arguments.setdefault(_TYPE, kind)
     vhost.check_room(name)
     vhost.declare_queue(
@@ -158,7 +160,7 @@ def take_queue(broker: Broker, entry: QueueEntry) -> None:
         durable=entry.durable,
         auto_delete=entry.auto_delete,
         arguments=arguments,
-        generated=name.startswith(_GENERATED),
+        generated=made_up,
     )
 
 

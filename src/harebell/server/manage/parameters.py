@@ -76,6 +76,7 @@ def set_parameter(site: Site, asked: Given) -> dict[str, Any]:
     component = checked_name(asked.component, "component", PARAMETER_NAME_BYTES)
     name = checked_name(asked.name, "parameter", PARAMETER_NAME_BYTES)
     vhost.parameters.put(component, name, checked_value(name, asked.value))
+    site.broker.events.note("parameter.set", {"component": component, "name": name})
     site.journal("info", f"parameter '{component}' '{name}' in vhost '{vhost.name}' was set")
     return _shown(vhost.name, component, name, asked.value)
 
@@ -88,6 +89,7 @@ def clear_parameter(site: Site, asked: Named) -> dict[str, Any]:
             f"no parameter '{asked.component}' '{asked.name}' in vhost '{vhost.name}': "
             "`harebell parameters list` shows all"
         )
+    site.broker.events.note("parameter.cleared", {"component": asked.component, "name": asked.name})
     site.journal(
         "info", f"parameter '{asked.component}' '{asked.name}' in vhost '{vhost.name}' was cleared"
     )

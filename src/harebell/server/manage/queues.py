@@ -38,6 +38,7 @@ def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
     """What there is to say about a queue."""
     policies = vhost.policies
     ready = queue.ready_count()
+    delayed = queue.delayed_count()
     owner: Any = queue.owner
     return {
         "vhost": vhost.name,
@@ -53,7 +54,8 @@ def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
         "effective_policy_definition": policies.effective(queue),
         "messages_ready": ready,
         "messages_unacknowledged": queue.unacked,
-        "messages": ready + queue.unacked,
+        "messages_delayed": delayed,
+        "messages": ready + queue.unacked + delayed,
         "consumers": len(queue.consumers),
         "durability": str(policies.durability_of(queue)) if queue.durable else "",
         "state": "running",
@@ -90,6 +92,14 @@ def purge(site: Site, asked: Named) -> dict[str, Any]:
     return {"vhost": vhost.name, "name": queue.name, "messages": count}
 
 
+def retry(site: Site, asked: Named) -> dict[str, Any]:
+    """Deliver again now what waits for that."""
+    vhost, queue = _found(site, asked)
+    count = queue.retry_now()
+    site.journal("info", f"waiting in queue '{queue.name}' in vhost '{vhost.name}' was ended")
+    return {"vhost": vhost.name, "name": queue.name, "messages": count}
+
+
 def delete(site: Site, asked: Deleted) -> dict[str, Any]:
     """Away with a queue and its messages; whoever consumes it is told."""
     vhost, queue = _found(site, asked)
@@ -104,5 +114,6 @@ def delete(site: Site, asked: Deleted) -> dict[str, Any]:
 COMMANDS = {
     "queues.list": Command(Filter, list_queues),
     "queues.purge": Command(Named, purge),
+    "queues.retry": Command(Named, retry),
     "queues.delete": Command(Deleted, delete),
 }

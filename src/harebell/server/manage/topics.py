@@ -71,12 +71,14 @@ def set_topics(site: Site, asked: Granted) -> dict[str, Any]:
     user.topic_permissions.setdefault(vhost.name, {})[asked.exchange] = topic
     vhost.router.changed()
     save_topic_permission(vhost.name, user, asked.exchange, topic, site.definitions)
+    row = _row(user, vhost.name, asked.exchange, topic)
+    site.broker.events.note("topic.permission.created", row)
     site.journal(
         "info",
         f"the topic permissions of user '{user.name}' for exchange '{asked.exchange}' in vhost "
         f"'{vhost.name}' were set",
     )
-    return _row(user, vhost.name, asked.exchange, topic)
+    return row
 
 
 def clear_topics(site: Site, asked: Held) -> dict[str, Any]:
@@ -96,6 +98,7 @@ def clear_topics(site: Site, asked: Held) -> dict[str, Any]:
     if not held:
         user.topic_permissions.pop(vhost.name, None)
     vhost.router.changed()
+    site.broker.events.note("topic.permission.deleted", {"user": user.name, "vhost": vhost.name})
     site.journal(
         "info", f"topic permissions of user '{user.name}' in vhost '{vhost.name}' were cleared"
     )

@@ -9,7 +9,8 @@ from harebell.front.session09.held import Held
 from harebell.kernels.output import OutBuffer
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from tests.unit.front.session09.world import OctetPeer, World, method_frame, publish
+from harebell.wire.v09.frames import HEARTBEAT
+from tests.unit.front.session09.world import OctetPeer, World, frame, method_frame, publish
 
 
 def slow() -> tuple[World, OctetPeer]:
@@ -180,3 +181,22 @@ def test_a_purge_waits_only_for_a_durable_queue_with_anything_to_settle() -> Non
     assert peer.methods() == []
     world.commit()
     assert peer.methods() == [m.QueuePurgeOk(2)]
+
+
+def test_heartbeats_go_ahead_of_what_waits_for_a_disk_that_is_full() -> None:
+    world = World(slow=True)
+    peer = world.peer(heartbeat=10)
+    peer.send(m.QueueDeclare("q", durable=True))
+    beats = 0
+    for _ in range(60):
+        world.now += 1.0
+        peer.connection.tick(world.now)
+        # The peer lives too.
+        peer.give(frame(HEARTBEAT, 0, b""))
+        beats += peer.frames().count((HEARTBEAT, 0, b""))
+        assert not peer.connection.closing
+    assert 11 <= beats <= 13
+    peer.send(m.QueueDeclare("t"))
+    assert peer.methods() == []
+    world.commit()
+    assert [method.queue for method in peer.methods()] == ["q", "t"]

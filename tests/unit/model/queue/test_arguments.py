@@ -58,6 +58,8 @@ def test_what_is_known_or_harmless_passes(arguments: dict[str, Any]) -> None:
         ({"x-message-ttl": True}, '"expected integer, got bool"'),
         ({"x-expires": 0}, "{value_zero,0}"),
         ({"x-max-length": -5}, "{value_negative,-5}"),
+        ({"x-group-key": ""}, "empty_name"),
+        ({"x-group-key": 1}, "{unacceptable_type,signedint}"),
         ({"x-overflow": "drop"}, "invalid_overflow"),
         ({"x-overflow": 1}, "{unacceptable_type,signedint}"),
         ({"x-dead-letter-routing-key": "k"}, "routing_key_but_no_dlx_defined"),

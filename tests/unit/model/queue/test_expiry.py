@@ -256,6 +256,50 @@ def test_a_deleted_or_purged_queue_has_nothing_left_to_expire(here: Here) -> Non
     assert here.dead.ready_count() == 0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_message_that_was_taken_and_comes_back_expires_at_its_time(here: Here, kind: str) -> None:
+    queue = here.vhost.declare_queue(
+        "q", arguments={**KINDS[kind], "x-message-ttl": 100}, durable=kind == "quorum"
+    )
+    here.publish(queue, b"m")
+    got = queue.get()
+    assert got is not None
+    here.pass_ms(100)
+    queue.requeue(got[1])
+    queue.drain()
+    assert queue.ready_count() == 0
+
+
+def test_a_message_that_a_consumer_returns_expires_at_its_time(here: Here) -> None:
+    queue = here.queue(message_ttl=100)
+    taker = Taker(queue, credit=1)
+    queue.add_consumer(taker)
+    here.publish(queue, b"first")
+    queue.remove_consumer(taker)
+    here.pass_ms(50)
+    here.publish(queue, b"second")
+    ((_, position, _),) = taker.got
+    queue.requeue(position)
+    queue.drain()
+    here.pass_ms(50)
+    assert (queue.ready_count(), here.bodies(here.dead)) == (1, [b"first"])
+    here.pass_ms(50)
+    assert (queue.ready_count(), here.bodies(here.dead)) == (0, [b"second"])
+
+
+def test_what_expires_behind_the_message_that_is_taken_leaves_its_position_alone(
+    here: Here,
+) -> None:
+    queue = here.queue()
+    here.publish(queue, b"long", ttl=1_000)
+    here.publish(queue, b"short", ttl=10)
+    here.pass_ms(500)
+    got = queue.get()
+    assert got is not None
+    queue.settle(got[1])
+    assert (queue.ready_count(), queue.unacked, here.bodies(here.dead)) == (0, 0, [b"short"])
+
+
 class ExpiryAgainstList(RuleBasedStateMachine):
     """A queue against a list: `ready` is in order, each entry (number, due)."""
 

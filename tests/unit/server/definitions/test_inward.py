@@ -295,6 +295,37 @@ def test_a_binding_that_has_lost_an_end_is_left_out_and_named(
     assert taken.counts["bindings"] == 2
 
 
+def test_a_queue_without_a_type_follows_the_default_and_one_with_a_type_does_not() -> None:
+    there = place()
+    named = [
+        {"name": "none", "vhost": "/"},
+        {"name": "classic", "vhost": "/", "type": "classic"},
+        {"name": "stream", "vhost": "/", "type": "rabbit_stream_queue"},
+        {"name": "amq.gen-x", "vhost": "/"},
+    ]
+    take_in(there, {"vhosts": [{"name": "/", "default_queue_type": "quorum"}], "queues": named})
+    kinds = {name: each.KIND for name, each in there.broker.vhosts["/"].queues.items()}
+    assert kinds == {
+        "none": "quorum",
+        "classic": "classic",
+        "stream": "stream",
+        "amq.gen-x": "classic",
+    }
+
+
+def test_what_only_the_brokers_own_default_refuses_is_refused_before_anything_is_taken() -> None:
+    store = MemoryStore(Gauge())
+    broker = Broker(store, Gauge(), headers_of, EDITOR, default_queue_type="quorum")
+    there = Place(broker, Users(bytes), store.definitions)
+    queues = [
+        {"name": "a", "vhost": "/"},
+        {"name": "b", "vhost": "/", "arguments": {"x-max-priority": 5}},
+    ]
+    with pytest.raises(DefinitionsError, match="queues: name 'b' in vhost '/'"):
+        take_in(there, {"queues": queues})
+    assert broker.vhosts["/"].queues == {}
+
+
 def test_queues_that_are_there_count_against_the_limit_of_the_vhost() -> None:
     there = place()
     take_in(there, RABBIT)

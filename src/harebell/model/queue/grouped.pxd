@@ -1,0 +1,48 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.model.consumer cimport Consumer
+from harebell.model.queue.classic cimport ClassicQueue
+from harebell.model.queue.ready cimport ReadyOrder
+
+cdef int _PERSISTENT
+cdef int _SCAN_MOST
+
+cdef class GroupedQueue(ClassicQueue):
+    cdef object _groups
+    cdef str _key_name
+    cdef object _editor
+    cdef object _key
+    cdef bint _passed_over
+    cdef Py_ssize_t _next_turn
+    cdef public long long waiting_most
+
+    cdef object _key_of(self, Message message)
+    cdef Consumer _pick(self)
+    cdef int _taken(self, Message message) except -1
+    cpdef int drain(self) except -1
+    @cython.locals(consumer=Consumer, position="long long", message=Message, passed=int,
+                   goes_on=bint)
+    cdef int _deal(self) except -1
+    @cython.locals(message=Message)
+    cdef Message _take_at(self, long long position)
+    @cython.locals(order=ReadyOrder, message=Message)
+    cdef Message _take_new(self)
+    @cython.locals(position="long long")
+    cdef int _hand(self, Message message, Consumer consumer) except -1
+    @cython.locals(consumer=Consumer)
+    cdef Consumer _who_goes_on(self)
+    @cython.locals(consumer=Consumer, best=Consumer, count=Py_ssize_t, turn=Py_ssize_t,
+                   at=Py_ssize_t)
+    cdef Consumer _choose(self)
+    cpdef int settle(self, long long position) except -1
+    cpdef int reject(self, long long position) except -1
+    @cython.locals(message=Message)
+    cdef int _put_back(self, long long position) except -1
+    @cython.locals(order=ReadyOrder, message=Message, position="long long")
+    cdef Message _take(self)
+    @cython.locals(message=Message, position="long long")
+    cdef Message _peek(self)
+    cdef int _drop_ready(self) except -1
+    cdef int _drop_all(self) except -1
+    @cython.locals(message=Message, total="long long")
+    cpdef long long _count_octets(self) except -1

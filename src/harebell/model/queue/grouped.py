@@ -1,0 +1,302 @@
+"""The queue with ordering keys: a classic queue that keeps the order of each key (`x-group-key`).
+
+Messages of one key go in their order, to one consumer at a time; different keys go in parallel. A
+consumer that has deliveries of a key out gets what follows of it, as far as its prefetch allows,
+and nobody else does. What comes back blocks its key until nothing of it is out, and goes first.
+
+What is passed over, because its key is held, is remembered by its position. There is a limit for
+that, at which the queue waits for who holds the keys; so memory is bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import GROUP_SCAN_MESSAGES, GROUP_WAITING_MESSAGES
+from harebell.base.message import PERSISTENT, Message
+from harebell.base.ports import Log
+from harebell.model.consumer import Consumer
+from harebell.model.dead_letter import EXPIRED
+from harebell.model.editor import Editor
+from harebell.model.queue.arguments import GROUP_KEY
+from harebell.model.queue.classic import ClassicQueue
+from harebell.model.queue.groups import Groups, key_of
+from harebell.model.queue.kind import ACCEPTED, PENDING
+from harebell.model.resource import precondition, rendered
+
+if TYPE_CHECKING:
+    from harebell.model.surroundings import Surroundings
+
+_PERSISTENT = PERSISTENT
+_SCAN_MOST = GROUP_SCAN_MESSAGES
+
+
+class GroupedQueue(ClassicQueue):
+    """A classic queue that keeps the order of each key.
+
+    Args:
+        name: its name.
+        vhost: the name of its vhost.
+        log: where its messages are kept; what is in it is ready.
+        **options: as for `Queue`.
+
+    Attributes:
+        waiting_most: messages that are passed over and remembered.
+    """
+
+    KIND = "grouped"
+
+    def __init__(self, name: str, vhost: str, log: Log, **options: Any) -> None:
+        super().__init__(name, vhost, log, **options)
+        self._groups = Groups()
+        self._key_name: str = self.arguments[GROUP_KEY]
+        self._editor: Editor | None = None
+        self._key: Hashable | None = None
+        self._passed_over = False
+        self._next_turn = 0
+        self.waiting_most = GROUP_WAITING_MESSAGES
+
+    def join(self, surroundings: Surroundings) -> None:
+        """Take what looks into messages from the vhost, too."""
+        super().join(surroundings)
+        self._editor = surroundings.editor
+
+    def _key_of(self, message: Message) -> Hashable | None:
+        return None if self._editor is None else key_of(self._editor, self._key_name, message)
+
+    # --- messages out ---------------------------------------------------------------------------
+
+    def _pick(self) -> Consumer | None:
+        """Nobody, whatever the message: its key decides, and that is looked at when it is kept."""
+        return None
+
+    def _taken(self, message: Message) -> int:
+        """A message is in the log now: serve it at once if that is possible."""
+        if self.consumers:
+            self._deal()
+        if self.durable and message.delivery_mode == _PERSISTENT:
+            return PENDING
+        return ACCEPTED
+
+    def drain(self) -> int:
+        """Serve ready consumers as long as there is a message for one of them."""
+        if self.consumers:
+            self._deal()
+        if self._overflow is not None:
+            self._grown()
+        if self._expiring:
+            self._look_ahead()
+        return 0
+
+    def _deal(self) -> int:
+        """Hand out what may go: of held keys to who holds them, then of any to anybody."""
+        groups = self._groups
+        passed = 0
+        while self._ready > 0:
+            consumer = self._who_goes_on()
+            goes_on = consumer is not None
+            if consumer is not None:
+                position = groups.first_of(consumer)
+            else:
+                consumer = self._choose()
+                if consumer is None:
+                    return 0
+                position = groups.first_free()
+            message = self._take_at(position) if position >= 0 else self._take_new()
+            if message is not None:
+                if not goes_on:
+                    self._turn = self._next_turn
+                self._hand(message, consumer)
+            elif position < 0:
+                passed += 1
+                if not self._passed_over:
+                    return 0
+                if passed >= _SCAN_MOST:
+                    consumer.again()
+                    return 0
+        return 0
+
+    def _take_at(self, position: int) -> Message | None:
+        """A message that waits for its key; None when it cannot be read."""
+        self._key, self._again = self._groups.take(position)
+        self._position = position
+        message = self._order.log.read(position)
+        self._ready = self._order.count + self._groups.count
+        if message is not None and self._again and self._retry is not None:
+            return self._counted(message)
+        return message
+
+    def _take_new(self) -> Message | None:
+        """The next message that was not looked at yet; None when it has to wait, or there is none.
+
+        Sets `_passed_over` when it has to wait.
+        """
+        self._passed_over = False
+        groups = self._groups
+        if groups.count >= self.waiting_most:
+            return None
+        order = self._order
+        message = order.take()
+        if message is not None:
+            self._position = order.position
+            self._again = order.again
+            self._key = self._key_of(message)
+            if self._key is not None and self._key in groups:
+                groups.wait(self._key, order.position, again=order.again)
+                self._passed_over = True
+                message = None
+        self._ready = order.count + groups.count
+        return message
+
+    def _hand(self, message: Message, consumer: Consumer) -> int:
+        """Hand the message that was just taken to a consumer, who holds its key now."""
+        position = self._position
+        if self._overflow is not None:
+            self._left(self._overflow, message)
+        if message.due and message.due <= self._clock.steady:
+            self._bury(position, EXPIRED)
+            return 0
+        self.unacked += 1
+        if self._key is not None:
+            self._groups.hold(position, self._key, consumer)
+        consumer.deliver(message, position, self._again)
+        return 0
+
+    def _who_goes_on(self) -> Consumer | None:
+        """A consumer that is ready for more of a key it holds."""
+        for consumer in self.consumers:
+            if self._groups.first_of(consumer) >= 0 and consumer.ready():
+                return consumer
+        return None
+
+    def _choose(self) -> Consumer | None:
+        """Of the ready consumers of the highest priority the one with the least to do."""
+        if self._single:
+            return self._pick_active()
+        count = len(self.consumers)
+        best: Consumer | None = None
+        turn = self._turn
+        for step in range(count):
+            at = (turn + step) % count
+            consumer = self.consumers[at]
+            better = best is None or (
+                consumer.priority > best.priority
+                or (consumer.priority == best.priority and consumer.unacked < best.unacked)
+            )
+            if better and consumer.ready():
+                best = consumer
+                self._next_turn = at + 1
+        return best
+
+    def get(self) -> tuple[Message, int, bool] | None:
+        """Take the next message whose key is free; it is held until that is settled."""
+        if self._unused is not None:
+            self._unused.used()
+        if self._expiring:
+            self.expire()
+        for _ in range(_SCAN_MOST):
+            position = self._groups.first_free()
+            message = self._take_at(position) if position >= 0 else self._take_new()
+            if message is not None:
+                if self._overflow is not None:
+                    self._left(self._overflow, message)
+                self.unacked += 1
+                if self._key is not None:
+                    self._groups.hold(self._position, self._key, self)
+                return message, self._position, self._again
+            if position < 0 and not self._passed_over:
+                break
+        return None
+
+    # --- messages that come back ----------------------------------------------------------------
+
+    def settle(self, position: int) -> int:
+        """A delivered message is done with, and its key may go on."""
+        self._groups.release(position)
+        return ClassicQueue.settle(self, position)
+
+    def reject(self, position: int) -> int:
+        """A delivered message is refused for good, and its key may go on."""
+        self._groups.release(position)
+        return ClassicQueue.reject(self, position)
+
+    def _put_back(self, position: int) -> int:
+        key = self._groups.release(position)
+        if key is None:
+            message = self._read(position)
+            key = self._key_of(message) if message is not None else None
+        if key is None:
+            self._order.put_back(position)
+        else:
+            self._groups.come_back(key, position)
+        self._ready = self._order.count + self._groups.count
+        return 0
+
+    # --- the oldest message, whatever its key ---------------------------------------------------
+
+    def _take(self) -> Message | None:
+        position = self._groups.oldest()
+        while position >= 0:
+            message = self._take_at(position)
+            if message is not None:
+                return message
+            position = self._groups.oldest()
+        order = self._order
+        message = order.take()
+        self._ready = order.count
+        self._position = order.position
+        self._again = order.again
+        return message
+
+    def _peek(self) -> Message | None:
+        position = self._groups.oldest()
+        while position >= 0:
+            message = self._read(position)
+            if message is not None:
+                return message
+            self._groups.take(position)
+            position = self._groups.oldest()
+        message = self._order.peek()
+        self._ready = self._order.count
+        return message
+
+    def _drop_ready(self) -> int:
+        for position in self._groups.positions():
+            self._groups.take(position)
+            self._drop(position)
+        self._order.purge()
+        return 0
+
+    def _drop_all(self) -> int:
+        self._groups = Groups()
+        return self._order.delete()
+
+    def _count_octets(self) -> int:
+        total = self._order.body_octets()
+        for position in self._groups.positions():
+            message = self._read(position)
+            if message is not None:
+                total += len(message.body)
+        return total
+
+    # --- consumers ------------------------------------------------------------------------------
+
+    def check_consumer(
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
+    ) -> bool:
+        """Refuse a consumer that does not say when it is done: no order could be kept."""
+        if no_ack:
+            thing = rendered("queue", self.name, self.vhost)
+            raise precondition(
+                f"automatic acknowledgement is not possible for {thing} with '{GROUP_KEY}'"
+            )
+        return super().check_consumer(
+            tag, arguments, no_ack=no_ack, exclusive=exclusive, prefetch=prefetch
+        )

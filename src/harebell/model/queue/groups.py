@@ -1,0 +1,214 @@
+"""Which keys of a queue with ordering keys are held, and what waits for them.
+
+    key      held by    out      waiting
+    "a"      consumer   4  9     12  15      goes on with that consumer
+    "b"      nobody              11          goes to anybody
+    "c"      consumer   7        3  13       3 came back: blocked until 7 is settled or back too
+
+A key is held as long as deliveries of it are out, and goes in the order of its positions. Nothing
+is remembered of keys that have neither something out nor something waiting.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Hashable
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from harebell.base.limits import GROUP_KEY_LETTERS
+from harebell.base.message import Message
+from harebell.model.editor import Editor
+
+NOTHING = -1
+_ROUTING_KEY = "routing_key"
+_PROPERTIES = frozenset(
+    (
+        "app_id",
+        "content_encoding",
+        "content_type",
+        "correlation_id",
+        "message_id",
+        "priority",
+        "reply_to",
+        "type",
+        "user_id",
+    )
+)
+_SLACK = 1_000
+
+
+def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
+    """The key of a message; None when it has none, and so no order to keep.
+
+    Args:
+        editor: looks into messages.
+        name: `routing_key`, a property, or a header.
+        message: the message.
+    """
+    value: Any = None
+    if name == _ROUTING_KEY:
+        value = message.routing_key
+    elif name in _PROPERTIES:
+        value = editor.property_of(message, name)
+    elif message.has_headers:
+        value = editor.headers_of(message).get(name)
+    if isinstance(value, str | bytes):
+        # Keys that begin alike for so long may share their fate.
+        return value[:GROUP_KEY_LETTERS]
+    return value if isinstance(value, int) else None
+
+
+class Group:
+    """One key.
+
+    Args:
+        key: the key.
+
+    Attributes:
+        holder: who has deliveries of it; None for nobody.
+        out: how many.
+        blocked: something came back while more was out.
+        waiting: positions, in order.
+    """
+
+    __slots__ = ("blocked", "holder", "key", "out", "waiting")
+
+    def __init__(self, key: Hashable) -> None:
+        self.key = key
+        self.holder: object = None
+        self.out = 0
+        self.blocked = False
+        self.waiting: list[int] = []
+
+
+class Groups:
+    """The keys of one queue.
+
+    Attributes:
+        count: positions that wait.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._groups: dict[Hashable, Group] = {}
+        self._out: dict[int, Group] = {}
+        self._waiting: dict[int, Group] = {}
+        self._free: dict[Group, None] = {}
+        self._held: dict[object, dict[Group, None]] = {}
+        self._again: set[int] = set()
+        self._oldest: list[int] = []
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._groups
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    # --- what waits -----------------------------------------------------------------------------
+
+    def wait(self, key: Hashable, position: int, *, again: bool) -> None:
+        """A message waits until its key is free, or goes on with who holds it."""
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(key)
+        insort(group.waiting, position)
+        self._waiting[position] = group
+        self.count += 1
+        if again:
+            self._again.add(position)
+        heappush(self._oldest, position)
+        if len(self._oldest) > 2 * self.count + _SLACK:
+            self._oldest = list(self._waiting)
+            heapify(self._oldest)
+        self._file(group)
+
+    def take(self, position: int) -> tuple[Hashable, bool]:
+        """A message waits no longer; its key, and whether it may have been delivered before."""
+        group = self._waiting.pop(position)
+        del group.waiting[bisect_left(group.waiting, position)]
+        self.count -= 1
+        again = position in self._again
+        self._again.discard(position)
+        self._file(group)
+        return group.key, again
+
+    def first_free(self) -> int:
+        """The first message of a key that nobody holds."""
+        for group in self._free:
+            return group.waiting[0]
+        return NOTHING
+
+    def first_of(self, holder: object) -> int:
+        """The next message of a key that this one holds."""
+        for group in self._held.get(holder, ()):
+            return group.waiting[0]
+        return NOTHING
+
+    def oldest(self) -> int:
+        """The oldest message of all that wait."""
+        while self._oldest:
+            if self._oldest[0] in self._waiting:
+                return self._oldest[0]
+            heappop(self._oldest)
+        return NOTHING
+
+    def positions(self) -> list[int]:
+        """All that waits, in order."""
+        return sorted(self._waiting)
+
+    # --- what is out ----------------------------------------------------------------------------
+
+    def hold(self, position: int, key: Hashable, holder: object) -> None:
+        """A message of a key goes to somebody, who holds the key now."""
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(key)
+        group.holder = holder
+        group.out += 1
+        self._out[position] = group
+        self._file(group)
+
+    def release(self, position: int) -> Hashable | None:
+        """A delivery is settled or comes back; its key, None when it has none."""
+        group = self._out.pop(position, None)
+        if group is None:
+            return None
+        self._leave(group)
+        group.out -= 1
+        if group.out == 0:
+            group.holder = None
+            group.blocked = False
+        self._file(group)
+        return group.key
+
+    def come_back(self, key: Hashable, position: int) -> None:
+        """A message waits again: its key goes on when nothing of it is out any more."""
+        group = self._groups.get(key)
+        if group is not None and group.out:
+            self._leave(group)
+            group.blocked = True
+        self.wait(key, position, again=True)
+
+    def _leave(self, group: Group) -> None:
+        """Take a group out of the lists of those that may go on."""
+        self._free.pop(group, None)
+        held = self._held.get(group.holder)
+        if held is not None:
+            held.pop(group, None)
+            if not held:
+                del self._held[group.holder]
+
+    def _file(self, group: Group) -> None:
+        """Put a group where whoever may have its next message looks."""
+        if not group.waiting:
+            self._leave(group)
+            if not group.out:
+                self._groups.pop(group.key, None)
+        elif group.holder is None:
+            self._free[group] = None
+        elif not group.blocked:
+            self._free.pop(group, None)
+            self._held.setdefault(group.holder, {})[group] = None
+        else:
+            self._leave(group)

@@ -1,0 +1,62 @@
+"""Which tests run beside each other when there are several workers.
+
+With `--dist loadfile` a file stays with one worker. What is dear to start, such as a RabbitMQ
+node, is shared by several files: they are a room, and a room stays with one worker too. Rooms
+begin first, for nothing that is long should begin when everything else is done.
+
+Tests of Spark have no room: they run alone, because Spark gives the Python processes that it
+starts ten seconds to answer, whatever else the machine has to do.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOMS = (("tests/interop/client", "tests/interop/differential"),)
+
+
+def room_of(path: str) -> int:
+    """The number of a file's room; one more than the last for files that have none."""
+    for number, places in enumerate(ROOMS):
+        if any(path == place or path.startswith(f"{place}/") for place in places):
+            return number
+    return len(ROOMS)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Rooms first, where there are workers."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: room_of(item.nodeid.partition("::")[0]))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Schedule by rooms, where there are workers to be given files."""
+    if config.getoption("dist", "no") == "loadfile" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Rooms(), "rooms")
+
+
+class _Rooms:
+    """The hook of pytest-xdist; it is unknown where that is not in use."""
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Files to workers, but all files of a room to the same one."""
+        from xdist.scheduler import LoadFileScheduling
+
+        class RoomScheduling(LoadFileScheduling):
+            """Hands out rooms, and then files, in the order they were collected in."""
+
+            def _split_scope(self, nodeid: str) -> str:
+                file = nodeid.partition("::")[0]
+                number = room_of(file)
+                return f"room {number}" if number < len(ROOMS) else file
+
+        config.option.loadscopereorder = False
+        return RoomScheduling(config, log)
+
+
+def places() -> list[Path]:
+    """Every folder and file that a room names."""
+    return [Path(place) for places in ROOMS for place in places]
