@@ -203,6 +203,9 @@ class CompetingQueue(Kept):
             taker = self._local.taker(consumer, position)
             if taker is None:
                 self._local.put_aside(position, self._again)
+                if self._overflow is not None:
+                    # It waits as before.
+                    self._overflow.octets += len(message.body)
                 return 0
             consumer = taker
             self._again = self._local.again(position, self._again)

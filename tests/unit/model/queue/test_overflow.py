@@ -294,6 +294,26 @@ def test_what_expires_makes_room(arguments: dict[str, Any]) -> None:
     assert rest(full) == [b"dd", b"ee"]
 
 
+def test_what_a_consumer_does_not_want_of_its_own_counts_while_it_is_put_aside() -> None:
+    full: Any = queue()
+    full.configure({"max-length-bytes": 12} | REJECT)
+    picky = Taker(full, "picky", excluded=7)
+    full.add_consumer(picky)
+    own = message(b"aaaa")
+    own.origin = 7
+    for _ in range(2):
+        assert full.publish(own) == 0
+    assert picky.bodies == []
+    assert fill(full, b"x" * 9) == [REJECTED]
+    for _ in range(2):
+        other = Taker(full, "other", credit=1)
+        full.add_consumer(other)
+        assert other.bodies == [b"aaaa"]
+        full.remove_consumer(other)
+    picky.credit = 0
+    assert fill(full, b"b" * 12, b"c") == [0, REJECTED]
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("publish"), st.integers(0, 6)),
