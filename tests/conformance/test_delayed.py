@@ -8,7 +8,7 @@ import pytest
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from tests.conformance.raw import Peer
+from tests.conformance.raw import Peer, publish_octets
 from tests.conformance.sites import MemorySite
 
 KIND = "x-delayed-message"
@@ -60,9 +60,12 @@ def test_a_message_waits_and_says_afterwards_that_it_did(peer: Peer) -> None:
     bound(peer, "q", "k")
     peer.send(m.BasicConsume(queue="q", consumer_tag="c", no_ack=True))
     peer.expect(m.BasicConsumeOk)
-    peer.publish("later", "k", b"late", delayed(1_000, content_type="t"))
-    peer.publish("later", "k", b"now", delayed(0))
-    peer.publish("later", "k", b"plain")
+    # In one write, so that nothing of it comes late.
+    peer.send_bytes(
+        publish_octets("later", "k", b"late", delayed(1_000, content_type="t")),
+        publish_octets("later", "k", b"now", delayed(0)),
+        publish_octets("later", "k", b"plain", b"\0\0"),
+    )
     peer.expect_delivery(b"now")
     peer.expect_delivery(b"plain")
     if isinstance(peer.site, MemorySite):

@@ -237,8 +237,7 @@ def test_on_channel_0_an_open_connection_takes_close_alone(connect: Connect, nam
         peer.expect(m.ConnectionCloseOk)
         peer.expect_closed()
     elif named == "connection.update-secret":
-        text = "NOT_IMPLEMENTED - connection.update-secret is not supported"
-        peer.expect_connection_close(540, text, named)
+        peer.expect(m.ConnectionUpdateSecretOk)
     else:
         text = "CHANNEL_ERROR - unexpected method in connection state running"
         peer.expect_connection_close(504, text, named)

@@ -149,7 +149,7 @@ def test_a_rejected_message_is_delivered_again_later_and_dies_at_last(peer: Peer
         headers = delivery.properties.headers or {}
         assert headers.get("x-delivery-count", 0) == failed
         peer.send(m.BasicReject(delivery.method.delivery_tag, requeue=False))
-        if not failed:
+        if not failed and isinstance(peer.site, MemorySite):
             assert peer.ask(m.QueueDeclare(queue="dead", passive=True)).message_count == 0
     letter = peer.get("dead")
     assert letter.properties.headers["x-death"][0]["reason"] == "rejected"

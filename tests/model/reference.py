@@ -131,9 +131,9 @@ class Reference(Topology):
     def consume(
         self, channel: Channel, name: str, tag: str, no_ack: bool, exclusive: bool, priority: int
     ) -> None:
-        queue = self.queue(channel, name)
         if tag in channel.consumers:
             raise Refused(530, hard=True)
+        queue = self.queue(channel, name)
         if any(c.exclusive for c in queue.consumers) or (exclusive and queue.consumers):
             raise Refused(403)
         consumer = Consumer(channel, tag, queue, no_ack, exclusive, priority, channel.prefetch)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harebell.server.control import ask_command
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import Event, call, m, publish
 from tests.patience import SECONDS as PATIENCE_SECONDS
@@ -46,7 +47,7 @@ def test_messages_expire_that_were_there_before_the_restart(
         fill(client, "open", [b"by its own time"], own)
     time.sleep(1.1)  # what has to expire does so however much longer this takes
     with running(tmp_path, end=end) as client:
-        assert eventually(lambda: count(client, "dead") == 2, PATIENCE_SECONDS)
+        assert eventually(lambda: count(client, "dead") >= 2, PATIENCE_SECONDS)
         assert (count(client, "limited"), count(client, "open")) == (0, 0)
         bodies = {body for body, _ in taken(client, "dead")}
         assert bodies == {b"by its queue", b"by its own time"}
@@ -101,7 +102,7 @@ def test_delayed_messages_are_confirmed_on_disk_and_come_after_a_restart(
         client.ask(m.ConfirmSelect(), m.ConfirmSelectOk)
         client.send(
             publish(1, "later", "k", b"hour", properties=later(3_600_000))
-            + publish(1, "later", "k", b"transient", properties=later(2_500, mode=1))
+            + publish(1, "later", "k", b"transient", properties=later(3_600_000, mode=1))
             + publish(1, "later", "k", b"soon", properties=later(2_000))
         )
         seen = 0
@@ -110,10 +111,14 @@ def test_delayed_messages_are_confirmed_on_disk_and_come_after_a_restart(
             assert isinstance(ack, m.BasicAck)
             seen = ack.delivery_tag
     with running(tmp_path) as client:
-        assert eventually(lambda: count(client, "q") == 2, PATIENCE_SECONDS)
-        assert [body for body, _ in taken(client, "q")] == [b"soon", b"transient"]
+        assert eventually(lambda: count(client, "q") > 0, PATIENCE_SECONDS)
+        # Twice only if the broker was killed just when the message went on.
+        assert {body for body, _ in taken(client, "q")} == {b"soon"}
     with running(tmp_path) as client:
         assert count(client, "q") == 0
+        listed = ask_command(tmp_path, "exchanges.list", {"vhost": "/"})
+        waiting = {each["name"]: each["messages_delayed"] for each in listed}
+        assert waiting["later"] == 2
         client.ask(m.ExchangeDelete("later"), m.ExchangeDeleteOk)
     with running(tmp_path) as client:
         assert "belongs to no queue" not in client.broker.log

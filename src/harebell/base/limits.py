@@ -83,6 +83,8 @@ STREAM_SCAN_MESSAGES = 2_000
 """Messages that a stream's consumer with a filter passes over in one turn."""
 STREAM_TRACKED_TAGS = 65_535
 """Consumer tags of which one stream keeps the offset."""
+NO_LOCAL_FORGOTTEN = 1_024
+"""Settled messages of which a queue with a no-local consumer still knows the connection."""
 RECENT_HISTORY_MESSAGES = 20
 """Messages that a recent history exchange keeps, unless it says otherwise."""
 GROUP_WAITING_MESSAGES = 100_000
@@ -149,6 +151,8 @@ POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 5.0
 """Time that either side of the control socket waits for the other."""
+CONTROL_COMMAND_SECONDS = 60.0
+"""Time that the command line waits until what it asked for is on disk."""
 CONTROL_IMPORT_SECONDS = 600.0
 """Time that the command line waits until the broker has taken in definitions."""
 

@@ -21,6 +21,7 @@ cdef class Message:
     cdef readonly int family
     cdef public long long timestamp
     cdef public long long offset
+    cdef public long long origin
     cdef public int deliveries
     cdef public long long due
 

@@ -78,6 +78,7 @@ class Message:
         timestamp: when it came to its log, in milliseconds since 1970; 0 when it was not read from
             one.
         offset: its offset in a stream, which its consumers are told; -1 elsewhere.
+        origin: the connection that published it, where a queue may want to know; 0 elsewhere.
         deliveries: how many deliveries of it have failed, which a quorum queue's consumers are
             told; 0 elsewhere.
         due: when it expires, in milliseconds since 1970 by the clock that never jumps; in the log
@@ -93,6 +94,7 @@ class Message:
         "family",
         "has_headers",
         "offset",
+        "origin",
         "priority",
         "raw",
         "routing_key",
@@ -107,6 +109,7 @@ class Message:
     family: int
     has_headers: bool
     offset: int
+    origin: int
     priority: int
     raw: bytes
     routing_key: str
@@ -138,6 +141,7 @@ def _fill(
     message.body = body
     message.timestamp = 0
     message.offset = -1
+    message.origin = 0
     message.deliveries = 0
     message.due = 0
     return 0
@@ -163,6 +167,7 @@ def copy_message(message: Message, exchange: str, routing_key: str) -> Message:
     copy.body = message.body
     copy.timestamp = message.timestamp
     copy.offset = message.offset
+    copy.origin = message.origin
     copy.deliveries = message.deliveries
     copy.due = message.due
     return copy

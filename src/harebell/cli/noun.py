@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
+from harebell.base.limits import CONTROL_COMMAND_SECONDS
 from harebell.base.names import did_you_mean
 from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.verb import Verb
@@ -47,7 +47,7 @@ class Broker:
         self._config_file = config_file
         self._as_json = as_json
 
-    def ask(self, command: str, *, patience: float = CONTROL_TIMEOUT_SECONDS, **fields: Any) -> Any:
+    def ask(self, command: str, *, patience: float = CONTROL_COMMAND_SECONDS, **fields: Any) -> Any:
         """What the broker answers to a command; fields that are None are left out."""
         given = {name: value for name, value in fields.items() if value is not None}
         try:

@@ -10,3 +10,4 @@ cdef class Hub:
     cdef public bint short
     cdef public object finishing
     cdef public object offenders
+    cdef public long long accepted

@@ -43,6 +43,7 @@ class Hub:
         waiting: who waits for a commit, in the order of their coming.
         shortages: what is short beside memory: DISK, FILES.
         short: whether there are any.
+        accepted: how many connections there were.
         finishing: the publisher that may bring its message to an end although memory is short.
         offenders: who keeps failing to begin a connection.
     """
@@ -57,6 +58,7 @@ class Hub:
         self.short = False
         self.finishing: Connection | None = None
         self.offenders = Offenders()
+        self.accepted = 0
 
     def take_dirty(self) -> list[Connection]:
         """The connections with something to do; none are dirty afterwards."""

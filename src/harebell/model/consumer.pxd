@@ -8,6 +8,7 @@ cdef class Consumer:
     cdef public int priority
     cdef public int prefetch
     cdef public object arguments
+    cdef public long long excluded
     cdef public int unacked
 
     cpdef bint ready(self) except -1

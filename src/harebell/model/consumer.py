@@ -22,6 +22,7 @@ class Consumer:
         priority: higher ones are served first.
         prefetch: most unacknowledged deliveries at a time; 0 is no limit.
         arguments: as given by the client.
+        excluded: the connection whose messages it does not want; 0 when it wants all.
 
     Attributes:
         unacked: deliveries that are not acknowledged yet.
@@ -29,6 +30,7 @@ class Consumer:
 
     __slots__ = (
         "arguments",
+        "excluded",
         "exclusive",
         "no_ack",
         "prefetch",
@@ -48,6 +50,7 @@ class Consumer:
         priority: int = 0,
         prefetch: int = 0,
         arguments: Mapping[str, Any] | None = None,
+        excluded: int = 0,
     ) -> None:
         self.queue = queue
         self.tag = tag
@@ -56,6 +59,7 @@ class Consumer:
         self.priority = priority
         self.prefetch = prefetch
         self.arguments = arguments or {}
+        self.excluded = excluded
         self.unacked = 0
 
     def ready(self) -> bool:

@@ -14,6 +14,7 @@ cdef class Router:
     cdef readonly long long epoch
     cdef object _headers_of
     cdef public object tracer
+    cdef public bint origins
 
     @cython.locals(queue=Queue, found=tuple)
     cpdef tuple route(self, Exchange exchange, Message message)

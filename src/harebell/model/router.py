@@ -36,6 +36,7 @@ class Router:
         replies: who waits for direct replies, by the routing key that reaches them.
         epoch: grows whenever a remembered route may have become wrong.
         tracer: the firehose while it is on.
+        origins: whether messages shall say which connection published them.
     """
 
     def __init__(self, headers_of: Callable[[Message], Mapping[str, Any]]) -> None:
@@ -46,6 +47,7 @@ class Router:
         self.epoch = 0
         self._headers_of = headers_of
         self.tracer: Firehose | None = None
+        self.origins = False
 
     def changed(self) -> None:
         """The topology changed: forget what was remembered."""

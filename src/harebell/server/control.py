@@ -18,7 +18,11 @@ from typing import Any
 import msgspec
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import CONTROL_PATH_BYTES, CONTROL_TIMEOUT_SECONDS
+from harebell.base.limits import (
+    CONTROL_COMMAND_SECONDS,
+    CONTROL_PATH_BYTES,
+    CONTROL_TIMEOUT_SECONDS,
+)
 
 SOCKET_NAME = "control.sock"
 OVERVIEW = "overview"
@@ -66,7 +70,7 @@ def ask_command(
     data_dir: Path,
     command: str,
     fields: Mapping[str, Any],
-    patience: float = CONTROL_TIMEOUT_SECONDS,
+    patience: float = CONTROL_COMMAND_SECONDS,
 ) -> Any:
     """The answer of the broker to a command; what that changed is on its disk then.
 

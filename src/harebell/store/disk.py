@@ -140,9 +140,9 @@ class DiskStore(Store):
                 )
             log.adopt(found)
             self.logs[identity] = log
-            lag = self._lags.get(identity.partition("-")[0])
-            if lag is not None:
-                self.files.delay(log.folder, lag)
+        lag = self._lags.get(identity.partition("-")[0])
+        if durable and lag is not None:
+            self.files.delay(log.folder, lag)
         return log
 
     def tidy(self, identities: Iterable[str]) -> None:

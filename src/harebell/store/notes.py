@@ -23,12 +23,14 @@ class Notes:
         mark: every position below it may have been, as the disk will know.
     """
 
-    __slots__ = ("_counts", "_first", "_marked", "_next", "_runs", "handed", "mark")
+    __slots__ = ("_counts", "_first", "_marked", "_next", "_runs", "_told", "handed", "mark")
 
     def __init__(self) -> None:
         self.handed = 0
         self.mark = 0
         self._marked = 0
+        # What was handed out when notes were written last.
+        self._told = 0
         # The run of settled positions that grows at the moment, and those before it.
         self._first = 0
         self._next = 0
@@ -37,7 +39,7 @@ class Notes:
 
     def adopt(self, seen: int) -> int:
         """The log was opened: everything below `seen` may have been handed out before."""
-        self.handed = self.mark = self._marked = seen
+        self.handed = self.mark = self._marked = self._told = seen
         return 0
 
     def settled(self, first: int, end: int) -> int:
@@ -102,6 +104,11 @@ class Notes:
             write_counts(buffer, end, now, self._counts)
             told.extend((position, position + 1) for position in self._counts)
             self._counts = None
+        if self.handed > self._told:
+            # Who takes messages may take all of them before the next batch is on disk, for a disk
+            # that is full has to be waited for.
+            self._told = self.handed
+            self.mark = max(self.mark, end)
         if self.mark > self._marked:
             self._marked = self.mark
             buffer.note(SEEN, end, now, pack("<Q", self.mark))

@@ -99,14 +99,16 @@ def test_a_delayed_message_comes_when_it_is_time(channel: BlockingChannel, name:
     channel.queue_declare(queue)
     channel.queue_bind(queue, exchange, "job.*")
     begun = time.monotonic()
-    for body, delay in ((b"second", 400), (b"first", 200)):
+    for body, delay in ((b"second", 3_000), (b"first", 300)):
         properties = pika.BasicProperties(headers={"x-delay": delay}, delivery_mode=2)
         channel.basic_publish(exchange, "job.x", body, properties, mandatory=True)
     channel.basic_publish(exchange, "job.x", b"at once")
     got = take(channel, queue, 3, auto_ack=True)
-    assert [body for _, _, body in got] == [b"at once", b"first", b"second"]
-    assert time.monotonic() - begun >= 0.4
-    assert [(found.headers or {}).get("x-delay") for _, found, _ in got] == [None, -200, -400]
+    # A machine that is busy may take longer to publish the third than the first has to wait.
+    assert [body for _, _, body in got if body != b"at once"] == [b"first", b"second"]
+    assert time.monotonic() - begun >= 2.9
+    delays = {body: (found.headers or {}).get("x-delay") for _, found, body in got}
+    assert delays == {b"at once": None, b"first": -300, b"second": -3_000}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -125,7 +127,7 @@ def test_what_is_rejected_is_tried_again_and_dies_at_last(
         assert (properties.headers or {}).get("x-delivery-count", 0) == failed
         channel.basic_nack(method.delivery_tag, requeue=False)
         channel.cancel()
-    assert time.monotonic() - begun >= 0.2
+    assert time.monotonic() - begun >= 0.19
     assert eventually(lambda: bodies(channel, dead) == [b"m"])
 
 
@@ -154,7 +156,7 @@ def test_celerys_delayed_delivery_takes_its_way_through_the_levels(
         with kombu.Consumer(connection, [queue], callbacks=[arrived]):
             while not got:
                 connection.drain_events(timeout=60)
-        assert got[0] >= 1.0
+        assert got[0] >= 0.99
         channel = connection.default_channel
         for level in range(native.MAX_LEVEL + 1):
             channel.queue_delete(native.level_name(level, prefix))

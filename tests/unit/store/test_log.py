@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harebell.base.limits import (
+    SEEN_AHEAD,
     TRANSIENT_MEMORY_BYTES,
     TRANSIENT_SEGMENT_BYTES,
     WRITE_EARLY_BYTES,
@@ -299,3 +300,17 @@ def test_a_message_that_cannot_be_read_is_kept_back_and_reported_once() -> None:
     assert path in text
     assert "position 1 " in text
     assert log.live() == 3
+
+
+def test_all_that_is_on_disk_is_marked_once_somebody_takes_messages() -> None:
+    """A consumer may take them all while the disk is full, and then the process is killed."""
+    bench = Bench(segment_octets=1 << 24)
+    log = bench.log()
+    for _ in range(SEEN_AHEAD + 100):
+        log.append(message(b""))
+    bench.commit()
+    assert bench.again().log().seen() == SEEN_AHEAD
+    log.see(1)
+    log.append(message(b""))
+    bench.commit()
+    assert bench.again().log().seen() == log.end()

@@ -97,7 +97,10 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         priority=_priority(method.arguments, thing),
         prefetch=channel.prefetch,
         arguments=method.arguments,
+        excluded=channel.connection.origin if method.no_local else 0,
     )
+    if method.no_local:
+        channel.router.origins = True
     channel.consumers[tag] = consumer
     if not method.nowait:
         channel.connection.send(channel.number, methods.BasicConsumeOk(consumer_tag=tag))

@@ -110,6 +110,8 @@ class Channel(ChannelPort):
                 check_topic(self, WRITE, exchange_name, routing_key)
             message = new_message(exchange_name, routing_key, properties, body)
             queues = self.router.route(exchange, message)
+        if self.router.origins:
+            message.origin = connection.origin
         connection.published = True
         exchange.published += 1
         if self.router.tracer is not None:

@@ -23,6 +23,7 @@ cdef class Connection(FrameSink):
     cdef public str mechanism
     cdef public bint announced
     cdef public bint intercepts
+    cdef public long long origin
     cdef public dict channels
     cdef public list confirming
     cdef public object closed_channels

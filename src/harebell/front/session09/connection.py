@@ -92,6 +92,7 @@ class Connection(FrameSink):
         deadline: when to cut the connection unless it goes on; 0 for never.
         mechanism: what it logged in with.
         announced: its opening was told, and its end not yet.
+        origin: the number of the connection, which no other one of the process has.
         closed_channels: channels we closed whose close-ok has not come.
         shell: whatever the shell keeps here to find its socket again.
     """
@@ -136,6 +137,8 @@ class Connection(FrameSink):
         self.shell: Any = None
         self.held: Held | None = None
         hub.connections.add(self)
+        hub.accepted += 1
+        self.origin = hub.accepted
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
         if hub.offenders.blocked(peer.address, now):
             self.cut()

@@ -60,6 +60,10 @@ class ClassicQueue(CompetingQueue):
         self._ready = self._order.count
         return 0
 
+    def next_position(self, message: Message) -> int:
+        """Messages stand in their log one after the other."""
+        return self._order.log.end()
+
     def failures(self, position: int) -> int:
         """The count of a message in its log."""
         return self._order.log.count(position)

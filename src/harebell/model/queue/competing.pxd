@@ -28,6 +28,7 @@ cdef class CompetingQueue(Kept):
     cdef object _timer
     cdef object _unused
     cdef object _retry
+    cdef object _local
     cdef bint _restored
 
     @cython.locals(count=int)
@@ -36,6 +37,8 @@ cdef class CompetingQueue(Kept):
 
     @cython.locals(consumer=Consumer, position="long long", overflow=Overflow)
     cpdef int publish(self, Message message) except -1
+    @cython.locals(overflow=Overflow)
+    cdef int _publish_local(self, Message message) except -1
     cdef int _taken(self, Message message) except -1
     cpdef long long ready_count(self) except -1
     @cython.locals(consumer=Consumer)

@@ -17,6 +17,7 @@ from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
 from harebell.model.queue.kept import NO_POSITION, Kept
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.kind import REJECTED as FULL
+from harebell.model.queue.no_local import NoLocal
 from harebell.model.queue.overflow import Overflow, overflow_of
 from harebell.model.queue.retry import FAILURES, REJECTIONS_SHIFT, Retry, Rules
 from harebell.model.queue.unused import Unused
@@ -71,6 +72,7 @@ class CompetingQueue(Kept):
         self._timer: Timer | None = None
         self._unused: Unused | None = None
         self._retry: Retry | None = None
+        self._local: NoLocal | None = None
         self._restored = False
 
     def _found(self, count: int) -> None:
@@ -120,6 +122,8 @@ class CompetingQueue(Kept):
         self.published += 1
         if self._ttl >= 0:
             message = self._dated(message)
+        if self._local is not None and message.origin and self._local.concerns(message.origin):
+            return self._publish_local(message)
         if self._ready == 0 and self.consumers:
             consumer = self._pick()
             if consumer is not None:
@@ -142,6 +146,21 @@ class CompetingQueue(Kept):
             self._expects(message.due)
         return self._taken(message)
 
+    def _publish_local(self, message: Message) -> int:
+        """Take a message that a consumer does not want, because its own connection published it."""
+        local = self._local
+        if local is None or local.lost(message.origin):
+            return _ACCEPTED
+        local.note(self.next_position(message), message.origin)
+        self._keep(message)
+        self._ready += 1
+        if self._overflow is not None:
+            self._overflow.octets += len(message.body)
+        if message.due:
+            self._expects(message.due)
+        self.drain()
+        return self._taken(message)
+
     def _taken(self, message: Message) -> int:
         """Whether a message that is in the log now has to reach the disk."""
         if self.durable and (message.delivery_mode == _PERSISTENT or self._lasting):
@@ -150,11 +169,15 @@ class CompetingQueue(Kept):
 
     def ready_count(self) -> int:
         """Messages waiting for a consumer."""
-        return self._ready
+        return self._ready if self._local is None else self._ready + len(self._local)
 
     def drain(self) -> int:
         """Serve ready consumers as long as there is a message and one of them."""
-        while self._ready > 0:
+        while True:
+            if self._local is not None:
+                self._local.release_one()
+            if self._ready <= 0:
+                break
             consumer = self._pick()
             if consumer is None:
                 break
@@ -175,7 +198,15 @@ class CompetingQueue(Kept):
         position = self._position
         if message.due and message.due <= self._clock.steady:
             self._bury(position, EXPIRED)
-        elif consumer.no_ack:
+            return 0
+        if self._local is not None:
+            taker = self._local.taker(consumer, position)
+            if taker is None:
+                self._local.put_aside(position, self._again)
+                return 0
+            consumer = taker
+            self._again = self._local.again(position, self._again)
+        if consumer.no_ack:
             consumer.deliver(message, _NO_POSITION, self._again)
             self._drop(position)
         else:
@@ -187,6 +218,8 @@ class CompetingQueue(Kept):
         """Take the next message, to be settled or requeued later."""
         if self._unused is not None:
             self._unused.used()
+        if self._local is not None:
+            self._local.release_all()
         if self._expiring:
             self.expire()
         message = self._take()
@@ -196,6 +229,8 @@ class CompetingQueue(Kept):
         self.unacked += 1
         if self._overflow is not None:
             self._left(self._overflow, message)
+        if self._local is not None:
+            again = self._local.again(position, again)
         if self._expiring:
             self._look_ahead()
         return message, position, again
@@ -352,6 +387,8 @@ class CompetingQueue(Kept):
 
     def purge(self) -> int:
         """Drop every message that is not out; returns how many."""
+        if self._local is not None:
+            self._local.purge()
         count = self._ready
         self._drop_ready()
         self._ready = 0
@@ -425,7 +462,8 @@ class CompetingQueue(Kept):
 
     def delete(self) -> int:
         """Tell the consumers, drop everything."""
-        count = self._ready
+        count = self.ready_count()
+        self._local = None
         self.deleted = True
         if self._timer is not None:
             self._timer.stop()
@@ -443,9 +481,19 @@ class CompetingQueue(Kept):
         self.itself = ()
         return count
 
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Serve a new consumer, if need be without what its own connection publishes."""
+        if consumer.excluded and self._local is None:
+            self._local = NoLocal(self)
+        super().add_consumer(consumer)
+
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer."""
         known = consumer in self.consumers
         super().remove_consumer(consumer)
+        if self._local is not None and not any(each.excluded for each in self.consumers):
+            self._local.release_all()
+            if self._local.idle:
+                self._local = None
         if known and self._unused is not None and not self.consumers:
             self._unused.used()

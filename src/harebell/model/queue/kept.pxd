@@ -13,6 +13,7 @@ cdef class Kept(TakingTurns):
     cdef Message _read(self, long long position)
     cdef int _drop(self, long long position) except -1
     cdef int _put_back(self, long long position) except -1
+    cpdef long long next_position(self, Message message) except -1
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1
     cpdef bint hold(self, long long position) except -1

@@ -59,6 +59,10 @@ class Kept(TakingTurns):
         """A delivered message is ready again, and counted in `_ready`."""
         raise NotImplementedError
 
+    def next_position(self, message: Message) -> int:
+        """The position that a message gets if it is kept now."""
+        raise NotImplementedError
+
     def failures(self, position: int) -> int:
         """The count of a message in its log; see `retry`."""
         raise NotImplementedError

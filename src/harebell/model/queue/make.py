@@ -6,6 +6,7 @@ A declaration and a restart both come through here, so that a queue comes back a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from harebell.base.limits import STREAM_SEGMENT_LEAST_BYTES
@@ -18,6 +19,26 @@ from harebell.model.queue.priority import PriorityQueue
 from harebell.model.queue.quorum import QuorumQueue
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.queue.tracking import OFFSET_ROWS, Tracking
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A queue that is to be made; the arguments of `make_queue`."""
+
+    name: str
+    vhost: str
+    store: Store
+    identity: str
+    options: Mapping[str, Any]
+    restored: bool
+
+    def log(self, **how: Any) -> Log:
+        """The queue's log."""
+        return self.store.open_log(self.identity, durable=self.options["durable"], **how)
+
+    def level(self, level: int) -> Log:
+        """The log of one level of a priority queue."""
+        return self.store.open_log(f"{self.identity}-{level}", durable=self.options["durable"])
 
 
 def kind_of(arguments: Mapping[str, Any]) -> str:
@@ -57,89 +78,46 @@ def make_queue(
     maker = _MAKERS.get(kind_name)
     if maker is None:
         raise LookupError(f"there is no queue kind '{kind_name}'")
-    queue = maker(name, vhost, store, identity, options, restored)
+    queue = maker(Plan(name, vhost, store, identity, options, restored))
     queue.identity = identity
     return queue
 
 
-def _classic(
-    name: str,
-    vhost: str,
-    store: Store,
-    identity: str,
-    options: Mapping[str, Any],
-    restored: bool,
-) -> Queue:
-    return ClassicQueue(
-        name, vhost, store.open_log(identity, durable=options["durable"]), **options
-    )
+def _classic(plan: Plan) -> Queue:
+    return ClassicQueue(plan.name, plan.vhost, plan.log(), **plan.options)
 
 
-def _grouped(
-    name: str,
-    vhost: str,
-    store: Store,
-    identity: str,
-    options: Mapping[str, Any],
-    restored: bool,
-) -> Queue:
-    return GroupedQueue(
-        name, vhost, store.open_log(identity, durable=options["durable"]), **options
-    )
+def _grouped(plan: Plan) -> Queue:
+    return GroupedQueue(plan.name, plan.vhost, plan.log(), **plan.options)
 
 
-def _priority(
-    name: str,
-    vhost: str,
-    store: Store,
-    identity: str,
-    options: Mapping[str, Any],
-    restored: bool,
-) -> Queue:
-    durable: bool = options["durable"]
-
-    def open_level(level: int) -> Log:
-        return store.open_log(f"{identity}-{level}", durable=durable)
-
+def _priority(plan: Plan) -> Queue:
     # RabbitMQ takes 0 as the smallest that means anything.
-    most = max(1, options["arguments"][MAX_PRIORITY])
-    return PriorityQueue(name, vhost, open_level, most, restored=restored and durable, **options)
+    most = max(1, plan.options["arguments"][MAX_PRIORITY])
+    restored = plan.restored and plan.options["durable"]
+    return PriorityQueue(plan.name, plan.vhost, plan.level, most, restored=restored, **plan.options)
 
 
-def _quorum(
-    name: str,
-    vhost: str,
-    store: Store,
-    identity: str,
-    options: Mapping[str, Any],
-    restored: bool,
-) -> Queue:
-    log = store.open_log(identity, durable=options["durable"], keep_all=True)
-    return QuorumQueue(name, vhost, log, store.commit, **options)
+def _quorum(plan: Plan) -> Queue:
+    log = plan.log(keep_all=True)
+    return QuorumQueue(plan.name, plan.vhost, log, plan.store.commit, **plan.options)
 
 
-def _stream(
-    name: str,
-    vhost: str,
-    store: Store,
-    identity: str,
-    options: Mapping[str, Any],
-    restored: bool,
-) -> Queue:
-    wanted = options["arguments"].get(SEGMENT_OCTETS, 0) or store.stream_segment_octets
+def _stream(plan: Plan) -> Queue:
+    store = plan.store
+    wanted = plan.options["arguments"].get(SEGMENT_OCTETS, 0) or store.stream_segment_octets
     octets = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
-    log = store.open_log(identity, durable=options["durable"], keep_all=True, segment_octets=octets)
+    log = plan.log(keep_all=True, segment_octets=octets)
     offsets = {}
-    if restored:
-        for (of_vhost, of_queue, tag), fields in store.definitions.load(OFFSET_ROWS):
-            if (of_vhost, of_queue) == (vhost, name):
+    if plan.restored:
+        for (vhost, queue, tag), fields in store.definitions.load(OFFSET_ROWS):
+            if (vhost, queue) == (plan.vhost, plan.name):
                 offsets[tag] = fields["position"]
-    tracking = Tracking(vhost, name, store.definitions, store.commit, offsets)
-    return StreamQueue(name, vhost, log, store.commit, tracking, octets, **options)
+    tracking = Tracking(plan.vhost, plan.name, store.definitions, store.commit, offsets)
+    return StreamQueue(plan.name, plan.vhost, log, store.commit, tracking, octets, **plan.options)
 
 
-_Maker = Callable[[str, str, Store, str, Mapping[str, Any], bool], Queue]
-_MAKERS: dict[str, _Maker] = {
+_MAKERS: dict[str, Callable[[Plan], Queue]] = {
     ClassicQueue.KIND: _classic,
     PriorityQueue.KIND: _priority,
     GroupedQueue.KIND: _grouped,

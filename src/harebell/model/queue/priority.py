@@ -171,6 +171,14 @@ class PriorityQueue(CompetingQueue):
         self._ready += 1
         return 0
 
+    def next_position(self, message: Message) -> int:
+        """Messages stand in the log of their level one after the other."""
+        level = self._level_of(message)
+        order = self._orders[level]
+        if order is None:
+            order = self._make(level)
+        return order.log.end() << _SHIFT | level
+
     def failures(self, position: int) -> int:
         """The count of a message in its log."""
         return self._order_of(position).log.count(position >> _SHIFT)
