@@ -47,12 +47,12 @@ class Work:
         self.busy: dict[str, int] = {}
         self.done: dict[str, list[int]] = defaultdict(list)
         self.by: dict[int, int] = defaultdict(int)
+        self.back: set[str] = set()
         self.clashes = 0
         self.stop = threading.Event()
 
     def consume(self, broker: RunningBroker, queue: str, me: int, most: int) -> None:
         """Work on up to so many messages; some are given back once, and what follows them too."""
-        back: set[str] = set()
         with connected(broker) as connection:
             channel = connection.channel()
             channel.basic_qos(prefetch_count=3)
@@ -63,8 +63,8 @@ class Work:
                     continue
                 key, number = properties.headers["customer"], int(body)
                 if number % 10 == _BACK:
-                    (back.discard if method.redelivered else back.add)(key)
-                if key in back:
+                    (self.back.discard if method.redelivered else self.back.add)(key)
+                if key in self.back:
                     channel.basic_nack(method.delivery_tag, requeue=True)
                     continue
                 with self.lock:
@@ -84,13 +84,15 @@ class Work:
             return sum(map(len, self.done.values())) >= KEYS * EACH
 
 
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
 def test_consumers_that_come_and_go_share_keys_and_keep_their_order(
-    broker: RunningBroker, name: Names
+    broker: RunningBroker, name: Names, kind: str
 ) -> None:
     queue = name("grouped")
     with connected(broker) as connection:
         channel = connection.channel()
-        channel.queue_declare(queue, durable=True, arguments={"x-group-key": "customer"})
+        arguments = {"x-group-key": "customer", "x-queue-type": kind}
+        channel.queue_declare(queue, durable=True, arguments=arguments)
     publish(broker, queue)
     work = Work()
     # One leaves with deliveries that it has not settled; the others go on with those.
@@ -137,8 +139,8 @@ def test_a_queue_with_ordering_keys_is_there_after_a_kill() -> None:
     [
         ({"x-group-key": ""}, ": empty_name"),
         (
-            {"x-group-key": "k", "x-queue-type": "quorum"},
-            " of queue type rabbit_quorum_queue",
+            {"x-group-key": "k", "x-queue-type": "stream"},
+            " of queue type rabbit_stream_queue",
         ),
         (
             {"x-group-key": "k", "x-max-priority": 3},

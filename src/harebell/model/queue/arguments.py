@@ -145,7 +145,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
         _one_of(("at-most-once", "at-least-once"), "invalid_dlx_strategy"),
     ),
     MAX_PRIORITY: ((CLASSIC,), _number(0, _PRIORITY_MAX, "max_value_exceeded")),
-    GROUP_KEY: ((CLASSIC,), _name),
+    GROUP_KEY: (_BOTH, _name),
     SINGLE_ACTIVE: (_BOTH, _boolean),
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
     CONSUMER_TIMEOUT: (_BOTH, _COUNT),
@@ -338,6 +338,7 @@ _ACTED_ON = {
     ),
     QUORUM: (
         QUEUE_TYPE,
+        GROUP_KEY,
         *_TIMES,
         DEAD_LETTER_EXCHANGE,
         DEAD_LETTER_KEY,

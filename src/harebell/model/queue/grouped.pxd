@@ -4,7 +4,6 @@ from harebell.model.consumer cimport Consumer
 from harebell.model.queue.classic cimport ClassicQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
-cdef int _PERSISTENT
 cdef int _SCAN_MOST
 
 cdef class GroupedQueue(ClassicQueue):
@@ -22,15 +21,16 @@ cdef class GroupedQueue(ClassicQueue):
     cpdef int drain(self) except -1
     @cython.locals(consumer=Consumer, position="long long", message=Message, passed=int,
                    goes_on=bint)
-    cdef int _deal(self) except -1
+    cdef int _deal(self, object groups) except -1
     @cython.locals(message=Message)
-    cdef Message _take_at(self, long long position)
+    cdef Message _take_one(self, object groups, long long position)
+    cdef Message _take_at(self, object groups, long long position)
     @cython.locals(order=ReadyOrder, message=Message)
-    cdef Message _take_new(self)
+    cdef Message _take_new(self, object groups)
     @cython.locals(position="long long")
     cdef int _hand(self, Message message, Consumer consumer) except -1
     @cython.locals(consumer=Consumer)
-    cdef Consumer _who_goes_on(self)
+    cdef Consumer _who_goes_on(self, object groups)
     @cython.locals(consumer=Consumer, best=Consumer, count=Py_ssize_t, turn=Py_ssize_t,
                    at=Py_ssize_t)
     cdef Consumer _choose(self)

@@ -1,11 +1,12 @@
-"""The queue with ordering keys: a classic queue that keeps the order of each key (`x-group-key`).
+"""Ordering keys: a classic queue that keeps the order of each key; quorum queues build on it.
 
 Messages of one key go in their order, to one consumer at a time; different keys go in parallel. A
 consumer that has deliveries of a key out gets what follows of it, as far as its prefetch allows,
 and nobody else does. What comes back blocks its key until nothing of it is out, and goes first.
 
 What is passed over, because its key is held, is remembered by its position. There is a limit for
-that, at which the queue waits for who holds the keys; so memory is bounded.
+that, at which the queue waits for who holds the keys; so memory is bounded. Without `x-group-key`
+everything is as in a classic queue.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import GROUP_SCAN_MESSAGES, GROUP_WAITING_MESSAGES
-from harebell.base.message import PERSISTENT, Message
+from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
@@ -22,18 +23,16 @@ from harebell.model.editor import Editor
 from harebell.model.queue.arguments import GROUP_KEY
 from harebell.model.queue.classic import ClassicQueue
 from harebell.model.queue.groups import Groups, key_of
-from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
     from harebell.model.surroundings import Surroundings
 
-_PERSISTENT = PERSISTENT
 _SCAN_MOST = GROUP_SCAN_MESSAGES
 
 
 class GroupedQueue(ClassicQueue):
-    """A classic queue that keeps the order of each key.
+    """A classic queue that keeps the order of each key, where it has an argument that says which.
 
     Args:
         name: its name.
@@ -49,8 +48,8 @@ class GroupedQueue(ClassicQueue):
 
     def __init__(self, name: str, vhost: str, log: Log, **options: Any) -> None:
         super().__init__(name, vhost, log, **options)
-        self._groups = Groups()
-        self._key_name: str = self.arguments[GROUP_KEY]
+        self._key_name: str = self.arguments.get(GROUP_KEY, "")
+        self._groups: Groups | None = Groups() if self._key_name else None
         self._editor: Editor | None = None
         self._key: Hashable | None = None
         self._passed_over = False
@@ -68,33 +67,34 @@ class GroupedQueue(ClassicQueue):
     # --- messages out ---------------------------------------------------------------------------
 
     def _pick(self) -> Consumer | None:
-        """Nobody, whatever the message: its key decides, and that is looked at when it is kept."""
+        """Nobody, where keys decide: that is looked at when the message is kept."""
+        if self._groups is None:
+            return ClassicQueue._pick(self)  # noqa: SLF001  # what a queue without keys does
         return None
 
     def _taken(self, message: Message) -> int:
         """A message is in the log now: serve it at once if that is possible."""
-        if self.consumers:
-            self._deal()
-        if self.durable and message.delivery_mode == _PERSISTENT:
-            return PENDING
-        return ACCEPTED
+        if self._groups is not None and self.consumers:
+            self._deal(self._groups)
+        return ClassicQueue._taken(self, message)  # noqa: SLF001  # what a queue without keys does
 
     def drain(self) -> int:
         """Serve ready consumers as long as there is a message for one of them."""
+        if self._groups is None:
+            return ClassicQueue.drain(self)
         if self.consumers:
-            self._deal()
+            self._deal(self._groups)
         if self._overflow is not None:
             self._grown()
         if self._expiring:
             self._look_ahead()
         return 0
 
-    def _deal(self) -> int:
+    def _deal(self, groups: Groups) -> int:
         """Hand out what may go: of held keys to who holds them, then of any to anybody."""
-        groups = self._groups
         passed = 0
         while self._ready > 0:
-            consumer = self._who_goes_on()
+            consumer = self._who_goes_on(groups)
             goes_on = consumer is not None
             if consumer is not None:
                 position = groups.first_of(consumer)
@@ -103,7 +103,7 @@ class GroupedQueue(ClassicQueue):
                 if consumer is None:
                     return 0
                 position = groups.first_free()
-            message = self._take_at(position) if position >= 0 else self._take_new()
+            message = self._take_one(groups, position)
             if message is not None:
                 if not goes_on:
                     self._turn = self._next_turn
@@ -117,23 +117,26 @@ class GroupedQueue(ClassicQueue):
                     return 0
         return 0
 
-    def _take_at(self, position: int) -> Message | None:
-        """A message that waits for its key; None when it cannot be read."""
-        self._key, self._again = self._groups.take(position)
-        self._position = position
-        message = self._order.log.read(position)
-        self._ready = self._order.count + self._groups.count
-        if message is not None and self._again and self._retry is not None:
+    def _take_one(self, groups: Groups, position: int) -> Message | None:
+        """The message that waits at a position, or without one the next that was not looked at."""
+        message = self._take_at(groups, position) if position >= 0 else self._take_new(groups)
+        if message is not None and self._again and (self._lasting or self._retry is not None):
             return self._counted(message)
         return message
 
-    def _take_new(self) -> Message | None:
+    def _take_at(self, groups: Groups, position: int) -> Message | None:
+        """A message that waits for its key; None when it cannot be read."""
+        self._key, self._again = groups.take(position)
+        self._position = position
+        self._ready = self._order.count + groups.count
+        return self._order.log.read(position)
+
+    def _take_new(self, groups: Groups) -> Message | None:
         """The next message that was not looked at yet; None when it has to wait, or there is none.
 
         Sets `_passed_over` when it has to wait.
         """
         self._passed_over = False
-        groups = self._groups
         if groups.count >= self.waiting_most:
             return None
         order = self._order
@@ -158,15 +161,15 @@ class GroupedQueue(ClassicQueue):
             self._bury(position, EXPIRED)
             return 0
         self.unacked += 1
-        if self._key is not None:
+        if self._groups is not None and self._key is not None:
             self._groups.hold(position, self._key, consumer)
         consumer.deliver(message, position, self._again)
         return 0
 
-    def _who_goes_on(self) -> Consumer | None:
+    def _who_goes_on(self, groups: Groups) -> Consumer | None:
         """A consumer that is ready for more of a key it holds."""
         for consumer in self.consumers:
-            if self._groups.first_of(consumer) >= 0 and consumer.ready():
+            if groups.first_of(consumer) >= 0 and consumer.ready():
                 return consumer
         return None
 
@@ -191,19 +194,22 @@ class GroupedQueue(ClassicQueue):
 
     def get(self) -> tuple[Message, int, bool] | None:
         """Take the next message whose key is free; it is held until that is settled."""
+        groups = self._groups
+        if groups is None:
+            return super().get()
         if self._unused is not None:
             self._unused.used()
         if self._expiring:
             self.expire()
         for _ in range(_SCAN_MOST):
-            position = self._groups.first_free()
-            message = self._take_at(position) if position >= 0 else self._take_new()
+            position = groups.first_free()
+            message = self._take_one(groups, position)
             if message is not None:
                 if self._overflow is not None:
                     self._left(self._overflow, message)
                 self.unacked += 1
                 if self._key is not None:
-                    self._groups.hold(self._position, self._key, self)
+                    groups.hold(self._position, self._key, self)
                 return message, self._position, self._again
             if position < 0 and not self._passed_over:
                 break
@@ -213,68 +219,71 @@ class GroupedQueue(ClassicQueue):
 
     def settle(self, position: int) -> int:
         """A delivered message is done with, and its key may go on."""
-        self._groups.release(position)
+        if self._groups is not None:
+            self._groups.release(position)
         return ClassicQueue.settle(self, position)
 
     def reject(self, position: int) -> int:
         """A delivered message is refused for good, and its key may go on."""
-        self._groups.release(position)
+        if self._groups is not None:
+            self._groups.release(position)
         return ClassicQueue.reject(self, position)
 
     def _put_back(self, position: int) -> int:
-        key = self._groups.release(position)
+        groups = self._groups
+        if groups is None:
+            return ClassicQueue._put_back(self, position)  # noqa: SLF001  # what a queue without keys does
+        key = groups.release(position)
         if key is None:
             message = self._read(position)
             key = self._key_of(message) if message is not None else None
         if key is None:
             self._order.put_back(position)
         else:
-            self._groups.come_back(key, position)
-        self._ready = self._order.count + self._groups.count
+            groups.come_back(key, position)
+        self._ready = self._order.count + groups.count
         return 0
 
     # --- the oldest message, whatever its key ---------------------------------------------------
 
     def _take(self) -> Message | None:
-        position = self._groups.oldest()
-        while position >= 0:
-            message = self._take_at(position)
-            if message is not None:
-                return message
-            position = self._groups.oldest()
-        order = self._order
-        message = order.take()
-        self._ready = order.count
-        self._position = order.position
-        self._again = order.again
-        return message
+        groups = self._groups
+        if groups is not None:
+            position = groups.oldest()
+            while position >= 0:
+                message = self._take_one(groups, position)
+                if message is not None:
+                    return message
+                position = groups.oldest()
+        return ClassicQueue._take(self)  # noqa: SLF001  # what a queue without keys does
 
     def _peek(self) -> Message | None:
-        position = self._groups.oldest()
-        while position >= 0:
-            message = self._read(position)
-            if message is not None:
-                return message
-            self._groups.take(position)
-            position = self._groups.oldest()
-        message = self._order.peek()
-        self._ready = self._order.count
-        return message
+        groups = self._groups
+        if groups is not None:
+            position = groups.oldest()
+            while position >= 0:
+                message = self._read(position)
+                if message is not None:
+                    return message
+                groups.take(position)
+                position = groups.oldest()
+        return ClassicQueue._peek(self)  # noqa: SLF001  # what a queue without keys does
 
     def _drop_ready(self) -> int:
-        for position in self._groups.positions():
-            self._groups.take(position)
-            self._drop(position)
-        self._order.purge()
-        return 0
+        if self._groups is not None:
+            for position in self._groups.positions():
+                self._groups.take(position)
+                self._drop(position)
+        return ClassicQueue._drop_ready(self)  # noqa: SLF001  # what a queue without keys does
 
     def _drop_all(self) -> int:
-        self._groups = Groups()
-        return self._order.delete()
+        if self._groups is not None:
+            self._groups = Groups()
+        return ClassicQueue._drop_all(self)  # noqa: SLF001  # what a queue without keys does
 
     def _count_octets(self) -> int:
         total = self._order.body_octets()
-        for position in self._groups.positions():
+        for position in self._groups.positions() if self._groups is not None else ():
             message = self._read(position)
             if message is not None:
                 total += len(message.body)
@@ -292,7 +301,7 @@ class GroupedQueue(ClassicQueue):
         prefetch: int,
     ) -> bool:
         """Refuse a consumer that does not say when it is done: no order could be kept."""
-        if no_ack:
+        if no_ack and self._groups is not None:
             thing = rendered("queue", self.name, self.vhost)
             raise precondition(
                 f"automatic acknowledgement is not possible for {thing} with '{GROUP_KEY}'"

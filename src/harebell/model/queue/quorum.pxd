@@ -1,13 +1,13 @@
 cimport cython
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Commit, Log
-from harebell.model.queue.classic cimport ClassicQueue
+from harebell.model.queue.grouped cimport GroupedQueue
 from harebell.model.queue.overflow cimport Overflow
 from harebell.model.queue.ready cimport ReadyOrder
 
 cdef int _FAILURES
 
-cdef class QuorumQueue(ClassicQueue):
+cdef class QuorumQueue(GroupedQueue):
     cdef Commit _commit
     cdef long long _limit
     cdef bint _at_least_once

@@ -19,7 +19,7 @@ from harebell.base.message import Message
 from harebell.base.ports import Commit, Log
 from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import NOWHERE
-from harebell.model.queue.classic import ClassicQueue
+from harebell.model.queue.grouped import GroupedQueue
 from harebell.model.queue.kind import PENDING, REJECTED
 from harebell.model.queue.overflow import Overflow
 from harebell.model.queue.retry import FAILURES
@@ -29,7 +29,7 @@ NO_LIMIT = -1
 _FAILURES = FAILURES
 
 
-class QuorumQueue(ClassicQueue):
+class QuorumQueue(GroupedQueue):
     """A classic queue that counts, and keeps everything.
 
     Args:
@@ -86,6 +86,8 @@ class QuorumQueue(ClassicQueue):
         count = log.count(position) + 1
         failures = count & _FAILURES
         if self._limit != NO_LIMIT and failures > self._limit:
+            if self._groups is not None:
+                self._groups.release(position)
             self._bury(position, OVER_THE_LIMIT)
             return 0
         if failures:
@@ -95,14 +97,20 @@ class QuorumQueue(ClassicQueue):
             self._put_back(position)
             if self._overflow is not None:
                 self._came_back(self._overflow, position)
+        elif self._groups is not None:
+            self._groups.release(position)
         return 0
 
     def _put_back(self, position: int) -> int:
+        if self._groups is not None:
+            return GroupedQueue._put_back(self, position)  # noqa: SLF001  # as for any key
         self._returned.append(position)
         self._ready += 1
         return 0
 
     def _take(self) -> Message | None:
+        if self._groups is not None:
+            return GroupedQueue._take(self)  # noqa: SLF001  # as for any key
         order = self._order
         while self._returned:
             position = self._returned.popleft()
@@ -121,6 +129,8 @@ class QuorumQueue(ClassicQueue):
         return message
 
     def _peek(self) -> Message | None:
+        if self._groups is not None:
+            return GroupedQueue._peek(self)  # noqa: SLF001  # as for any key
         order = self._order
         while self._returned:
             message = order.log.read(self._returned[0])
@@ -136,17 +146,16 @@ class QuorumQueue(ClassicQueue):
         for position in self._returned:
             self._drop(position)
         self._returned.clear()
-        self._order.purge()
-        return 0
+        return GroupedQueue._drop_ready(self)  # noqa: SLF001  # and what waits for its key
 
     def _drop_all(self) -> int:
         self._returned.clear()
         self._leaving.clear()
         self._stuck.clear()
-        return self._order.delete()
+        return GroupedQueue._drop_all(self)  # noqa: SLF001  # and what waits for its key
 
     def _count_octets(self) -> int:
-        total = self._order.body_octets()
+        total = GroupedQueue._count_octets(self)  # noqa: SLF001  # and what waits for its key
         for position in self._returned:
             message = self._read(position)
             if message is not None:
@@ -220,7 +229,9 @@ class QuorumQueue(ClassicQueue):
         prefetch: int,
     ) -> bool:
         """The flag exclusive means nothing here, as with RabbitMQ."""
-        return False
+        return super().check_consumer(
+            tag, arguments, no_ack=no_ack, exclusive=False, prefetch=prefetch
+        )
 
     def get(self) -> tuple[Message, int, bool] | None:
         """One message, unless the queue serves a single active consumer, as with RabbitMQ."""

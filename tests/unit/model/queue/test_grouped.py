@@ -18,6 +18,8 @@ from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
 from tests.unit.model.things import NO_PROPERTIES, Taker, message
 
+KINDS = pytest.mark.parametrize("kind", ["classic", "quorum"])
+
 
 class Place:
     """A queue whose key is the routing key, and its consumers."""
@@ -27,7 +29,9 @@ class Place:
         self.host = VHost("/", MemoryStore(Gauge()), EDITOR, self.clock)
         given = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
         self.queue: Any = self.host.declare_queue(
-            "q", arguments={"x-group-key": "routing_key", **given}
+            "q",
+            durable="x-queue-type" in given,
+            arguments={"x-group-key": "routing_key", **given},
         )
         self.takers = [Taker(self.queue, str(n), credit=c) for n, c in enumerate(credit)]
 
@@ -52,8 +56,9 @@ class Place:
         return [taker.bodies for taker in self.takers]
 
 
-def test_one_consumer_gets_a_key_and_others_get_other_keys() -> None:
-    place = Place().consume()
+@KINDS
+def test_one_consumer_gets_a_key_and_others_get_other_keys(kind: str) -> None:
+    place = Place(queue_type=kind).consume()
     place.publish("a1", "b1", "a2", "b2", "a3")
     assert place.bodies() == [[b"a1", b"a2", b"a3"], [b"b1", b"b2"]]
 
@@ -76,8 +81,9 @@ def test_a_backlog_is_dealt_by_key_when_consumers_come() -> None:
     assert place.queue.ready_count() == 2
 
 
-def test_keys_go_to_others_when_a_consumer_goes_and_its_deliveries_come_back() -> None:
-    place = Place((100, 100)).consume()
+@KINDS
+def test_keys_go_to_others_when_a_consumer_goes_and_its_deliveries_come_back(kind: str) -> None:
+    place = Place((100, 100), queue_type=kind).consume()
     first, second = place.takers
     place.publish("a1", "a2", "b1", "a3")
     assert first.bodies == [b"a1", b"a2", b"a3"]
@@ -91,8 +97,9 @@ def test_keys_go_to_others_when_a_consumer_goes_and_its_deliveries_come_back() -
     assert [again for _, _, again in second.got] == [False, True, True, True, False]
 
 
-def test_what_comes_back_goes_before_what_follows_it() -> None:
-    place = Place((3,)).consume()
+@KINDS
+def test_what_comes_back_goes_before_what_follows_it(kind: str) -> None:
+    place = Place((3,), queue_type=kind).consume()
     (taker,) = place.takers
     place.publish("a1", "a2", "a3", "a4")
     place.finish(taker, "a2", "requeue")
@@ -162,8 +169,9 @@ def test_messages_expire_while_they_wait_for_their_key() -> None:
     assert place.takers[0].bodies == [b"a1"]
 
 
-def test_a_purge_drops_what_waits_and_leaves_what_is_out() -> None:
-    place = Place((1,)).consume()
+@KINDS
+def test_a_purge_drops_what_waits_and_leaves_what_is_out(kind: str) -> None:
+    place = Place((1,), queue_type=kind).consume()
     place.publish("a1", "a2", "b1")
     assert place.queue.purge() == 2
     place.publish("a3")
@@ -192,17 +200,36 @@ def test_a_persistent_message_in_a_durable_queue_waits_for_the_disk() -> None:
     assert queue.publish(Message("", "q", lasting, b"")) == PENDING
 
 
+def test_a_quorum_queue_counts_and_gives_up_and_its_key_goes_on() -> None:
+    place = Place((1,), queue_type="quorum", delivery_limit=1).consume()
+    (taker,) = place.takers
+    place.publish("a1", "a2")
+    place.finish(taker, "a1", "requeue")
+    place.finish(taker, "a1", "requeue")
+    assert taker.bodies == [b"a1", b"a1", b"a2"]
+    found = place.host.queue("q").ready_count()
+    assert (found, place.queue.unacked) == (0, 1)
+
+
+def test_a_quorum_queue_without_keys_takes_consumers_that_do_not_acknowledge() -> None:
+    queue = VHost("/", MemoryStore(Gauge()), EDITOR).declare_queue(
+        "q", durable=True, arguments={"x-queue-type": "quorum"}
+    )
+    assert not queue.check_consumer("c", {}, no_ack=True, exclusive=True, prefetch=0)
+
+
 ACTIONS = st.lists(
     st.tuples(st.sampled_from(["publish", "settle", "requeue", "reject"]), st.integers(0, 9)),
     max_size=80,
 )
 
 
-@given(ACTIONS, st.integers(1, 3), st.integers(1, 4))
+@given(ACTIONS, st.integers(1, 3), st.integers(1, 4), st.sampled_from(["classic", "quorum"]))
 def test_whatever_happens_every_key_keeps_its_order(
-    actions: list[tuple[str, int]], consumers: int, credit: int
+    actions: list[tuple[str, int]], consumers: int, credit: int, kind: str
 ) -> None:
-    place = Place((credit,) * consumers).consume()
+    given = {"queue_type": kind, **({"delivery_limit": -1} if kind == "quorum" else {})}
+    place = Place((credit,) * consumers, **given).consume()
     out: dict[int, tuple[Taker, str, int]] = {}
     seen = [0] * consumers
     numbers: dict[str, int] = {}
