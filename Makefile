@@ -10,7 +10,7 @@ TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/ro
 ALONE  := $(wildcard tests/spark tests/docs/test_examples.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench lint types conformance soak docs clean
+.PHONY: help run test demo bench lint types conformance interop soak docs clean
 
 help:            ## List the targets
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -48,6 +48,10 @@ types:           ## Check types
 conformance:     ## Count the rules of the specifications that tests cover
 	@tools/setup.sh test
 	@$(BIN)/python -m tests.conformance.ledger $(FLAGS)
+
+interop:         ## Run the suites of other clients' authors here and on RabbitMQ
+	@tools/setup.sh test
+	@$(BIN)/python -m tests.interop.suites $(FLAGS)
 
 soak:            ## Run the long tests; their counts come at the end
 	@tools/setup.sh test

@@ -157,7 +157,11 @@ def test_before_the_connection_is_open_only_its_next_step_is_taken(
     peer.send_bytes(frame(METHOD, 0, AMQP_0_9_1.encode(method(named))))
     legal = BEFORE_OPEN[state]
     if named not in legal:
-        peer.expect_closed()
+        if state is opening:
+            text = "CHANNEL_ERROR - unexpected method in connection state opening"
+            peer.expect_connection_close(504, text, named)
+        else:
+            peer.expect_closed()
         return
     answer = legal[named]
     if answer is None:

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.ports import free_port
@@ -48,21 +49,29 @@ class RabbitNode:
     Args:
         certificates: directory with ca.pem, server.pem and server.key, for a TLS listener; None for
             no TLS.
+        port: where it listens; None for a free port.
+        settings: more lines for its configuration.
     """
 
-    def __init__(self, certificates: Path | None = None) -> None:
+    def __init__(
+        self,
+        certificates: Path | None = None,
+        port: int | None = None,
+        settings: Sequence[str] = (),
+    ) -> None:
         for tool in (_SERVER, _CTL):
             if not tool.exists():
                 raise RuntimeError(_MISSING.format(tool=tool))
         if shutil.which("epmd") is None:
             raise RuntimeError(_MISSING.format(tool="epmd"))
-        self.port = free_port()
+        self.port = free_port() if port is None else port
         self.tls_port = free_port()
         # Not pytest's directory: socket names and node names want to be short.
         self.home = Path(tempfile.mkdtemp(prefix="hb-rabbit-"))
         self._epmd_port = free_port()
         self._distribution_port = free_port()
         self._certificates = certificates
+        self._settings = tuple(settings)
         self._process: subprocess.Popen[bytes] | None = None
         self._epmd: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
@@ -78,6 +87,7 @@ class RabbitNode:
             "disk_free_limit.absolute = 1MB",
             # Tests restart the node; a graceful linger would keep its port busy.
             "tcp_listen_options.backlog = 128",
+            *self._settings,
         ]
         if self._certificates is not None:
             where = self._certificates

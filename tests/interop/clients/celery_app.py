@@ -16,6 +16,23 @@ from celery import Celery, Task
 BROKER_VARIABLE = "HAREBELL_TEST_CELERY_BROKER"
 BACKEND_VARIABLE = "HAREBELL_TEST_CELERY_BACKEND"
 MARKS_VARIABLE = "HAREBELL_TEST_CELERY_MARKS"
+KIND_VARIABLE = "HAREBELL_TEST_CELERY_KIND"
+QUORUM: dict[str, Any] = {
+    "task_default_queue": "celery-quorum",
+    "task_default_queue_type": "quorum",
+    "task_default_exchange": "celery-quorum",
+    "task_default_exchange_type": "topic",
+}
+PRIORITY: dict[str, Any] = {
+    "task_default_queue": "celery-priority",
+    "task_queue_max_priority": 10,
+    "worker_prefetch_multiplier": 1,
+    "task_acks_late": True,
+}
+KINDS: dict[str, dict[str, Any]] = {
+    "": {"task_default_queue": "celery-interop"}, "quorum": QUORUM, "priority": PRIORITY,
+}  # fmt: skip
+"""Settings by the kind of queue; the sending side has to have the same."""
 
 app = Celery(
     "harebell_interop",
@@ -25,9 +42,9 @@ app = Celery(
 app.conf.update(
     broker_connection_retry_on_startup=True,
     result_expires=600,
-    task_default_queue="celery-interop",
     worker_enable_remote_control=True,
     broker_transport_options={"confirm_publish": True},
+    **KINDS[os.environ.get(KIND_VARIABLE, "")],
 )
 
 
@@ -59,6 +76,13 @@ def fail(text: str) -> None:
 def letters(count: int) -> str:
     """A result as long as wanted."""
     return "abcdefghij" * (count // 10)
+
+
+@app.task
+def note(name: str, number: int) -> None:
+    """Leave a number."""
+    with (Path(os.environ[MARKS_VARIABLE]) / name).open("a") as notes:
+        notes.write(f"{number}\n")
 
 
 @app.task

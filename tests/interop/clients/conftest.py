@@ -18,7 +18,9 @@ from tests.running import RunningBroker, running_broker
 
 Names = Callable[[str], str]
 
-_CLIENTS = ("aio_pika", "amqp", "amqpstorm", "celery", "kombu", "pika")
+_CLIENTS = (
+    *("aio_pika", "amqp", "amqpstorm", "celery", "dramatiq", "faststream", "kombu", "pika"),
+)
 _numbers = itertools.count(1)
 
 

@@ -17,13 +17,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pika
 import pytest
 from celery import Celery, Signature, chain, chord, group
 from celery.exceptions import TaskRevokedError
 from kombu import pools
 
 from tests.interop.clients.brokers import own_broker
-from tests.interop.clients.celery_app import BACKEND_VARIABLE, BROKER_VARIABLE, MARKS_VARIABLE
+from tests.interop.clients.celery_app import (
+    BACKEND_VARIABLE,
+    BROKER_VARIABLE,
+    KIND_VARIABLE,
+    KINDS,
+    MARKS_VARIABLE,
+)
 from tests.ports import free_port
 from tests.running import RunningBroker, environment
 
@@ -43,16 +50,18 @@ class Worker:
         port: the broker's.
         directory: for its log, its marks and results in files.
         backend: where results go.
+        kind: of the queue, of `KINDS`.
     """
 
-    def __init__(self, port: int, directory: Path, backend: str) -> None:
+    def __init__(self, port: int, directory: Path, backend: str, kind: str = "") -> None:
         self.marks_path = directory / "marks"
         self.marks_path.mkdir(exist_ok=True)
         self._log = directory / "worker.log"
         self._broker = f"amqp://guest:guest@127.0.0.1:{port}//"
         self._backend = backend
         self.app = Celery("asking", broker=self._broker, backend=backend)
-        self.app.conf.task_default_queue = "celery-interop"
+        self.app.conf.update(KINDS[kind])
+        self._kind = kind
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -61,11 +70,13 @@ class Worker:
             BROKER_VARIABLE: self._broker,
             BACKEND_VARIABLE: self._backend,
             MARKS_VARIABLE: str(self.marks_path),
+            KIND_VARIABLE: self._kind,
             # Celery warns of root otherwise.
             "C_FORCE_ROOT": "1",
         }
         command = [sys.executable, "-m", "celery", "-A", _MODULE, "worker", "--loglevel=INFO"]
-        command += ["--concurrency", str(_CONCURRENCY), "-n", "interop@localhost"]
+        count = 1 if self._kind == "priority" else _CONCURRENCY
+        command += ["--concurrency", str(count), "-n", "interop@localhost"]
         seen = self.log.count(" ready.")
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -124,6 +135,11 @@ class Worker:
         path = self.marks_path / name
         return [float(line) for line in path.read_text().split()] if path.exists() else []
 
+    def lines(self, name: str) -> list[str]:
+        """What the worker has noted under this name."""
+        path = self.marks_path / name
+        return path.read_text().splitlines() if path.exists() else []
+
     def wait_for_marks(self, name: str, count: int) -> list[float]:
         """The marks, when there are so many."""
         _until(lambda: len(self.marks(name)) >= count, lambda: self.log)
@@ -138,8 +154,8 @@ def _until(condition: Callable[[], bool], otherwise: Callable[[], str]) -> None:
 
 
 @contextmanager
-def _working(port: int, directory: Path, backend: str) -> Iterator[Worker]:
-    worker = Worker(port, directory, backend)
+def _working(port: int, directory: Path, backend: str, kind: str = "") -> Iterator[Worker]:
+    worker = Worker(port, directory, backend, kind)
     try:
         worker.start()
         yield worker
@@ -294,3 +310,34 @@ def test_worker_takes_tasks_again_after_a_restart_of_the_broker(tmp_path: Path) 
             assert worker.stop() == 0
     finally:
         worker.kill()
+
+
+def test_quorum_queues_are_detected_and_delays_go_through_the_broker(tmp_path: Path) -> None:
+    """With them a worker sets no prefetch for all its consumers, and holds nothing back itself."""
+    with own_broker() as own, _working(own.port, tmp_path, "rpc://", "quorum") as worker:
+        assert _get(worker.task("add", 2, 3).delay()) == 5
+        assert "Global QoS is disabled" in worker.log
+        started = time.time()
+        worker.task("touch", "late").apply_async(countdown=3)
+        with pika.BlockingConnection(pika.ConnectionParameters(port=own.port)) as connection:
+            waiting = connection.channel().queue_declare("celery_delayed_1", passive=True)
+            assert waiting.method.message_count == 1
+        assert _get(worker.task("add", 1, 1).delay()) == 2
+        assert worker.wait_for_marks("late", 1)[0] - started >= 3
+        assert worker.stop() == 0
+
+
+def test_tasks_of_higher_priority_run_first(tmp_path: Path) -> None:
+    with own_broker() as own:
+        worker = Worker(own.port, tmp_path, "rpc://", "priority")
+        try:
+            # The queue has to be there before the worker is.
+            for number, priority in enumerate((1, 5, 9, 5, 1)):
+                worker.task("note", "order", number).apply_async(priority=priority)
+            worker.start()
+            _until(lambda: len(worker.lines("order")) == 5, lambda: worker.log)
+            assert worker.lines("order") == ["2", "1", "3", "0", "4"]
+            assert worker.stop() == 0
+        finally:
+            worker.kill()
+            worker.close()

@@ -26,13 +26,23 @@ _ARGUMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A method on a channel of a connection, with content for basic.publish."""
+    """A method on a channel of a connection, with content for basic.publish.
+
+    Args:
+        connection: which of the connections.
+        channel: on that connection.
+        method: what is sent.
+        body: for basic.publish.
+        properties: for basic.publish.
+        pause: whether to wait afterwards until what was published has expired.
+    """
 
     connection: int
     channel: int
     method: m.Method
     body: bytes = b""
     properties: BasicProperties | bytes = b"\0\0"
+    pause: bool = False
 
 
 class Maker:
@@ -60,8 +70,10 @@ class Maker:
         for _ in range(LENGTH):
             yield self._one()
 
-    def _at(self, method: m.Method) -> Operation:
-        return Operation(self._rng.randrange(CONNECTIONS), self._rng.choice(CHANNELS), method)
+    def _at(self, method: m.Method, connection: int | None = None) -> Operation:
+        if connection is None:
+            connection = self._rng.randrange(CONNECTIONS)
+        return Operation(connection, self._rng.choice(CHANNELS), method)
 
     def _one(self) -> Operation:
         make = self._rng.choices(

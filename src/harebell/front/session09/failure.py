@@ -72,6 +72,9 @@ def may_be_told(connection: Connection, error: ProtocolError) -> bool:
     """Whether a peer whose connection is not open yet gets a connection.close."""
     if error.code == 403:
         return "authentication_failure_close" in connection.capabilities
+    if connection.state is ConnectionState.OPENING and error.code == 504:
+        # The peer has logged in and sends another method than connection.open.
+        return error.class_id != 0
     return error.code == 530
 
 

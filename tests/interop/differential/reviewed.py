@@ -1,0 +1,62 @@
+"""The differences between Harebell and Debian's RabbitMQ 3.10 that were looked at and are meant.
+
+Harebell follows RabbitMQ 3.13. Whatever a newer RabbitMQ says differently is brought to one form
+here, each with its reason; everything else has to be equal.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from harebell.wire.v09.content import decode_properties, encode_properties
+
+DIFFERENCES: tuple[tuple[str, str, str], ...] = (
+    (
+        r"ACCESS_REFUSED - (configure|write|read) access to",
+        "ACCESS_REFUSED - access to",
+        "which permission was missing is said since RabbitMQ 3.12",
+    ),
+)
+"""A pattern in what a broker says, what stands for it, and why."""
+
+NEWER_HEADERS = {
+    "x-last-death-exchange": "since RabbitMQ 3.13",
+    "x-last-death-queue": "since RabbitMQ 3.13",
+    "x-last-death-reason": "since RabbitMQ 3.13",
+}
+"""Headers that only the newer broker adds, and why they are left out."""
+
+
+def as_reviewed(said: str) -> str:
+    """What a broker said, without the differences that are meant."""
+    for pattern, instead, _ in DIFFERENCES:
+        said = re.sub(pattern, instead, said)
+    return said
+
+
+def shown(raw: bytes, *, returned: bool = False) -> str:
+    """Encoded properties as text: as they are, but for what brokers write into them."""
+    properties = decode_properties(raw)
+    headers = properties.headers or {}
+    if returned:
+        # RabbitMQ 3.10 takes BCC out of what it returns; a newer one returns what was published.
+        headers.pop("BCC", None)
+        return repr(properties)
+    if headers.get("x-delivery-count") == 0:
+        # RabbitMQ writes a count of none into what is got from a quorum queue, but not into what
+        # is delivered; Harebell counts when there is something to count.
+        properties.headers = {k: v for k, v in headers.items() if k != "x-delivery-count"} or None
+        return repr(encode_properties(properties))
+    if "x-death" not in headers:
+        return repr(raw)
+    kept: dict[str, Any] = {
+        name: value for name, value in headers.items() if name not in NEWER_HEADERS
+    }
+    # The two brokers look at their clocks one after the other, and the newer RabbitMQ writes
+    # original-expiration before and not behind the others.
+    kept["x-death"] = [
+        dict(sorted({**death, "time": "now"}.items())) for death in headers["x-death"]
+    ]
+    properties.headers = dict(sorted(kept.items()))
+    return repr(properties)

@@ -1,0 +1,148 @@
+"""The suites: where they come from, how they are run, and what of them is left out and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PORT = 5672
+HTTP_PORT = 15672
+URL = f"amqp://guest:guest@127.0.0.1:{PORT}/%2F"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One suite.
+
+    Args:
+        name: the client, as its registry names it.
+        version: the release that is tested, with its own tests.
+        registry: "pypi" or "npm".
+        sha256: of the archive.
+        runner: "pytest", "node" (its own test runner), "vows", or "scripts" (each file is a test).
+        tests: what the runner is given: files or patterns, below the archive's folder.
+        needs: packages beside the client, with versions; "--no-deps" is not assumed.
+        variables: environment variables.
+        cleaned: whether it deletes queues over HTTP; see cleaner.py.
+        files: files to be written before the run, by name.
+        left_out: patterns of test names (for pytest: `-k` words) and why they do not count.
+    """
+
+    name: str
+    version: str
+    registry: str
+    sha256: str
+    runner: str
+    tests: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    variables: dict[str, str] = field(default_factory=dict)
+    cleaned: bool = False
+    files: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The client, its version and where it is from, for people."""
+        origin = {"pypi": "PyPI", "npm": "npm"}[self.registry]
+        return f"{self.name} {self.version} ({origin})"
+
+
+_TLS = "needs certificates that its archive does not have, and dials out with others"
+
+SUITES = (
+    Suite(
+        "amqp", "5.4.2", "pypi",
+        "9362660c4a31150cf18e78cae2ce8aa1e929fc6c6739e69f6dd5dbea9c3edc82",
+        "pytest", ("t/integration/test_rmq.py",),
+        variables={"RABBITMQ_HOST": "127.0.0.1", "RABBITMQ_5672_TCP": str(PORT)},
+        left_out={"tls": _TLS},
+    ),
+    Suite(
+        "kombu", "5.7.0", "pypi",
+        "31e62fdfd2381caa3422f8e02b84a491d9a2180ddda74507b57f4cb1e1c2c2c9",
+        "pytest", ("t/integration/test_py_amqp.py",),
+        variables={"RABBITMQ_HOST": "127.0.0.1", "RABBITMQ_5672_TCP": str(PORT)},
+    ),
+    Suite(
+        "amqpstorm", "3.1.4", "pypi",
+        "8c4c81430b3e3f06c88474a8ed883b48a62068f14490e339d6e0fc3329f030d3",
+        "pytest",
+        tuple(f"amqpstorm/tests/functional/test_{part}.py" for part in (
+            "basic", "exchange", "generic", "legacy", "queue", "reliability", "tx",
+        )),
+        needs=("requests==2.32.5",),
+        cleaned=True,
+        variables={
+            "AMQP_HOST": "127.0.0.1", "AMQP_USERNAME": "guest", "AMQP_PASSWORD": "guest",
+            "AMQP_URI": URL, "AMQP_HTTP_URL": f"http://127.0.0.1:{HTTP_PORT}",
+        },
+    ),
+    Suite(
+        "rabbitpy", "3.0.2", "pypi",
+        "9322a1e82b4d3d1afc21a617ce0b1e86b921174328735e7d54abc9525805ae5c",
+        "pytest", ("tests/test_integration.py", "tests/integration"),
+        needs=("python-dotenv==1.2.1",),
+        variables={"RABBITMQ_URL": URL},
+    ),
+    Suite(
+        "aiorabbit", "1.0.3", "pypi",
+        "e790326b66a306065173e29f49efb32368afd6d28ab0d72b4851d65ef3c95eba",
+        "pytest", ("tests",),
+        # The archive lacks the file that makes a package of the folder.
+        files={
+            "tests/__init__.py": "",
+            "build/test-environment": f"export RABBITMQ_URI={URL.lower()}\n",
+        },
+        # Each test ends the whole run when it takes longer; the default is for an idle machine.
+        variables={"ASYNC_TIMEOUT": "50"},
+    ),
+    Suite(
+        "amqplib", "2.0.0", "npm",
+        "d5d0437bac371000ec4731776f59dd2bc76177c76a6f7ba9a549ac26a5805a71",
+        "node", ("test/*.test.js",),
+        needs=("claire@0.4.1",),
+        variables={"URL": f"amqp://127.0.0.1:{PORT}"},
+    ),
+    Suite(
+        "amqp", "0.2.7", "npm",
+        "21eb896b57084e36654db5d686193ceae8494749c096721139d48fd7bf21f028",
+        "scripts", ("test/test-*.js",),
+        needs=("lodash@4.17.21", "optimist@0.6.1", "longjohn@0.2.12"),
+        left_out=dict.fromkeys(
+            (
+                "test-connection-blocked",
+                "test-publish-confirms-callbacks-not-hanging-after-recovery",
+                "test-reconnection",
+            ),
+            "stops or stuffs the machine's own RabbitMQ by `rabbitmqctl`",
+        ),
+    ),
+    Suite(
+        "bramqp", "0.6.1", "npm",
+        "fbd6d08d08e35fe85a19b8c76ae7d62e78bd2af7c268dff22dfb2e7557ca84b3",
+        "vows", ("test/*-test.js",),
+        needs=("vows@0.8.3",),
+    ),
+)  # fmt: skip
+
+_OLD_NODE = "expects what old versions of node did; the broker has no part in it"
+_TYPE = "an unknown exchange type closes the channel (406), as in newer versions of RabbitMQ"
+_RACE = (
+    "binds on one channel and publishes on another without waiting; Harebell takes up what comes "
+    "on a connection in order, RabbitMQ channel by channel"
+)
+
+KNOWN: dict[tuple[str, str], str] = {
+    ("amqp", "test-buffer"): _OLD_NODE,
+    ("amqp", "test-connection-disconnect"): _OLD_NODE,
+    ("amqp", "test-connection-timeout"): _OLD_NODE,
+    ("amqp", "test-flow"): "sends channel.flow with active=false, which both refuse (540)",
+    ("amqp", "test-volume"): "counts messages through a proxy that breaks connections; needs luck",
+    ("aiorabbit", "invalid_exchange_type"): _TYPE,
+    ("aiorabbit", "already_invoked_on_reconnect"): _TYPE,
+    ("amqp", "test-unbind"): _RACE,
+    ("amqp", "test-queue-bind-headers"): _RACE,
+    ("amqp", "test-queue-unbind-headers"): _RACE,
+    ("amqp", "test-queue-subscribe-event"): _RACE,
+    ("amqplib", "ipv6"): "Harebell listens at one address, here 127.0.0.1; `--host ::1` is another",
+}
+"""Why tests do not pass on both brokers: by the client and a part of the test's name."""

@@ -1,0 +1,112 @@
+"""Brings a suite and the client it tests below `build/interop`, from the package registries.
+
+The archive is downloaded by pip or npm, whichever knows the client, and must have the hash that
+the catalogue has. Packages go into a folder beside it, so that the versions a suite wants and the
+versions that the tests of this project use do not meet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+from tests.interop.suites.catalogue import Suite
+
+ROOT = Path(__file__).parents[3]
+BUILD = ROOT / "build" / "interop"
+_FETCH_SECONDS = 600.0
+
+
+class CannotFetchError(RuntimeError):
+    """A suite could not be made ready; the text says what was tried and what came back."""
+
+
+def folder(suite: Suite) -> Path:
+    """Where a suite lives."""
+    return BUILD / f"{suite.registry}-{suite.name}-{suite.version}"
+
+
+def source(suite: Suite) -> Path:
+    """The unpacked archive."""
+    return folder(suite) / "source"
+
+
+def packages(suite: Suite) -> Path:
+    """For PyPI: where the client and what it needs are installed."""
+    return folder(suite) / "packages"
+
+
+def fetch(suite: Suite) -> None:
+    """Make a suite ready, unless it is."""
+    home = folder(suite)
+    stamp, wanted = home / "ready", json.dumps([suite.sha256, suite.needs])
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(parents=True)
+    unpack(_download(suite, home), suite.sha256, source(suite))
+    _install(suite)
+    stamp.write_text(wanted)
+
+
+def unpack(archive: Path, sha256: str, to: Path) -> None:
+    """Unpack an archive without its outermost folder.
+
+    Raises:
+        CannotFetchError: it is not the archive that the catalogue means.
+    """
+    found = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if found != sha256:
+        raise CannotFetchError(f"{archive.name} has the SHA-256 {found}, expected was {sha256}")
+    inner = to.with_name("unpacked")
+    with tarfile.open(archive) as opened:
+        opened.extractall(inner, filter="data")
+    (only,) = inner.iterdir()
+    only.rename(to)
+    inner.rmdir()
+
+
+def _download(suite: Suite, home: Path) -> Path:
+    before = set(home.iterdir())
+    if suite.registry == "pypi":
+        flags = [
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "--disable-pip-version-check",
+            "-d",
+            str(home),
+        ]
+        _run(
+            [sys.executable, "-m", "pip", "download", *flags, f"{suite.name}=={suite.version}"],
+            home,
+        )
+    else:
+        _run(["npm", "pack", "--silent", f"{suite.name}@{suite.version}"], home)
+    (archive,) = set(home.iterdir()) - before
+    return archive
+
+
+def _install(suite: Suite) -> None:
+    if suite.registry == "pypi":
+        flags = ["--disable-pip-version-check", "--target", str(packages(suite))]
+        client = f"{suite.name}=={suite.version}"
+        _run([sys.executable, "-m", "pip", "install", *flags, client, *suite.needs], folder(suite))
+        return
+    # Of the packages for its authors only those that the tests need.
+    _run(["npm", "pkg", "delete", "devDependencies"], source(suite))
+    npm = ["npm", "install", "--no-audit", "--no-fund", "--no-save"]
+    _run([*npm, *suite.needs], source(suite))
+
+
+def _run(command: list[str], where: Path) -> None:
+    done = subprocess.run(
+        command, cwd=where, capture_output=True, text=True, timeout=_FETCH_SECONDS, check=False
+    )
+    if done.returncode != 0:
+        raise CannotFetchError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
