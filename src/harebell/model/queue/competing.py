@@ -204,7 +204,6 @@ class CompetingQueue(Kept):
             if taker is None:
                 self._local.put_aside(position, self._again)
                 if self._overflow is not None:
-                    # It waits as before.
                     self._overflow.octets += len(message.body)
                 return 0
             consumer = taker
@@ -440,7 +439,6 @@ class CompetingQueue(Kept):
             if self.dead_letters is not None:
                 self.dead_letters.send_later(message, _MAXLEN)
             self._drop(position)
-            overflow = self._overflow
         if self._expiring:
             self._look_ahead()
         return 0
