@@ -319,9 +319,17 @@ def test_quorum_queues_are_detected_and_delays_go_through_the_broker(tmp_path: P
         assert "Global QoS is disabled" in worker.log
         started = time.time()
         worker.task("touch", "late").apply_async(countdown=3)
+        # Ten minutes are 512 seconds in one queue before they are anything else.
+        worker.task("touch", "never").apply_async(countdown=600)
         with pika.BlockingConnection(pika.ConnectionParameters(port=own.port)) as connection:
-            waiting = connection.channel().queue_declare("celery_delayed_1", passive=True)
-            assert waiting.method.message_count == 1
+            channel = connection.channel()
+
+            def waiting() -> int:
+                queue = channel.queue_declare("celery_delayed_9", passive=True)
+                count: int = queue.method.message_count
+                return count
+
+            _until(lambda: waiting() == 1, lambda: worker.log)
         assert _get(worker.task("add", 1, 1).delay()) == 2
         assert worker.wait_for_marks("late", 1)[0] - started >= 3
         assert worker.stop() == 0
