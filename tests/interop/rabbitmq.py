@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.patience import eventually
 from tests.ports import free_port
 
 START_SECONDS = 180.0
@@ -41,6 +42,19 @@ _MISSING = (
     "the tests need RabbitMQ as a peer, and {tool} is missing: install it with "
     "`apt-get install -y rabbitmq-server` (and stop the service that it starts)"
 )
+
+
+def all_stopped(group: int) -> bool:
+    """Whether every thread of a process group has heard of its SIGSTOP."""
+    states = []
+    for path in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+        try:
+            state, _, owner = path.read_text().rpartition(")")[2].split()[:3]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if int(owner) == group:
+            states.append(state)
+    return bool(states) and set(states) <= {"T", "Z", "X"}
 
 
 class RabbitNode:
@@ -201,7 +215,9 @@ class RabbitNode:
     def freeze(self) -> None:
         """Let the node do nothing more, until it is killed."""
         assert self._process is not None
-        os.killpg(self._process.pid, signal.SIGSTOP)
+        group = self._process.pid
+        os.killpg(group, signal.SIGSTOP)
+        assert eventually(lambda: all_stopped(group)), "RabbitMQ does not stop"
 
     def kill(self) -> None:
         """End the node without a farewell."""

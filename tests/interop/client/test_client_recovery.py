@@ -175,6 +175,7 @@ async def test_unconfirmed_publishes_are_sent_again_on_request(broker: Broker, a
         pass
     for confirm in confirms:
         await do(confirm)
+    await back(channel)
     missing = {b"%d" % n for n in range(20)}
     consumer = channel.consume(queue.name, timeout=SECONDS)
     while missing:

@@ -62,6 +62,20 @@ async def test_who_says_nothing_is_let_go(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.asyncio
+async def test_a_line_that_is_too_long_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(status, "CONTROL_LINE_BYTES", 4096)
+    control = await status.start(Figures(), tmp_path)
+    reader, writer = await asyncio.open_unix_connection(str(control.path))
+    writer.write(b"x" * 5000 + b"\n")
+    answer = await asyncio.wait_for(reader.readline(), SECONDS)
+    assert answer == b'{"ok":false,"error":"a line has at most 4096 octets"}\n'
+    writer.close()
+    await control.close()
+
+
+@pytest.mark.asyncio
 async def test_only_the_owner_may_open_it_and_other_files_keep_their_mode(tmp_path: Path) -> None:
     mask = os.umask(0o022)
     try:
