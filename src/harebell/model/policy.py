@@ -90,11 +90,19 @@ def _one_of(*words: str) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, str) and value in words
 
 
+def _some_nodes(value: Any) -> bool:
+    return _at_least(1)(value) or (
+        isinstance(value, list) and bool(value) and all(isinstance(node, str) for node in value)
+    )
+
+
 def _age(value: Any) -> bool:
     return isinstance(value, str) and bool(span_ms(value))
 
 
 _BOTH = (CLASSIC, QUORUM)
+# Mirrored queues went with RabbitMQ 4.0, but the definitions of many a 3.13 ask for them.
+_MIRRORED = (CLASSIC,)
 _ALL = (CLASSIC, QUORUM, STREAM)
 _ANY = -(2**63)
 _NUMBER_MOST = 2**63 - 1
@@ -135,6 +143,22 @@ KEYS: dict[str, Key] = {
         _ALL,
         _one_of("client-local", "balanced", "random", "least-leaders"),
         "a valid queue leader locator value",
+    ),
+    "ha-mode": Key(
+        _MIRRORED, _one_of("all", "exactly", "nodes"), "a valid ha-mode value", _operators
+    ),
+    "ha-params": Key(
+        _MIRRORED, _some_nodes, "a number of nodes, or a list of their names", _operators
+    ),
+    "ha-sync-mode": Key(
+        _MIRRORED, _one_of("manual", "automatic"), "a valid ha-sync-mode value", _operators
+    ),
+    "ha-sync-batch-size": Key(_MIRRORED, _at_least(1), "a valid ha-sync-batch-size value"),
+    "ha-promote-on-shutdown": Key(
+        _MIRRORED, _one_of("always", "when-synced"), "a valid ha-promote-on-shutdown value"
+    ),
+    "ha-promote-on-failure": Key(
+        _MIRRORED, _one_of("always", "when-synced"), "a valid ha-promote-on-failure value"
     ),
     "initial-cluster-size": Key((QUORUM, STREAM), _at_least(0), "a valid cluster size"),
     "target-group-size": Key((QUORUM,), _at_least(1), "a valid target count value", max),

@@ -41,6 +41,9 @@ def policy(definition: dict[str, Any] | None = None, **fields: Any) -> Policy:
         ),
         (policy({"stream-filter-size-bytes": 15}), "15 is not a valid filter size"),
         (policy({"max-age": "0D"}), '<<"0D">> is not a valid max age'),
+        (policy({"ha-mode": "two"}), '<<"two">> is not a valid ha-mode value'),
+        (policy({"ha-params": 0}), "0 is not a number of nodes, or a list of their names"),
+        (policy({"ha-params": []}), "[] is not a number of nodes, or a list of their names"),
         (policy({"no": 1}), '[{<<"no">>,1}] are not recognised policy settings'),
         (policy({}), "no policy provided"),
         (policy(priority="1"), '<<"1">> priority must be a number'),
@@ -54,6 +57,12 @@ def test_a_policy_that_means_nothing_is_refused_with_what_is_wrong(
     with pytest.raises(Refusal) as refusal:
         check_policy(wrong)
     assert str(refusal.value).startswith(text)
+
+
+def test_the_mirrors_that_definitions_of_old_ask_for_are_taken() -> None:
+    old = {"ha-mode": "exactly", "ha-params": 2, "ha-sync-mode": "automatic"}
+    check_policy(policy(old | {"ha-sync-batch-size": 10, "ha-promote-on-failure": "always"}))
+    check_policy(policy({"ha-mode": "nodes", "ha-params": ["rabbit@a", "rabbit@b"]}))
 
 
 def test_an_operator_policy_has_limits_only() -> None:

@@ -446,7 +446,7 @@ class CompetingQueue(Kept):
     def _left(self, overflow: Overflow, message: Message) -> int:
         """A message is ready no longer."""
         overflow.octets -= len(message.body)
-        if self._ready == 0:
+        if self.ready_count() == 0:
             # What could not be read has left nobody knows when.
             overflow.octets = 0
         if overflow.refusing and overflow.low(self._ready):

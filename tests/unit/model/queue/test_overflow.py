@@ -304,7 +304,7 @@ def test_what_a_consumer_does_not_want_of_its_own_counts_while_it_is_put_aside()
     for _ in range(2):
         assert full.publish(own) == 0
     assert picky.bodies == []
-    assert fill(full, b"x" * 9) == [REJECTED]
+    assert fill(full, b"x" * 5) == [REJECTED]
     for _ in range(2):
         other = Taker(full, "other", credit=1)
         full.add_consumer(other)
