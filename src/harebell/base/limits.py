@@ -97,6 +97,10 @@ GROUP_KEY_LETTERS = 255
 """Letters of an ordering key that tell it from others."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
+CONVERSIONS_KEPT_COUNT = 64
+"""Property lists that were converted for peers of another protocol family and are remembered."""
+CONVERSIONS_KEPT_BYTES = 131_072
+"""The longest property list of which the conversion is remembered: that of a largest frame."""
 
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
