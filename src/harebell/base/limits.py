@@ -43,6 +43,8 @@ NAME_BYTES = 255
 """Longest exchange, queue or routing-key name (a shortstr)."""
 TABLE_DEPTH = 32
 """Deepest nesting of tables and arrays inside a field table."""
+VOID_ARRAY_ITEMS = 1_024
+"""Most values in an array of transitional 0-10 whose values take no octets."""
 
 # --- messages -----------------------------------------------------------------------------------
 MESSAGE_MAX_BYTES = 134_217_728

@@ -6,7 +6,7 @@ parts if a connection breaks, before they are published or delivered by the name
 
 from __future__ import annotations
 
-from harebell.wire.v09.methods import Method, Table
+from harebell.wire.v09.method import Method, Table
 
 
 class FileQos(Method):

@@ -6,7 +6,7 @@ that both read and write data alike, and take part in a transaction that somebod
 
 from __future__ import annotations
 
-from harebell.wire.v09.methods import Method, Table
+from harebell.wire.v09.method import Method, Table
 
 # --- dtx, class 100 -----------------------------------------------------------------------------
 

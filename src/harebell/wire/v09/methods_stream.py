@@ -6,7 +6,7 @@ rate that their consumer chooses.
 
 from __future__ import annotations
 
-from harebell.wire.v09.methods import Method, Table
+from harebell.wire.v09.method import Method, Table
 
 
 class StreamQos(Method):
