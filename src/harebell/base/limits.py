@@ -55,6 +55,14 @@ REPLIES_UNSENT_BYTES = 134_217_728
 """Unsent output of a connection above which direct replies to it are dropped (128 MiB)."""
 CONSUMERS_PER_CHANNEL = 0
 """Most consumers on one channel; 0 is no limit."""
+REFERENCES_PER_SESSION = 256
+"""Message bodies that one session may send in pieces at the same time (message.open)."""
+REFERENCE_NAME_BYTES = 1_024
+"""Longest name of such a body."""
+CHECKPOINTS_BYTES = 67_108_864
+"""What is kept of bodies whose sending was interrupted, all together (64 MiB)."""
+CHECKPOINT_SECONDS = 3_600
+"""How long that is kept."""
 
 # --- memory and back-pressure -------------------------------------------------------------------
 OUTPUT_HIGH_BYTES = 1_048_576
