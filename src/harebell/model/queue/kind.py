@@ -107,6 +107,18 @@ class Queue:
     def committed(self) -> None:
         """A commit is on disk that this queue waited for."""
 
+    def admit(self, message: Message) -> int:
+        """Take a message that was promised room; as `publish`, but never REJECTED."""
+        return self.publish(message)
+
+    def withhold(self, position: int) -> bool:
+        """After a restart: a message is out; False for one that is not there, or cannot be.
+
+        Called before `configure`, for what a distributed transaction has acknowledged that is
+        prepared; the position is settled or comes back later like that of a delivery.
+        """
+        return False
+
     def ready_count(self) -> int:
         """Messages waiting for a consumer."""
         raise NotImplementedError

@@ -130,6 +130,8 @@ class ReadyOrder:
             return False
         if self._held is None:
             self._held = set()
+        if position in self._held:
+            return False
         self._held.add(position)
         self.count -= 1
         return True
@@ -177,8 +179,14 @@ class ReadyOrder:
             self.log.settle(position)
         self._returned.clear()
         end = self.log.end()
-        if self._cursor < end:
-            self.log.settle_range(self._cursor, end)
+        begin = self._cursor
+        for position in sorted(self._held or ()):
+            # It is not ready, but out.
+            if position >= begin:
+                self.log.settle_range(begin, position)
+                begin = position + 1
+        if begin < end:
+            self.log.settle_range(begin, end)
         self._cursor = end
         self._held = None
         self.count = 0
