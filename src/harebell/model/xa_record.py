@@ -199,7 +199,7 @@ def _decode(reader: _Reader) -> BranchRecord:
         queue, position, kind = reader.numbers(_SETTLED)
         if queue >= len(record.queues) or kind not in KINDS or position >= _MOST:
             raise RecordError(
-                f"a settlement of kind {kind} at position {position} of queue {queue} makes no sense"
+                f"a settlement of kind {kind} at position {position} of {queue} makes no sense"
             )
         record.settlements.append(Settlement(queue, position, kind))
     reader.end()
