@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import User, Users
 from harebell.base import limits
-from harebell.base.message import Message, Properties
+from harebell.base.message import FAMILY_09, Message, Properties
+from harebell.front.convert.dispatch import converted
 from harebell.front.hub import Hub
 from harebell.front.session09 import handshake, single
 from harebell.front.session09.channel import Channel
@@ -273,6 +274,8 @@ class Connection(FrameSink):
 
     def send_content(self, channel: int, method: methods.Method, message: Message) -> None:
         """Write a method with a message's content; long output holds further input back."""
+        if message.family != FAMILY_09:
+            message = converted(message, FAMILY_09)
         self.out.content(channel, AMQP_0_9_1.encode(method), message, self.frame_max)
         self.touch()
         if self.out.size > _OUTPUT_STOP:
