@@ -112,6 +112,13 @@ CONVERSIONS_KEPT_COUNT = 64
 CONVERSIONS_KEPT_BYTES = 131_072
 """The longest property list of which the conversion is remembered: that of a largest frame."""
 
+STAGED_FILES_COUNT = 10_000
+"""Files that are staged and not published yet; one more is refused."""
+STAGED_CHUNK_BYTES = 65_536
+"""Octets of a file that is being staged which are gathered before they are written."""
+STAGED_KEEP_SECONDS = 86_400
+"""Time that a staged file is kept which nobody goes on with or publishes: a day."""
+
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
 """Unacknowledged messages that a consumer of the client takes ahead, unless told otherwise."""
