@@ -39,6 +39,14 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
     **dict.fromkeys(
+        tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
+        ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
+    ),
+    "wire/v09/property_values": (
+        "tests/unit/wire/v09/test_property_list.py",
+        "is what every list is written with",
+    ),
+    **dict.fromkeys(
         tuple(f"server/definitions/{name}" for name in ("people", "topology", "place")),
         ("tests/unit/server/definitions/test_inward.py", "is what the import works with"),
     ),

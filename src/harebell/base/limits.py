@@ -55,6 +55,14 @@ REPLIES_UNSENT_BYTES = 134_217_728
 """Unsent output of a connection above which direct replies to it are dropped (128 MiB)."""
 CONSUMERS_PER_CHANNEL = 0
 """Most consumers on one channel; 0 is no limit."""
+REFERENCES_PER_SESSION = 256
+"""Message bodies that one session may send in pieces at the same time (message.open)."""
+REFERENCE_NAME_BYTES = 1_024
+"""Longest name of such a body."""
+CHECKPOINTS_BYTES = 67_108_864
+"""What is kept of bodies whose sending was interrupted, all together (64 MiB)."""
+CHECKPOINT_SECONDS = 3_600
+"""How long that is kept."""
 
 # --- memory and back-pressure -------------------------------------------------------------------
 OUTPUT_HIGH_BYTES = 1_048_576
@@ -105,6 +113,13 @@ CONVERSIONS_KEPT_BYTES = 131_072
 """The longest property list of which the conversion is remembered: that of a largest frame."""
 DUMP_FRAME_BYTES = 1_048_576
 """The longest frame that `harebell dump` keeps to decode it; longer bodies are only counted."""
+
+STAGED_FILES_COUNT = 10_000
+"""Files that are staged and not published yet; one more is refused."""
+STAGED_CHUNK_BYTES = 65_536
+"""Octets of a file that is being staged which are gathered before they are written."""
+STAGED_KEEP_SECONDS = 86_400
+"""Time that a staged file is kept which nobody goes on with or publishes: a day."""
 
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
