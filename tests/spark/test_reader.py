@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 
 from harebell.client import blocking
 from harebell.client.errors import AuthenticationFailed, ConnectionFailed
-from harebell.spark.intake import SourceError
+from harebell.spark.intake import Intake, SourceError
 from harebell.spark.offsets import OffsetError
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
@@ -218,6 +218,31 @@ def test_available_now_does_not_wait_for_messages_that_another_consumer_took(
     for _ in range(4):
         channel.basic_get(queue)
     assert drained(one, one.initialOffset()) == [[4, 5, 6, 7, 8, 9]]
+
+
+@pytest.mark.parametrize("answer", [1, 2])
+def test_available_now_takes_messages_that_come_while_the_queue_is_counted(
+    reader: Readers, channel: Any, queue: str, monkeypatch: pytest.MonkeyPatch, answer: int
+) -> None:
+    publish(channel, queue, 0, 10)
+    one = reader()
+    one.prepareForTriggerAvailableNow()
+    held = [channel.basic_get(queue)[0].delivery_tag for _ in range(10)]
+    asked: list[int] = []
+
+    def ready(intake: Intake) -> int:
+        asked.append(counted(intake))
+        if len(asked) == answer:
+            # They are ours before this is over, and none is left in the queue.
+            channel.basic_nack(held[-1], multiple=True, requeue=True)
+            waiting(channel, queue)
+            asked.append(counted(intake))
+        return asked[-1]
+
+    counted = Intake.ready
+    monkeypatch.setattr(Intake, "ready", ready)
+    assert drained(one, one.initialOffset()) == [list(range(10))]
+    assert asked[:3] == [0, 0, 0]
 
 
 def test_everything_available_is_at_most_what_may_be_held(

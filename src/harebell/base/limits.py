@@ -43,6 +43,8 @@ NAME_BYTES = 255
 """Longest exchange, queue or routing-key name (a shortstr)."""
 TABLE_DEPTH = 32
 """Deepest nesting of tables and arrays inside a field table."""
+VOID_ARRAY_ITEMS = 1_024
+"""Most values in an array of transitional 0-10 whose values take no octets."""
 
 # --- messages -----------------------------------------------------------------------------------
 MESSAGE_MAX_BYTES = 134_217_728
@@ -53,6 +55,14 @@ REPLIES_UNSENT_BYTES = 134_217_728
 """Unsent output of a connection above which direct replies to it are dropped (128 MiB)."""
 CONSUMERS_PER_CHANNEL = 0
 """Most consumers on one channel; 0 is no limit."""
+REFERENCES_PER_SESSION = 256
+"""Message bodies that one session may send in pieces at the same time (message.open)."""
+REFERENCE_NAME_BYTES = 1_024
+"""Longest name of such a body."""
+CHECKPOINTS_BYTES = 67_108_864
+"""What is kept of bodies whose sending was interrupted, all together (64 MiB)."""
+CHECKPOINT_SECONDS = 3_600
+"""How long that is kept."""
 
 # --- memory and back-pressure -------------------------------------------------------------------
 OUTPUT_HIGH_BYTES = 1_048_576
@@ -95,6 +105,10 @@ GROUP_KEY_LETTERS = 255
 """Letters of an ordering key that tell it from others."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange remembers."""
+CONVERSIONS_KEPT_COUNT = 64
+"""Property lists that were converted for peers of another protocol family and are remembered."""
+CONVERSIONS_KEPT_BYTES = 131_072
+"""The longest property list of which the conversion is remembered: that of a largest frame."""
 
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100

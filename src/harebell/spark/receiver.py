@@ -234,7 +234,7 @@ class Receiver:
                 if self._enough(have, now - began, now - changed):
                     break
             elif not have:
-                if self._drained(intake, now - changed):
+                if self._drained(intake, first, now - changed):
                     return first
             elif self._no_more(intake, now - changed):
                 break
@@ -250,13 +250,15 @@ class Receiver:
         late = quiet >= self._options.fetch_timeout
         return quiet >= SPARK_LONG_POLL_SECONDS and (late or intake.ready() == 0)
 
-    def _drained(self, intake: Intake, quiet: float) -> bool:
+    def _drained(self, intake: Intake, first: int, quiet: float) -> bool:
         """Whether messages that were counted in the queue are not coming any more."""
         if quiet < SPARK_LONG_POLL_SECONDS:
             return False
         ready = intake.ready()
         if ready == 0:
-            return True
+            # They may have left the queue for us while it was asked: RabbitMQ's quorum queues
+            # answer before their deliveries are written. Those come before the second answer.
+            return intake.ready() == 0 and intake.position == first
         if quiet >= self._options.fetch_timeout:
             raise SourceError(
                 f"queue {self._options.queue!r} holds {ready} messages, but none was delivered in "

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.users import Users
 from harebell.base import limits
-from harebell.base.message import Message, Properties
+from harebell.base.message import FAMILY_09, Message, Properties
+from harebell.front.convert.dispatch import converted
 from harebell.front.hub import Hub
 from harebell.front.link import Link
 from harebell.front.peer import Peer
@@ -164,6 +165,8 @@ class Connection(Link):
 
     def send_content(self, channel: int, method: methods.Method, message: Message) -> None:
         """Write a method with a message's content; long output holds further input back."""
+        if message.family != FAMILY_09:
+            message = converted(message, FAMILY_09)
         self.out.content(channel, self.spec.encode(method), message, self.frame_max)
         self.touch()
         if self.out.size > _OUTPUT_STOP:
