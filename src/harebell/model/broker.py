@@ -22,6 +22,7 @@ from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
 from harebell.model.queue.kind import Queue
+from harebell.model.staging import Staging
 from harebell.model.vhost import VHost
 
 DEFAULT_VHOST = "/"
@@ -47,6 +48,7 @@ class Broker:
         global_parameters: values for all vhosts.
         default_queue_type: of queues declared without one where the vhost has none either.
         timers: whoever is to be woken; the shell runs them when they are due.
+        staging: files that arrive in parts and are not published yet.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Broker:
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
         self.timers = Timers(self.clock)
+        self.staging = Staging(store.files, self.clock, self.timers, store.commit)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
