@@ -101,6 +101,8 @@ GROUP_WAITING_MESSAGES = 100_000
 """Messages that a queue with ordering keys passes over, and remembers, as their keys are held."""
 GROUP_SCAN_MESSAGES = 2_000
 """Messages that such a queue passes over in one turn."""
+BROWSED_PER_TURN = 1_000
+"""Messages that a browser is shown in one turn."""
 GROUP_KEY_LETTERS = 255
 """Letters of an ordering key that tell it from others."""
 ROUTE_CACHE_ENTRIES = 4_096
