@@ -117,6 +117,14 @@ class Queue:
         """Take the next message: (message, position, redelivered), or None when there is none."""
         raise NotImplementedError
 
+    def head(self) -> Message | None:
+        """The next message, which stays ready; None when there is none, or it is not known."""
+        return None
+
+    def delivered(self, position: int) -> Message | None:
+        """A message that was delivered and is not settled; None when it cannot be read again."""
+        return None
+
     def settle(self, position: int) -> int:
         """A delivered message is done with."""
         raise NotImplementedError
