@@ -229,9 +229,8 @@ def _message(given: BasicProperties, headers: dict[str, Any]) -> MessageProperti
         else:
             exchange = None
         found.reply_to = ReplyTo(exchange=exchange, routing_key=given.reply_to)
-    for header, text in ((TYPE, given.type), (CLUSTER_ID, given.cluster_id)):
-        if text is not None:
-            headers[header] = text
+    texts = {TYPE: given.type, CLUSTER_ID: given.cluster_id}
+    headers |= {header: text for header, text in texts.items() if text is not None}
     found.application_headers = headers
     return found
 
