@@ -114,11 +114,12 @@ class Connection:
         self._settled.set()
         link.core.closed.when_done(lambda call: self._core_closed(link, call.error))
 
-    async def channel(self, *, confirms: bool = True) -> Channel:
+    async def channel(self, *, confirms: bool | None = None) -> Channel:
         """Open a channel.
 
         Args:
-            confirms: whether `publish` waits for the broker's confirm.
+            confirms: whether `publish` waits for the broker's confirm; None where the version of
+                AMQP has confirms.
         """
         await self.usable()
         keep = self._recovery is not None and self._recovery.resend
@@ -404,6 +405,7 @@ class _Connecting:
 def connect(
     url: str | URL = "amqp://",
     *,
+    version: str | None = None,
     recover: bool | Recovery = False,
     rng: Random | None = None,
     properties: dict[str, Any] | None = None,
@@ -412,6 +414,7 @@ def connect(
 
     Args:
         url: the address, amqp:// or amqps:// (`harebell.client.url`).
+        version: of AMQP, "0-8" for example, instead of what the address says.
         recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
             says how.
         rng: entropy for the jitter of the delays between attempts.
@@ -421,7 +424,7 @@ def connect(
         URLError: the address is wrong.
         ConnectionFailed: no connection could be made (when awaited or entered).
     """
-    address = url if isinstance(url, URL) else URL.parse(url)
+    address = URL.of(url, version)
     entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
     return _Connecting(
         lambda: Connection(address, wanted(recover), entropy, dict(properties or {}))

@@ -45,7 +45,6 @@ from harebell.client.errors import (
 from harebell.client.message import ReturnedMessage
 from harebell.client.verbs import Verbs
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.frames import BODY, HEADER, METHOD, FrameSink
 
 T = TypeVar("T")
@@ -85,7 +84,7 @@ class Channel(Verbs):
 
     def send(self, method: m.Method) -> None:
         """Append a method to the output."""
-        self._host.out.frame(METHOD, self.number, AMQP_0_9_1.encode(method))
+        self._host.out.frame(METHOD, self.number, self._host.dialect.encode(method))
 
     def check_open(self) -> None:
         """Raise the reason why the channel is closed, if it is."""
@@ -111,6 +110,10 @@ class Channel(Verbs):
             method = recorder.rewrite(self.number, method)
         self.send(method)
         call: Call[T] = Call()
+        if isinstance(method, m.BasicRecover) and not self._host.dialect.recovers:
+            # 0-8 does not say when it is done.
+            call.succeed(convert(m.BasicRecoverOk()))
+            return call
         self._pending.append(Pending(method, replies, convert, call))
         return call
 
@@ -202,8 +205,14 @@ class Channel(Verbs):
         self._host.out.ack(self.number, tag, multiple)
 
     def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
-        """Give back a delivery, or all up to it; without `requeue` it is dropped."""
+        """Give back a delivery, or all up to it; without `requeue` it is dropped.
+
+        A version without basic.nack has basic.reject for one delivery, which means the same.
+        """
         self.check_open()
+        if not multiple and not self._host.dialect.has(m.BasicNack):
+            self.reject(tag, requeue=requeue)
+            return
         self.send(m.BasicNack(delivery_tag=tag, multiple=multiple, requeue=requeue))
 
     def reject(self, tag: int, *, requeue: bool = False) -> None:
@@ -307,7 +316,7 @@ class Channel(Verbs):
         if kind == METHOD:
             if self._assembly is not None:
                 raise ProtocolError(505, "a method came in the middle of a content")
-            self._on_method(AMQP_0_9_1.decode(payload))
+            self._on_method(self._host.dialect.spec.decode(payload))
         elif kind in (HEADER, BODY):
             self._on_content(kind, payload)
         else:
@@ -438,6 +447,11 @@ class Channel(Verbs):
         if self.on_flow is not None:
             self.on_flow(method.active)
 
+    def _on_recovered(self, method: m.BasicRecoverOk) -> None:
+        """Brokers of one layout of 0-8 answer basic.recover; nobody has waited for it."""
+        if self._host.dialect.recovers:
+            self._reply(method)
+
     def _on_close(self, method: m.ChannelClose) -> None:
         self.send(m.ChannelCloseOk())
         if self.state is State.CLOSING:
@@ -492,6 +506,7 @@ _HANDLERS: dict[type[m.Method], Callable[[Channel, Any], None]] = {
     m.BasicAck: Channel._on_ack,
     m.BasicNack: Channel._on_nack,
     m.BasicCancel: Channel._on_cancel,
+    m.BasicRecoverOk: Channel._on_recovered,
     m.ChannelFlow: Channel._on_flow,
     m.ChannelClose: Channel._on_close,
 }
