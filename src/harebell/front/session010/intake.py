@@ -1,7 +1,7 @@
-"""What arrives on a connection: whole transfers go straight to their session, frames are put together.
+"""What arrives on a connection: whole transfers go to their session, frames are put together.
 
-    control or command segment  ->  Connection.control, Session.command
-    command, header, body       ->  Session.command with what came with it
+control                   ->  harebell.front.session010.handshake, .attach
+command, header, body     ->  harebell.front.session010.execution
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Properties
+from harebell.front.session010 import execution
 from harebell.front.session010.assembly import Assembly
-from harebell.front.session010.port import SessionPort
 from harebell.kernels.segments import CONTROL, SegmentSink
 from harebell.wire.v010.spec import FRAMING_ERROR
 
@@ -83,7 +83,7 @@ class Intake(SegmentSink):
         if session is None:
             connection.not_attached(channel)
         else:
-            session.assembled(assembly)
+            execution.take(session, assembly)
 
     def drop(self, key: tuple[int, int]) -> None:
         """An assembly is whole, or will never be."""

@@ -13,15 +13,14 @@ turn what is new is told in one session.completed. What the commands do is `Sess
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harebell.base.limits import OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES, REPLAY_BYTES
 from harebell.base.message import Message, Properties
 from harebell.front.session010 import failure
-from harebell.front.session010.connection import Connection
 from harebell.front.session010.port import SessionPort
 from harebell.front.session010.replay import Replay
-
+from harebell.front.session09.told import channel_closed
 from harebell.wire.v010 import commands, controls
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.ranges import RangeSet, near, wrapped
@@ -30,13 +29,14 @@ from harebell.wire.v010.structs import Command, Composite, Ranges
 if TYPE_CHECKING:
     from harebell.auth.users import User
     from harebell.base.timers import Timer
-    from harebell.front.session010.assembly import Assembly
+    from harebell.front.session010.connection import Connection
     from harebell.model.queue.kind import Queue
     from harebell.model.vhost import VHost
 
 _AT_ONCE = 0
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 _TRANSFER = (4, 1)
+_MS = 1000
 _MOST = 1 << 30
 """Numbers that a range may span; serial arithmetic ends at twice as many."""
 _ASK = 1 << 16
@@ -53,7 +53,7 @@ class SessionLayer(SessionPort):
 
     Attributes:
         connection: where it is, or was last.
-        attached: whether it is on a channel.
+        attached: whether it is on a channel and its commands may be sent there.
         user, vhost: whose and where.
         received: the number of the peer's next command.
         current: the number of the peer's command that is being carried out.
@@ -82,7 +82,6 @@ class SessionLayer(SessionPort):
         "expiry",
         "known",
         "name",
-        "pointed",
         "received",
         "replay",
         "sent",
@@ -110,7 +109,6 @@ class SessionLayer(SessionPort):
         self.replay: Replay | None = None
         self.expiry: Timer | None = None
         self.ended = False
-        self.pointed = False
         self._executed = 0
         self._told = 0
         self._asked = 0
@@ -126,10 +124,6 @@ class SessionLayer(SessionPort):
         self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
         """Carry out a message.transfer."""
-        raise NotImplementedError
-
-    def execute(self, command: Command, header: bytes, body: bytes) -> None:
-        """Carry out any other command; header and body are empty for one without."""
         raise NotImplementedError
 
     def delivered(self, first: int, last: int) -> None:
@@ -152,27 +146,14 @@ class SessionLayer(SessionPort):
         self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
         """A whole message.transfer, straight from the scanner."""
-        if self._begin():
+        if self.begin():
             try:
                 self.publish(flags, destination, routing_key, properties, body)
             except Exception as error:
                 failure.session_caught(self, error, *_TRANSFER)
         return 0
 
-    def assembled(self, assembly: Assembly) -> int:
-        """A command that came in frames of its own."""
-        octets = assembly.command()
-        class_code, code = octets[:1], octets[1:2]
-        if self._begin():
-            try:
-                failure.take_assembly(self, assembly)
-            except Exception as error:
-                failure.session_caught(
-                    self, error, int.from_bytes(class_code), int.from_bytes(code)
-                )
-        return 0
-
-    def _begin(self) -> bool:
+    def begin(self) -> bool:
         """Number the next command; False when it was carried out before the session came back."""
         number = self.received
         self.received = number + 1
@@ -217,7 +198,7 @@ class SessionLayer(SessionPort):
         while self._marks and self._marks[0][0] <= done:
             self.done = self._marks.popleft()[1]
         if not self._marks and self._ticket <= done:
-            self.done = self.received
+            self.done = self._executed
         if self.done > self._told and self.attached:
             self.tell_completed()
         return 0
@@ -273,13 +254,9 @@ class SessionLayer(SessionPort):
         connection = self.connection
         number = self.sent
         self.sent = number + 1
-        if not self.pointed:
-            self.point()
         if self.replay is not None:
             self.replay.transfer(number, command, redelivered, message)
-        connection.frames.transfer(
-            self.number, command, redelivered, message, connection.frame_max
-        )
+        connection.frames.transfer(self.number, command, redelivered, message, connection.frame_max)
         if not connection.dirty:
             connection.touch()
         return number
@@ -296,8 +273,6 @@ class SessionLayer(SessionPort):
         if self.replay is not None:
             self.replay.content(number, command, header, body)
         if self.attached:
-            if not self.pointed:
-                self.point()
             connection.frames.assembly(self.number, command, header, body, connection.frame_max)
             connection.touch()
             if connection.out.size > OUTPUT_STOP_BYTES:
@@ -311,8 +286,7 @@ class SessionLayer(SessionPort):
 
     def point(self) -> int:
         """Tell where our commands begin on this channel."""
-        self.pointed = True
-        number = self.sent - 1 if self.sent else 0
+        number = self.sent if self.replay is None else self.replay.first(self.sent)
         point = controls.SessionCommandPoint(wrapped(number), 0)
         self.connection.send_control(self.number, point)
         return 0
@@ -324,6 +298,100 @@ class SessionLayer(SessionPort):
     def hold_until_recorded(self) -> None:
         """The command is complete when everything that is declared in the vhost is on disk."""
         self.wait_for(self.vhost.recorder.ticket)
+
+    # --- the end --------------------------------------------------------------------------------
+
+    @property
+    def key(self) -> tuple[str, str, bytes]:
+        """What tells it from all other sessions of the broker."""
+        return self.vhost.name, self.user.name, self.name
+
+    @property
+    def on_channel(self) -> bool:
+        """Whether it is on a channel, though perhaps nothing may be sent there yet."""
+        return not self.ended and self.connection.channels.get(self.number) is self
+
+    def leave_first(self) -> list[Queue]:
+        """Its connection goes: the consumers of a session that goes with it go before all else."""
+        return [] if self.timeout else self.stop_consuming()
+
+    def leave(self) -> None:
+        """Its connection goes, or its channel is wanted back: live on without, or end."""
+        if not self.timeout:
+            self.end()
+            return
+        self.attached = False
+        self._enlisted = False
+        self.connection.channels.pop(self.number, None)
+        timers = self.connection.broker.timers
+        if self.expiry is None:
+            self.expiry = timers.timer(self.end)
+        self.expiry.set(timers.clock.steady + self.timeout * _MS)
+
+    def move(self) -> None:
+        """It leaves its channel, and is attached elsewhere at once."""
+        self.attached = False
+        self._enlisted = False
+        if self.connection.channels.get(self.number) is self:
+            del self.connection.channels[self.number]
+
+    def return_to(self, connection: Connection, number: int) -> None:
+        """It is on a channel again; nothing is sent there until the peer said where to go on."""
+        if self.expiry is not None:
+            self.expiry.stop()
+        self.connection = connection
+        self.number = number
+        self._told = self.known
+        if not self._enlisted:
+            self.enlist()
+
+    def send_again(self, first: int) -> None:
+        """Send what the peer has not seen, from that number on, and go on."""
+        connection = self.connection
+        if self.replay is not None:
+            for number in self.replay.numbers():
+                if number < first:
+                    self.replay.drop(number, number)
+        self.point()
+        if self.replay is not None:
+            for number in self.replay.numbers():
+                self.replay.write(number, self.number, connection.frames, connection.frame_max)
+        self.attached = True
+        connection.touch()
+        self.serve()
+
+    def go_on_at(self, number: int) -> None:
+        """The peer's next command has this number; those carried out are passed over."""
+        if not self.received:
+            self._executed = self.done = self.known = self._told = number
+        self.received = number
+
+    def pass_over(self, number: int) -> None:
+        """Commands below this number that did not come will not come."""
+        if number > self.received:
+            self.received = number
+            self._executed = max(self._executed, number)
+            self.current = number - 1
+            if not self._enlisted:
+                self.enlist()
+
+    def end(self) -> None:
+        """The session is over, wherever it is."""
+        if self.ended:
+            return
+        self.ended = True
+        self.attached = False
+        if self.expiry is not None:
+            self.expiry.stop()
+        hub = self.connection.hub
+        hub.waiting.pop(self, None)
+        if hub.sessions.get(self.key) is self:
+            del hub.sessions[self.key]
+        if self.connection.channels.get(self.number) is self:
+            del self.connection.channels[self.number]
+        self.close()
+        self.vhost.drop_owned(self)
+        channel_closed(self)
 
     # --- being known outside --------------------------------------------------------------------
 
@@ -344,5 +412,3 @@ class SessionLayer(SessionPort):
                 self.replay.drop(first, last)
             for low, high in self.settled.add(max(first, 0), last):
                 self.delivered(low, high)
-
-
