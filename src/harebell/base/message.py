@@ -12,6 +12,18 @@ from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
 FAMILY_09 = 9
 """Properties encoded as AMQP 0-8, 0-9 and 0-9-1 do (property flags, then values)."""
 
+FAMILY_FILE = 70
+"""The property list of class `file`: flags and values like 0-9's, other properties."""
+
+FAMILY_STREAM = 80
+"""The property list of class `stream`."""
+
+FAMILY_010 = 10
+"""The structs of a header segment of final 0-10, each with its size and code, as received."""
+
+FAMILY_010T = 11
+"""The property fields of a message.transfer of transitional 0-10, as that method has them."""
+
 PERSISTENT = 2
 """The delivery-mode of a message that is to survive a restart."""
 
@@ -30,6 +42,7 @@ class Properties:
         has_headers: whether a header table is present.
         suspect: whether there is something that publishing has to look into: a reply-to, an
             expiration, a user-id, or what may be a header CC or BCC.
+        family: how it is encoded.
     """
 
     __slots__ = ("delivery_mode", "family", "has_headers", "priority", "raw", "suspect")
@@ -41,13 +54,14 @@ class Properties:
         priority: int = -1,
         has_headers: bool = False,
         suspect: bool = False,
+        family: int = FAMILY_09,
     ) -> None:
         self.raw = raw
         self.delivery_mode = delivery_mode
         self.priority = priority
         self.has_headers = has_headers
         self.suspect = suspect
-        self.family = FAMILY_09
+        self.family = family
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Properties) and self.raw == other.raw

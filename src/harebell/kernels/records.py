@@ -174,9 +174,12 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     raw = data[start + exchange + key : start + exchange + key + properties]
     body = data[start + exchange + key + properties : at + size]
     found = Properties(
-        raw, mode, priority if flags & _HAS_PRIORITY else -1, bool(flags & _HAS_HEADERS)
+        raw,
+        mode,
+        priority if flags & _HAS_PRIORITY else -1,
+        bool(flags & _HAS_HEADERS),
+        family=family,
     )
-    found.family = family
     message = new_message(name, routing_key, found, body)
     message.timestamp = time
     if flags & _DUE:

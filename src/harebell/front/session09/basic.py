@@ -21,6 +21,7 @@ from harebell.model.equivalence import type_name
 from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import rendered
+from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -166,13 +167,13 @@ def ack(channel: Channel, method: methods.BasicAck) -> None:
 
 def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int) -> None:
     entries = channel.take(tag, multiple, method_id)
-    how = channel.discard
+    kind = REJECT
     if requeue:
-        how = channel.give_back if method_id == _NACK else channel.requeue
+        kind = GIVE_BACK if method_id == _NACK else REQUEUE
     if channel.transaction is not None:
-        channel.transaction.settle(entries, how, dead_letters=not requeue)
+        channel.transaction.settle(entries, kind)
     else:
-        how(entries)
+        channel.take_effect(entries, kind)
 
 
 def reject(channel: Channel, method: methods.BasicReject) -> None:

@@ -6,6 +6,7 @@ class.
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Entries
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ, WRITE
@@ -20,11 +21,12 @@ from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.told import consumer_deleted
 from harebell.front.session09.traced import published
-from harebell.front.session09.tx import Transaction
+from harebell.front.session09.tx import ChannelTransaction
 from harebell.front.session09.unacked import Unacked
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
 from harebell.model.resource import rendered
+from harebell.model.transaction import ACCEPT
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -76,7 +78,7 @@ class Channel(ChannelPort):
         self.prefetch_global = 0
         self.outstanding = 0
         self.confirms: Confirms | None = None
-        self.transaction: Transaction | None = None
+        self.transaction: ChannelTransaction | None = None
         self.last_queue = ""
         self.reply_queue: ReplyQueue | None = None
         self._exchange: Exchange | None = None
@@ -170,7 +172,7 @@ class Channel(ChannelPort):
     def ack(self, tag: int, multiple: bool) -> int:
         """basic.ack: the deliveries are done with (tag 0 with multiple: all of them)."""
         if self.transaction is not None:
-            self.transaction.settle(self.take(tag, multiple, 80), self.settle)
+            self.transaction.settle(self.take(tag, multiple, 80), ACCEPT)
             return 0
         if not multiple:
             entry = self.unacked.take(tag)
@@ -214,6 +216,10 @@ class Channel(ChannelPort):
                 entries.append(entry)
             number += 1
         return entries
+
+    def take_effect(self, entries: Entries[Unacked], kind: int) -> None:
+        """Settle deliveries as a transaction says that is committed."""
+        (self.settle, self.discard, self.requeue, self.give_back)[kind](list(entries))
 
     def settle(self, entries: list[Unacked]) -> None:
         """Acknowledged: the messages are done with."""

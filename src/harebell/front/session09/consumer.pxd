@@ -6,6 +6,7 @@ from harebell.front.session09.unacked cimport new_unacked
 from harebell.model.consumer cimport Consumer
 
 cdef Py_ssize_t _OUTPUT_HIGH
+cdef int _FAMILY
 
 cdef class ChannelConsumer(Consumer):
     cdef Channel _channel

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_HIGH_BYTES
-from harebell.base.message import Message
+from harebell.base.message import FAMILY_09, Message
+from harebell.front.convert.dispatch import converted
 from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import new_unacked
 from harebell.model.consumer import Consumer
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from harebell.front.session09.channel import Channel
 
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
+_FAMILY = FAMILY_09
 
 
 class ChannelConsumer(Consumer):
@@ -53,6 +55,8 @@ class ChannelConsumer(Consumer):
         """Write basic.deliver and remember what has to be acknowledged."""
         channel = self._channel
         connection = channel.connection
+        if message.family != _FAMILY:
+            message = converted(message, _FAMILY)
         tag = channel.next_tag
         channel.next_tag = tag + 1
         connection.out.deliver(

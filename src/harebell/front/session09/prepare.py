@@ -19,9 +19,9 @@ from harebell.front.session09.checks import check_expiration, check_user_id
 from harebell.front.session09.direct_reply import way_back
 from harebell.front.session09.permission import check_topic
 from harebell.front.session09.replies import soft
-from harebell.front.session09.tx import due_at_commit
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
+from harebell.model.transaction import due_at_commit
 from harebell.wire.v09.content import decode_properties, parse_properties
 from harebell.wire.v09.edit import answered_at, edited
 

@@ -76,7 +76,7 @@ class LongString(bytes):
     """A long string (tag S) whose octets are not UTF-8."""
 
 
-class _Malformed(Exception):
+class Malformed(Exception):
     """What is wrong with a table, and under which names it stands, the innermost first."""
 
     def __init__(self, why: str) -> None:
@@ -121,7 +121,7 @@ def decode_table(
         )
     try:
         return _read_table(data, start, end, 1), end
-    except _Malformed as malformed:
+    except Malformed as malformed:
         raise malformed.error() from None
 
 
@@ -159,11 +159,11 @@ def _read_table(data: bytes, at: int, end: int, depth: int) -> dict[str, Any]:
     while at < end:
         name_end = at + 1 + data[at]
         if name_end >= end:
-            raise _Malformed("a name runs over the end of its table")
+            raise Malformed("a name runs over the end of its table")
         name = data[at + 1 : name_end].decode(errors="surrogateescape")
         try:
-            table[name], at = _read_value(data, name_end, end, depth)
-        except _Malformed as malformed:
+            table[name], at = read_value(data, name_end, end, depth)
+        except Malformed as malformed:
             malformed.path.append(name)
             raise
     return table
@@ -172,22 +172,23 @@ def _read_table(data: bytes, at: int, end: int, depth: int) -> dict[str, Any]:
 def _read_array(data: bytes, at: int, end: int, depth: int) -> list[Any]:
     array: list[Any] = []
     while at < end:
-        value, at = _read_value(data, at, end, depth)
+        value, at = read_value(data, at, end, depth)
         array.append(value)
     return array
 
 
-def _read_value(data: bytes, at: int, end: int, depth: int) -> tuple[Any, int]:
+def read_value(data: bytes, at: int, end: int, depth: int) -> tuple[Any, int]:
+    """A value with its type octet in front; raises `Malformed`."""
     tag = data[at]
     at += 1
     if tag in _SIZED:
         return _read_sized(data, tag, at, end, depth)
     width = _WIDTHS.get(tag)
     if width is None:
-        raise _Malformed(f"unknown type octet {tag:#04x} ({chr(tag)!a})")
+        raise Malformed(f"unknown type octet {tag:#04x} ({chr(tag)!a})")
     after = at + width
     if after > end:
-        raise _Malformed("a value runs over the end of its table")
+        raise Malformed("a value runs over the end of its table")
     if tag == _VOID:
         return None, after
     if tag == _TIME:
@@ -204,7 +205,7 @@ def _read_sized(data: bytes, tag: int, at: int, end: int, depth: int) -> tuple[A
     start = at + _SIZE
     after = start + int.from_bytes(data[at:start])
     if start > end or after > end:
-        raise _Malformed("a value runs over the end of its table")
+        raise Malformed("a value runs over the end of its table")
     if tag == _OCTETS:
         return data[start:after], after
     if tag == _STRING:
@@ -214,7 +215,7 @@ def _read_sized(data: bytes, tag: int, at: int, end: int, depth: int) -> tuple[A
         except UnicodeDecodeError:
             return LongString(octets), after
     if depth >= TABLE_DEPTH:
-        raise _Malformed(f"tables and arrays are nested deeper than {TABLE_DEPTH}")
+        raise Malformed(f"tables and arrays are nested deeper than {TABLE_DEPTH}")
     read = _read_table if tag == _TABLE else _read_array
     return read(data, start, after, depth + 1), after
 

@@ -2,32 +2,15 @@
 
 One class per method, named after it: `queue.declare-ok` is `QueueDeclareOk`. The attributes are
 the specification's fields with underscores, in its order; `no-wait` is `nowait`, `global` is
-`global_`. Reserved fields and tickets are no attributes: the tables of the versions know where
-they stand. A version that lacks a field leaves the attribute at its default.
+`global_`. Reserved fields are no attributes: the tables of the versions know where they stand. A
+version that lacks a field leaves the attribute at its default.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from msgspec import Struct
-
-Table = dict[str, Any]
-
-METHODS: dict[str, type[Method]] = {}
-"""Every method by its name."""
-
-
-class Method(Struct):
-    """Any method. `NAME` is its name on paper, for example `queue.declare-ok`."""
-
-    NAME: ClassVar[str] = ""
-
-    def __init_subclass__(cls) -> None:
-        words = "".join(f" {c.lower()}" if c.isupper() else c for c in cls.__name__).split()
-        cls.NAME = f"{words[0]}.{'-'.join(words[1:])}"
-        METHODS[cls.NAME] = cls
-
+from harebell.wire.v09.method import METHODS as METHODS
+from harebell.wire.v09.method import Method as Method
+from harebell.wire.v09.method import Table
 
 # --- connection, class 10 -----------------------------------------------------------------------
 
@@ -83,10 +66,21 @@ class ConnectionOpen(Method):
     """The client chooses a virtual host."""
 
     virtual_host: str = "/"
+    capabilities: str = ""
+    insist: bool = False
 
 
 class ConnectionOpenOk(Method):
     """The connection may be used."""
+
+    known_hosts: str = ""
+
+
+class ConnectionRedirect(Method):
+    """The client shall go to another server (before 0-9-1)."""
+
+    host: str = ""
+    known_hosts: str = ""
 
 
 class ConnectionClose(Method):
@@ -193,6 +187,8 @@ class ExchangeDeclare(Method):
     internal: bool = False
     nowait: bool = False
     arguments: Table = {}
+    alternate_exchange: str = ""
+    ticket: int = 0
 
 
 class ExchangeDeclareOk(Method):
@@ -205,6 +201,7 @@ class ExchangeDelete(Method):
     exchange: str = ""
     if_unused: bool = False
     nowait: bool = False
+    ticket: int = 0
 
 
 class ExchangeDeleteOk(Method):
@@ -252,6 +249,8 @@ class QueueDeclare(Method):
     auto_delete: bool = False
     nowait: bool = False
     arguments: Table = {}
+    alternate_exchange: str = ""
+    ticket: int = 0
 
 
 class QueueDeclareOk(Method):
@@ -270,6 +269,7 @@ class QueueBind(Method):
     routing_key: str = ""
     nowait: bool = False
     arguments: Table = {}
+    ticket: int = 0
 
 
 class QueueBindOk(Method):
@@ -283,6 +283,7 @@ class QueueUnbind(Method):
     exchange: str = ""
     routing_key: str = ""
     arguments: Table = {}
+    ticket: int = 0
 
 
 class QueueUnbindOk(Method):
@@ -294,6 +295,7 @@ class QueuePurge(Method):
 
     queue: str = ""
     nowait: bool = False
+    ticket: int = 0
 
 
 class QueuePurgeOk(Method):
@@ -309,6 +311,7 @@ class QueueDelete(Method):
     if_unused: bool = False
     if_empty: bool = False
     nowait: bool = False
+    ticket: int = 0
 
 
 class QueueDeleteOk(Method):
@@ -342,6 +345,7 @@ class BasicConsume(Method):
     exclusive: bool = False
     nowait: bool = False
     arguments: Table = {}
+    ticket: int = 0
 
 
 class BasicConsumeOk(Method):
@@ -370,6 +374,7 @@ class BasicPublish(Method):
     routing_key: str = ""
     mandatory: bool = False
     immediate: bool = False
+    ticket: int = 0
 
 
 class BasicReturn(Method):
@@ -396,6 +401,7 @@ class BasicGet(Method):
 
     queue: str = ""
     no_ack: bool = False
+    ticket: int = 0
 
 
 class BasicGetOk(Method):

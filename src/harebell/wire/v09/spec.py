@@ -9,7 +9,7 @@ A table has a line per class and, indented, a line per method; deeper indentatio
       method     id  |  replies       fields: a data type, then the fields of that type in a row
                      C the client sends it, S the server, CS both
 
-`+content` in place of replies says that a content follows. The field `_` is reserved: it is written
+`+content` before them says that a content follows. The field `_` is reserved: it is written
 as zero or empty, and ignored when read. `#` begins a comment. A method that stands in a table laid
 over another replaces the one below.
 
@@ -25,12 +25,19 @@ from typing import Any, NamedTuple
 from harebell.base.errors import ProtocolError
 from harebell.wire.v09.domains import BIT, DOMAINS, Domain, overrun
 from harebell.wire.v09.methods import METHODS, Method
+from harebell.wire.v09.transitional_types import TRANSITIONAL
 
 RESERVED = ""
 """Attribute of a reserved field."""
 
 _HEAD = 4
-_ATTRIBUTES = {"_": RESERVED, "global": "global_"}
+_ATTRIBUTES = {
+    "_": RESERVED,
+    "global": "global_",
+    "bytes": "octets",
+    "reject-unroutable": "mandatory",
+}
+_TYPES = DOMAINS | TRANSITIONAL
 
 
 class Field(NamedTuple):
@@ -60,7 +67,7 @@ class MethodSpec:
         fields: its fields in order, reserved ones included.
 
     Raises:
-        ValueError: the method has no class in `harebell.wire.v09.methods` that it fits.
+        ValueError: no class for the method was imported that it fits.
     """
 
     def __init__(
@@ -179,7 +186,7 @@ def _runs(fields: tuple[Field, ...]) -> Iterator[tuple[tuple[Field, ...], Domain
         if bits:
             yield tuple(bits), None
             bits = []
-        yield (field,), DOMAINS[field.domain]
+        yield (field,), _TYPES[field.domain]
     if bits:
         yield tuple(bits), None
 
@@ -294,10 +301,12 @@ def _method_lines(table: str) -> Iterator[tuple[str, int, str]]:
 def _read_method(class_name: str, class_id: int, line: str) -> MethodSpec:
     head, _, tail = line.partition(":")
     name, number, senders, *rest = head.split()
+    has_content = rest[:1] == ["+content"]
+    rest = rest[has_content:]
     responses: tuple[str, ...] = ()
     if rest[:1] == ["->"]:
         responses = tuple(f"{class_name}.{reply}" for reply in rest[1:])
-    elif rest not in ([], ["+content"]):
+    elif rest:
         raise ValueError(f"{class_name}.{name}: cannot read {' '.join(rest)!r}")
     return MethodSpec(
         f"{class_name}.{name}",
@@ -305,7 +314,7 @@ def _read_method(class_name: str, class_id: int, line: str) -> MethodSpec:
         int(number),
         senders,
         responses,
-        rest == ["+content"],
+        has_content,
         tuple(_read_fields(tail)),
     )
 
@@ -313,8 +322,8 @@ def _read_method(class_name: str, class_id: int, line: str) -> MethodSpec:
 def _read_fields(text: str) -> Iterator[Field]:
     for group in text.split(","):
         domain, *names = group.split() or [BIT]
-        if domain != BIT and domain not in DOMAINS:
-            known = ", ".join((BIT, *DOMAINS))
+        if domain != BIT and domain not in _TYPES:
+            known = ", ".join((BIT, *_TYPES))
             raise ValueError(f"unknown data type {domain!r} in a table; there are {known}")
         for name in names:
             yield Field(name, _ATTRIBUTES.get(name, name.replace("-", "_")), domain)

@@ -72,8 +72,8 @@ def test_classes_and_methods_have_their_published_numbers():
     assert {(spec.class_id, spec.method_id): spec.name for spec in SPECS} == published
 
 
-def test_every_typed_method_is_in_the_table():
-    assert {spec.name for spec in SPECS} == set(METHODS)
+def test_every_method_of_the_table_is_a_typed_one():
+    assert {spec.name for spec in SPECS} <= set(METHODS)
 
 
 @by_name

@@ -9,11 +9,14 @@ import pytest
 from harebell.wire.v09 import methods
 from harebell.wire.v09.methods import METHODS, Method
 
+DTX = (["dtx", "demarcation"], ["dtx", "coordination"])
+
 
 def test_every_class_is_named_after_its_method():
     for name, kind in METHODS.items():
-        words = re.findall("[A-Z][a-z]*", kind.__name__)
-        assert name == kind.NAME == f"{words[0]}.{'-'.join(words[1:])}".lower()
+        words = [word.lower() for word in re.findall("[A-Z][a-z]*", kind.__name__)]
+        of_class = 2 if words[:2] in DTX else 1
+        assert name == kind.NAME == f"{'-'.join(words[:of_class])}.{'-'.join(words[of_class:])}"
 
 
 def test_every_method_of_the_module_is_registered():
@@ -22,7 +25,8 @@ def test_every_method_of_the_module_is_registered():
         for kind in vars(methods).values()
         if isinstance(kind, type) and issubclass(kind, Method) and kind is not Method
     ]
-    assert defined == list(METHODS.values())
+    assert all(METHODS[kind.NAME] is kind for kind in defined)
+    assert len(defined) > 50
 
 
 def test_every_method_can_be_made_without_arguments():
@@ -47,12 +51,10 @@ def test_a_method_shows_its_fields():
 
 
 def test_an_unknown_field_is_refused():
-    with pytest.raises(TypeError, match="ticket"):
-        methods.QueueDeclare(ticket=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="reserved"):
+        methods.QueueDeclare(reserved=1)  # type: ignore[call-arg]
 
 
-def test_no_method_has_reserved_fields_or_tickets():
+def test_no_method_has_reserved_fields():
     for kind in METHODS.values():
-        for field in kind.__struct_fields__:
-            assert not field.startswith("reserved")
-            assert field != "ticket" or kind is methods.AccessRequestOk
+        assert not any(field.startswith("reserved") for field in kind.__struct_fields__)

@@ -1,4 +1,9 @@
-"""Between messages as they came and what the model asks of them."""
+"""What the model asks of messages: their headers and properties, and copies that differ in some.
+
+Everything is asked in the words of class basic, whatever the family of the message: one of another
+family is converted first, which happens once. What goes on with other headers goes on as basic; the
+headers `x-amqp-...` of docs/conversion.md let the way back restore what basic has no word for.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from harebell.base.message import Message
+from harebell.base.message import FAMILY_09, Message
+from harebell.front.convert.dispatch import converted
 from harebell.model.editor import Editor
 from harebell.wire.v09.content import (
     BasicProperties,
@@ -18,19 +24,23 @@ from harebell.wire.v09.content import (
 from harebell.wire.v09.edit import edited
 
 
+def _basic(message: Message) -> Message:
+    return message if message.family == FAMILY_09 else converted(message, FAMILY_09)
+
+
 def headers_of(message: Message) -> Mapping[str, Any]:
     """The decoded header table; empty when there is none."""
-    return decode_properties(message.raw).headers or {}
+    return decode_properties(_basic(message).raw).headers or {}
 
 
 def expiration_of(message: Message) -> str | None:
     """The property expiration; None when there is none."""
-    return decode_properties(message.raw).expiration
+    return decode_properties(_basic(message).raw).expiration
 
 
 def property_of(message: Message, name: str) -> Any:
     """A property by its name in Python; None when there is none."""
-    return getattr(decode_properties(message.raw), name)
+    return getattr(decode_properties(_basic(message).raw), name)
 
 
 def forwarded(
@@ -44,19 +54,21 @@ def forwarded(
         routing_key: what it is routed by from now on.
         headers: headers and their new values; None removes a header.
     """
-    raw = edited(message.raw, headers, keep_expiration=False)
-    return Message(exchange, routing_key, parse_properties(raw), message.body)
+    basic = _basic(message)
+    raw = edited(basic.raw, headers, keep_expiration=False)
+    return Message(exchange, routing_key, parse_properties(raw), basic.body)
 
 
 def with_headers(message: Message, headers: Mapping[str, Any]) -> Message:
     """A message that is the same but for some headers; None removes one."""
-    properties = parse_properties(edited(message.raw, headers))
-    return Message(message.exchange, message.routing_key, properties, message.body)
+    basic = _basic(message)
+    properties = parse_properties(edited(basic.raw, headers))
+    return Message(message.exchange, message.routing_key, properties, basic.body)
 
 
 def properties_of(message: Message) -> dict[str, Any]:
     """All properties that a message has, by their names in Python."""
-    decoded = msgspec.structs.asdict(decode_properties(message.raw))
+    decoded = msgspec.structs.asdict(decode_properties(_basic(message).raw))
     return {name: value for name, value in decoded.items() if value is not None}
 
 

@@ -1,0 +1,128 @@
+"""What was saved of bodies whose sending was interrupted (message.checkpoint and message.resume).
+
+A checkpoint outlives its session, not the broker: how much is kept is the recipient's choice, and a
+sender that is told a smaller offset sends the rest again. So they are kept in memory, within a
+limit, the oldest of them going first, and for a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from harebell.base.gauge import Gauge
+from harebell.base.limits import CHECKPOINT_SECONDS, CHECKPOINTS_BYTES
+
+Key = tuple[str, str, str]
+"""The vhost, the user and the identifier that the sender chose."""
+
+_MS = 1000
+_TINY = 4096
+
+
+class _Saved:
+    """What is kept of one body."""
+
+    __slots__ = ("at", "pieces", "size")
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.pieces: list[bytes] = []
+        self.size = 0
+
+    def add(self, piece: bytes) -> None:
+        """Keep a piece; tiny ones are joined, lest they cost more than their octets."""
+        self.size += len(piece)
+        if self.pieces and len(self.pieces[-1]) < _TINY and len(piece) < _TINY:
+            self.pieces[-1] += piece
+        elif piece:
+            self.pieces.append(piece)
+
+
+class Checkpoints:
+    """The saved bodies of one broker.
+
+    Args:
+        gauge: counts them as memory in use.
+        clock: tells how old they are, in milliseconds.
+        most: octets that all of them may have.
+    """
+
+    def __init__(
+        self,
+        gauge: Gauge,
+        clock: Callable[[], int],
+        most: int = CHECKPOINTS_BYTES,
+    ) -> None:
+        self._gauge = gauge
+        self._clock = clock
+        self._most = most
+        self._saved: dict[Key, _Saved] = {}
+        self._octets = 0
+
+    def __len__(self) -> int:
+        return len(self._saved)
+
+    def save(self, key: Key, offset: int, pieces: Iterable[bytes]) -> None:
+        """Keep a body up to a mark.
+
+        Args:
+            key: what it is asked for by; it names one body.
+            offset: octets of the body before the pieces; where so many are saved already, the
+                pieces are added to them, and otherwise they have to be the whole body.
+            pieces: octets up to the mark.
+        """
+        self.expire()
+        saved = self._saved.pop(key, None)
+        if saved is not None and saved.size != offset:
+            self._count(-saved.size)
+            saved = None
+        if saved is None:
+            if offset:
+                return
+            saved = _Saved(0)
+        saved.at = self._clock()
+        self._saved[key] = saved
+        for piece in pieces:
+            if not self._make_room(key, len(piece)):
+                return
+            saved.add(piece)
+            self._count(len(piece))
+
+    def load(self, key: Key) -> list[bytes] | None:
+        """What was saved, in pieces, or None when there is nothing (any more)."""
+        self.expire()
+        found = self._saved.get(key)
+        return None if found is None else found.pieces
+
+    def size(self, key: Key) -> int:
+        """How many octets are saved."""
+        found = self._saved.get(key)
+        return 0 if found is None else found.size
+
+    def forget(self, key: Key) -> None:
+        """Drop what was saved."""
+        found = self._saved.pop(key, None)
+        if found is not None:
+            self._count(-found.size)
+
+    def expire(self) -> None:
+        """Drop what is too old; a save moves its key to the end, so the oldest come first."""
+        oldest = self._clock() - CHECKPOINT_SECONDS * _MS
+        while self._saved:
+            key, saved = next(iter(self._saved.items()))
+            if saved.at > oldest:
+                return
+            self.forget(key)
+
+    def _make_room(self, key: Key, octets: int) -> bool:
+        """Drop older checkpoints for more octets of one; False when that is not enough."""
+        while self._octets + octets > self._most:
+            oldest = next(iter(self._saved))
+            if oldest == key:
+                return False
+            self.forget(oldest)
+        return True
+
+    def _count(self, octets: int) -> None:
+        self._octets += octets
+        self._gauge.add(octets)

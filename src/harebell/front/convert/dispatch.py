@@ -1,0 +1,128 @@
+"""Which module converts between which families, and what was converted already.
+
+The modules are found when they are first needed, see `MODULES`. Each has two functions.
+
+    to_basic(message) -> Message      its family -> FAMILY_09
+    from_basic(message) -> Message    FAMILY_09 -> its family
+
+They convert property lists. The body is the same in every family, so they are given a message
+without one, and its exchange and routing key stay, too. What they return is remembered by the
+octets of the list it was made from: a message is converted once for all its consumers, and a run of
+messages with equal properties once altogether.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib import import_module
+
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import CONVERSIONS_KEPT_BYTES, CONVERSIONS_KEPT_COUNT
+from harebell.base.message import (
+    FAMILY_010,
+    FAMILY_010T,
+    FAMILY_09,
+    FAMILY_FILE,
+    FAMILY_STREAM,
+    Message,
+    Properties,
+    new_message,
+)
+
+MODULES = {
+    FAMILY_FILE: "harebell.front.convert.file",
+    FAMILY_STREAM: "harebell.front.convert.stream",
+    FAMILY_010: "harebell.front.convert.final",
+    FAMILY_010T: "harebell.front.convert.transitional",
+}
+"""The modules of the families other than basic."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One family beside basic.
+
+    Args:
+        to_basic: a message of the family as class basic has it.
+        from_basic: a message of class basic as the family has it.
+    """
+
+    to_basic: Callable[[Message], Message]
+    from_basic: Callable[[Message], Message]
+
+
+@cache
+def pair(family: int) -> Pair:
+    """The conversions between a family and basic.
+
+    Raises:
+        Refusal: this version of the broker does not know the family.
+    """
+    name = MODULES.get(family)
+    if name is None:
+        raise Refusal(
+            ErrorKind.INTERNAL_ERROR,
+            f"a message of the unknown protocol family {family} cannot be delivered: it was "
+            "written by a newer version of Harebell",
+        )
+    module = import_module(name)
+    return Pair(module.to_basic, module.from_basic)
+
+
+def converted(message: Message, family: int) -> Message:
+    """A message as another family has it; the message itself when it is of that family.
+
+    Args:
+        message: any message.
+        family: `FAMILY_09` or another of its kind, see `harebell.base.message`.
+
+    Raises:
+        Refusal: its own family is not known here.
+    """
+    if message.family == family:
+        return message
+    convert = _kept if len(message.raw) <= CONVERSIONS_KEPT_BYTES else _properties
+    properties = convert(
+        family,
+        message.family,
+        message.raw,
+        message.delivery_mode,
+        message.priority,
+        message.has_headers,
+        message.exchange,
+        message.routing_key,
+    )
+    found = new_message(message.exchange, message.routing_key, properties, message.body)
+    found.timestamp = message.timestamp
+    found.offset = message.offset
+    found.origin = message.origin
+    found.deliveries = message.deliveries
+    found.due = message.due
+    return found
+
+
+def _properties(
+    family: int,
+    before: int,
+    raw: bytes,
+    delivery_mode: int,
+    priority: int,
+    has_headers: bool,
+    exchange: str,
+    routing_key: str,
+) -> Properties:
+    """The properties of a message in another family, from everything that they depend on."""
+    properties = Properties(raw, delivery_mode, priority, has_headers, family=before)
+    message = new_message(exchange, routing_key, properties, b"")
+    if before != FAMILY_09:
+        message = pair(before).to_basic(message)
+    if family != FAMILY_09:
+        message = pair(family).from_basic(message)
+    return Properties(
+        message.raw, message.delivery_mode, message.priority, message.has_headers, family=family
+    )
+
+
+_kept = lru_cache(CONVERSIONS_KEPT_COUNT)(_properties)

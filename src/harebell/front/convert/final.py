@@ -1,0 +1,48 @@
+"""The structs of a message's header segment in final 0-10, and its conversion.
+
+`harebell.wire.convert.final` has what becomes of every property on the way from and to class basic.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from harebell.base.message import FAMILY_010, Properties
+from harebell.wire.convert.final import from_basic, to_basic
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.structs import Composite, DeliveryProperties, MessageProperties
+from harebell.wire.v010.types import Typed
+
+__all__ = ["decode_final", "encode_final", "from_basic", "to_basic"]
+
+_Struct = TypeVar("_Struct", bound=Composite)
+
+
+def decode_final(raw: bytes) -> tuple[DeliveryProperties, MessageProperties]:
+    """Both structs of a header segment; what is not there is empty.
+
+    Raises:
+        ProtocolError: it cannot be read.
+    """
+    structs = AMQP_0_10.decode_header(raw)
+    return _first(structs, DeliveryProperties), _first(structs, MessageProperties)
+
+
+def _first(structs: list[Composite | Typed], kind: type[_Struct]) -> _Struct:
+    return next((each for each in structs if isinstance(each, kind)), kind())
+
+
+def encode_final(delivery: DeliveryProperties, message: MessageProperties) -> Properties:
+    """A header segment, and what the broker needs of it.
+
+    Raises:
+        ValueError, TypeError: a value does not fit; the text names it.
+    """
+    raw = AMQP_0_10.encode_struct(delivery) + AMQP_0_10.encode_struct(message)
+    return Properties(
+        raw,
+        delivery.delivery_mode or 0,
+        -1 if delivery.priority is None else delivery.priority,
+        bool(message.application_headers),
+        family=FAMILY_010,
+    )

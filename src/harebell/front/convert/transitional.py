@@ -1,0 +1,191 @@
+"""Between class basic and the transfers of transitional 0-10.
+
+    basic                                     message.transfer
+    content-type content-encoding             the fields of the same names
+    correlation-id reply-to message-id
+    timestamp type user-id app-id
+    delivery-mode priority
+    headers                                   application-headers
+    expiration                                ttl; x-amqp-expiration where the texts differ
+    header x-amqp-transaction-id              transaction-id
+    header x-amqp-security-token              security-token
+    cluster-id                                header x-amqp-cluster-id
+
+A transfer has all of its fields always, so zero and empty are what is absent in basic. Its field
+expiration follows from the ttl: whoever delivers the message computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from harebell.base.limits import NAME_BYTES
+from harebell.base.message import Message, Properties, new_message
+from harebell.wire.v09.content import (
+    BasicProperties,
+    decode_properties,
+    encode_properties,
+    parse_properties,
+)
+from harebell.wire.v09.edit import edited
+from harebell.wire.v09.fields import LongString, encode_table, read_timestamp
+from harebell.wire.v09.transfer import (
+    TransferProperties,
+    decode_transfer,
+    encode_transfer,
+    headers_octets,
+    parse_transfer,
+)
+from harebell.wire.v09.typed_fields import Dialect, TypedTable, lettered
+
+TRANSACTION_ID = "x-amqp-transaction-id"
+SECURITY_TOKEN = "x-amqp-security-token"  # noqa: S105, the name of a header
+CLUSTER_ID = "x-amqp-cluster-id"
+EXPIRATION = "x-amqp-expiration"
+
+_TEXTS = (
+    "content_type",
+    "content_encoding",
+    "correlation_id",
+    "reply_to",
+    "message_id",
+    "type",
+    "user_id",
+    "app_id",
+)
+_NUMBERS = ("delivery_mode", "priority")
+_UINT64_MAX = (1 << 64) - 1
+_FLAGS = 2
+_SIZE = 4
+_BEFORE_HEADERS = (1 << 15, 1 << 14)
+"""The flags of content-type and content-encoding, which stand before the headers."""
+_HEADERS = 1 << 13
+
+
+def to_basic(message: Message) -> Message:
+    """A transfer as class basic has it."""
+    given = decode_transfer(message.raw)
+    headers = given.application_headers
+    found = BasicProperties()
+    for name in (*_TEXTS, *_NUMBERS):
+        setattr(found, name, getattr(given, name) or None)
+    if given.timestamp:
+        found.timestamp = read_timestamp(given.timestamp)
+    if given.ttl:
+        found.expiration = str(given.ttl)
+    changes: dict[str, Any] = {}
+    cluster_id = _text(headers.get(CLUSTER_ID))
+    if cluster_id:
+        found.cluster_id = cluster_id
+        changes[CLUSTER_ID] = None
+    expiration = _text(headers.get(EXPIRATION))
+    if expiration and _ttl(expiration) == given.ttl:
+        found.expiration = expiration
+        changes[EXPIRATION] = None
+    if given.transaction_id:
+        changes[TRANSACTION_ID] = _header(given.transaction_id)
+    if given.security_token:
+        changes[SECURITY_TOKEN] = given.security_token
+    if headers:
+        # Filled in below, with the octets of its publisher where basic can have them.
+        found.headers = {}
+    raw = encode_properties(found)
+    if headers:
+        begin, end = _table(raw)
+        raw = raw[:begin] + _lettered_octets(message.raw, headers) + raw[end:]
+    if changes:
+        raw = edited(raw, changes)
+    return new_message(message.exchange, message.routing_key, _parsed(raw), message.body)
+
+
+def from_basic(message: Message) -> Message:
+    """A message of class basic as a transfer."""
+    given = decode_properties(message.raw)
+    headers = given.headers or {}
+    found = TransferProperties()
+    for name in (*_TEXTS, *_NUMBERS):
+        value = getattr(given, name)
+        if value is not None:
+            setattr(found, name, value)
+    if given.timestamp is not None:
+        found.timestamp = _seconds(given.timestamp)
+    changes: dict[str, Any] = {}
+    if given.expiration is not None:
+        found.ttl = _ttl(given.expiration) or 0
+        if not found.ttl or str(found.ttl) != given.expiration:
+            changes[EXPIRATION] = _header(given.expiration)
+    if given.cluster_id is not None:
+        changes[CLUSTER_ID] = _header(given.cluster_id)
+    transaction_id = _text(headers.get(TRANSACTION_ID))
+    if transaction_id:
+        found.transaction_id = transaction_id
+        changes[TRANSACTION_ID] = None
+    token = headers.get(SECURITY_TOKEN)
+    if isinstance(token, bytes) and token:
+        found.security_token = bytes(token)
+        changes[SECURITY_TOKEN] = None
+    raw = edited(message.raw, changes) if changes else message.raw
+    begin, end = _table(raw)
+    table = raw[begin:end] if begin < end else None
+    properties = parse_transfer(encode_transfer(found, table))
+    return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def _text(value: Any) -> str:
+    """A header that may go where a short string stands; "" for any other."""
+    octets = value.encode(errors="surrogateescape") if isinstance(value, str) else value
+    if not isinstance(octets, bytes) or isinstance(value, bytes) != isinstance(value, LongString):
+        return ""
+    return octets.decode(errors="surrogateescape") if len(octets) <= NAME_BYTES else ""
+
+
+def _header(text: str) -> str | LongString:
+    """A text as the value of a header, where octets that are no UTF-8 have a type of their own."""
+    octets = text.encode(errors="surrogateescape")
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return LongString(octets)
+
+
+def _ttl(expiration: str) -> int | None:
+    """The milliseconds of the property expiration; None for what is no such number."""
+    try:
+        ttl = int(expiration)
+    except ValueError:
+        return None
+    return ttl if 0 <= ttl <= _UINT64_MAX else None
+
+
+def _seconds(timestamp: datetime | int) -> int:
+    return timestamp if isinstance(timestamp, int) else int(timestamp.timestamp())
+
+
+def _lettered_octets(raw: bytes, headers: Mapping[str, Any]) -> bytes:
+    """Application headers in the types of basic; unchanged where they are in those already."""
+    if isinstance(headers, TypedTable) and headers.dialect is not Dialect.TYPED:
+        return headers_octets(raw)
+    return encode_table({key: lettered(value) for key, value in headers.items()})
+
+
+def _table(raw: bytes) -> tuple[int, int]:
+    """Where the headers of basic properties begin and end; an empty range without any."""
+    flags = int.from_bytes(raw[:_FLAGS])
+    at = _FLAGS
+    for flag in _BEFORE_HEADERS:
+        if flags & flag:
+            at += 1 + raw[at]
+    if not flags & _HEADERS:
+        return at, at
+    return at, at + _SIZE + int.from_bytes(raw[at : at + _SIZE])
+
+
+def _parsed(raw: bytes) -> Properties:
+    """Basic properties without a header table that lost all it had."""
+    begin, end = _table(raw)
+    if end - begin == _SIZE:
+        flags = int.from_bytes(raw[:_FLAGS]) & ~_HEADERS
+        raw = flags.to_bytes(_FLAGS) + raw[_FLAGS:begin] + raw[end:]
+    return parse_properties(raw)

@@ -1,0 +1,143 @@
+"""A transaction keeps work until its commit, and hands it back to whoever does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.base.ports import Commit
+from harebell.model.queue.kind import PENDING, REJECTED, Queue
+from harebell.model.transaction import (
+    ACCEPT,
+    REJECT,
+    Transaction,
+    due_at_commit,
+    ttl_until_commit,
+)
+from tests.unit.model.things import vhost
+
+
+@dataclass
+class Out:
+    """A delivery that somebody settles."""
+
+    queue: Queue
+    position: int
+
+
+class Doer:
+    """Does the work of a transaction, and writes down in which order."""
+
+    def __init__(self) -> None:
+        self.done: list[object] = []
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        self.done.append((message.body, [queue.name for queue in queues], flags))
+        result = 0
+        for queue in queues:
+            result |= queue.publish(message)
+        return result
+
+    def take_effect(self, entries: Sequence[Out], kind: int) -> None:
+        self.done.append((len(entries), kind))
+        for entry in entries:
+            entry.queue.settle(entry.position)
+
+
+def _message(body: bytes) -> Message:
+    return Message("", "q", Properties(b"\0\0", delivery_mode=PERSISTENT), body)
+
+
+def test_publishes_come_before_settlements_and_everything_only_once() -> None:
+    here = vhost()
+    queue = here.declare_queue("q", durable=True)
+    queue.publish(_message(b"old"))
+    taken = queue.get()
+    assert taken is not None
+    work: Transaction[Out] = Transaction()
+    work.settle([Out(queue, taken[1])], ACCEPT)
+    work.publish(_message(b"new"), (queue,), 1)
+    assert work.pending() == (1, 1)
+    assert (queue.ready_count(), queue.unacked) == (0, 1)
+    doer, commit = Doer(), Commit()
+    assert work.commit(doer, commit, 0) & PENDING
+    assert doer.done == [(b"new", ["q"], 1), (1, ACCEPT)]
+    assert commit.joint
+    assert (queue.ready_count(), queue.unacked) == (1, 0)
+    assert work.pending() == (0, 0)
+    work.commit(doer, commit, 0)
+    assert len(doer.done) == 2
+
+
+def test_a_single_change_needs_nothing_to_keep_it_together() -> None:
+    here = vhost()
+    queue = here.declare_queue("q", durable=True)
+    work: Transaction[Out] = Transaction()
+    work.publish(_message(b"1"), (queue,), 0)
+    commit = Commit()
+    work.commit(Doer(), commit, 0)
+    assert not commit.joint
+    work.publish(_message(b"2"), (queue,), 0)
+    work.commit(Doer(), commit, 0, more=1)
+    assert commit.joint
+
+
+def test_a_rejection_may_move_a_message_so_it_counts_twice() -> None:
+    here = vhost()
+    queue = here.declare_queue("q", durable=True)
+    work: Transaction[Out] = Transaction()
+    queue.publish(_message(b"1"))
+    taken = queue.get()
+    assert taken is not None
+    work.settle([Out(queue, taken[1])], REJECT)
+    commit = Commit()
+    work.commit(Doer(), commit, 0)
+    assert commit.joint
+
+
+def test_what_is_forgotten_is_given_back_to_who_settled_it() -> None:
+    here = vhost()
+    queue = here.declare_queue("q")
+    work: Transaction[Out] = Transaction()
+    entries = [Out(queue, 7)]
+    work.settle(entries, ACCEPT)
+    work.publish(_message(b"1"), (queue,), 0)
+    assert work.forget() == [entries]
+    assert work.pending() == (0, 0)
+    assert queue.ready_count() == 0
+
+
+def test_a_queue_that_is_gone_by_then_gets_nothing() -> None:
+    here = vhost()
+    queue = here.declare_queue("q")
+    work: Transaction[Out] = Transaction()
+    work.publish(_message(b"1"), (queue,), 0)
+    here.delete_queue("q")
+    doer = Doer()
+    assert work.commit(doer, Commit(), 0) == 0
+    assert doer.done == [(b"1", [], 0)]
+
+
+def test_a_full_queue_leaves_no_room() -> None:
+    here = vhost()
+    arguments = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    queue = here.declare_queue("q", arguments=arguments)
+    work: Transaction[Out] = Transaction()
+    work.publish(_message(b"1"), (queue,), 0)
+    assert work.has_room()
+    work.publish(_message(b"2"), (queue,), 0)
+    assert not work.has_room()
+    assert queue.publish(_message(b"3")) != REJECTED
+
+
+def test_a_time_to_live_begins_with_the_commit() -> None:
+    here = vhost()
+    queue = here.declare_queue("q")
+    work: Transaction[Out] = Transaction()
+    message = _message(b"1")
+    message.due = due_at_commit(500)
+    assert ttl_until_commit(message.due) == 500
+    work.publish(message, (queue,), 0)
+    work.commit(Doer(), Commit(), 10_000)
+    assert message.due == 10_500

@@ -1,0 +1,23 @@
+"""What all typed methods have in common: names that follow from their classes."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.wire.v09 import methods, methods_session
+from harebell.wire.v09.method import METHODS, Method
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (methods.BasicAck, "basic.ack"),
+        (methods.QueueDeclareOk, "queue.declare-ok"),
+        (methods_session.SessionHighWaterMark, "session.high-water-mark"),
+        (methods_session.DtxDemarcationStartOk, "dtx-demarcation.start-ok"),
+        (methods_session.DtxCoordinationCommit, "dtx-coordination.commit"),
+    ],
+)
+def test_a_method_is_called_what_it_is_on_paper(kind: type[Method], name: str):
+    assert name == kind.NAME
+    assert METHODS[name] is kind
