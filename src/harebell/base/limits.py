@@ -249,3 +249,13 @@ SEGMENT_MAX_BYTES = 1_073_741_824
 """Largest segment that may be asked for (1 GiB)."""
 OPEN_FILES = 256
 """Segments kept open for reading, and as many for writing."""
+
+# --- sessions of transitional 0-10 --------------------------------------------------------------
+SESSION_LIFETIME_SECONDS = 86_400
+"""Longest time that a session without a channel is kept, whatever its client asks for."""
+SESSIONS_KEPT = 16_384
+"""Most sessions with a lifetime; those opened beyond get none."""
+SESSION_REPLAY_BYTES = 8_388_608
+"""Frames kept for a client that may have to have them again; deliveries wait when it is full."""
+COMPLETION_RANGES = 8_192
+"""Most intervals in one execution.complete."""
