@@ -12,7 +12,7 @@ from harebell.base.limits import OUTPUT_STOP_BYTES
 from tests.model.memory import MemoryBroker
 
 if TYPE_CHECKING:
-    from harebell.front.session09.connection import Connection
+    from harebell.front.link import Link as Connection
 
 TICK = 0.5
 WRITE_HIGH = 65_536
@@ -134,6 +134,10 @@ class Link:
         self._unread: list[bytes] = []
         self.waiting = 0
         connection.shell = self
+
+    def succeed(self, connection: Connection) -> None:
+        """The broker has read the protocol header: another object goes on."""
+        self.connection = connection
 
     # --- client to broker -----------------------------------------------------------------------
 
