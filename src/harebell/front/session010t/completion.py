@@ -59,6 +59,11 @@ class Completions:
         self._open.setdefault(self.last, _UNTOLD)
         return self.last
 
+    def release(self) -> None:
+        """The newest command, which was held, is complete unless it waits for the disk."""
+        if self._open.get(self.last) == _UNTOLD:
+            del self._open[self.last]
+
     def done(self, number: int, ticket: int = 0) -> None:
         """A command that was held is complete, with this commit or at once."""
         self._open[number] = max(ticket, 0)
