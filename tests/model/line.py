@@ -23,6 +23,10 @@ class Line:
     def succeed(self, successor: Link) -> None:
         """The version is known."""
         object.__setattr__(self, "link", successor)
+        successor.shell = None
+
+    def flush(self) -> None:
+        """Nobody writes for a line: its holder takes the output."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.link, name)

@@ -165,7 +165,7 @@ class Link:
     def _reading(self) -> bool:
         c = self.connection
         stuck = c.congested and len(self._to_write) > OUTPUT_STOP_BYTES
-        return c.closing or not (c.paused or c.scanner.hold or stuck)
+        return c.closing or not (c.paused or c.held_back or stuck)
 
     def _read(self) -> None:
         while self._unread and self._reading() and not self.dead:

@@ -101,6 +101,8 @@ GROUP_WAITING_MESSAGES = 100_000
 """Messages that a queue with ordering keys passes over, and remembers, as their keys are held."""
 GROUP_SCAN_MESSAGES = 2_000
 """Messages that such a queue passes over in one turn."""
+BROWSED_PER_TURN = 1_000
+"""Messages that a browser is shown in one turn."""
 GROUP_KEY_LETTERS = 255
 """Letters of an ordering key that tell it from others."""
 ROUTE_CACHE_ENTRIES = 4_096
@@ -109,6 +111,15 @@ CONVERSIONS_KEPT_COUNT = 64
 """Property lists that were converted for peers of another protocol family and are remembered."""
 CONVERSIONS_KEPT_BYTES = 131_072
 """The longest property list of which the conversion is remembered: that of a largest frame."""
+DUMP_FRAME_BYTES = 1_048_576
+"""The longest frame that `harebell dump` keeps to decode it; longer bodies are only counted."""
+
+STAGED_FILES_COUNT = 10_000
+"""Files that are staged and not published yet; one more is refused."""
+STAGED_CHUNK_BYTES = 65_536
+"""Octets of a file that is being staged which are gathered before they are written."""
+STAGED_KEEP_SECONDS = 86_400
+"""Time that a staged file is kept which nobody goes on with or publishes: a day."""
 
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
@@ -249,6 +260,20 @@ SEGMENT_MAX_BYTES = 1_073_741_824
 """Largest segment that may be asked for (1 GiB)."""
 OPEN_FILES = 256
 """Segments kept open for reading, and as many for writing."""
+XID_PART_BYTES = 64
+"""Length of the transaction's id in an xid, and of the branch's (X/Open XA)."""
+BRANCHES = 65_536
+"""Branches of distributed transactions that a broker knows at a time."""
+BRANCH_BYTES = 134_217_728
+"""Memory that the publishes of one branch take until they are prepared or committed (128 MiB)."""
+BRANCH_SETTLED_MESSAGES = 1_000_000
+"""Deliveries that one branch acknowledges."""
+BRANCH_TIMEOUT_SECONDS = 60
+"""How long a branch may take until it is prepared, where the client says nothing."""
+BRANCH_TIMEOUT_MOST_SECONDS = 86_400
+"""The longest time that a client may ask for: a day."""
+BRANCH_REMEMBERED_SECONDS = 3_600
+"""How long a branch that was rolled back is remembered for somebody to ask: an hour."""
 
 # --- sessions of transitional 0-10 --------------------------------------------------------------
 SESSION_LIFETIME_SECONDS = 86_400

@@ -17,6 +17,9 @@ from harebell.base.message import Message
 EXCHANGE_LOG = "\0log"
 """Among the arguments of an exchange's definition: the identity of the log that it keeps."""
 
+BRANCH_LOG = "0" * 32
+"""The identity of the log of prepared transactions, which is no queue's."""
+
 
 class Log:
     """The records of one queue, by position. Positions grow by one and are never reused.
@@ -188,19 +191,21 @@ class Store:
     """Opens logs, and holds what they share.
 
     Attributes:
+        files: the data directory, for what is neither a log nor a definition.
         commit: the group commit of all logs and definitions.
         definitions: what is declared.
         stream_segment_octets: the size of a stream's segment, unless the stream has its own.
         durability: of logs that have none of their own.
     """
 
-    __slots__ = ("commit", "definitions")
+    __slots__ = ("commit", "definitions", "files")
 
     stream_segment_octets: int = STREAM_SEGMENT_BYTES
     durability: Durability = Durability(FSYNC)
 
     commit: Commit
     definitions: Definitions
+    files: Files
 
     def new_identity(self) -> str:
         """A name for a new log that no log ever had: 32 hexadecimal digits."""

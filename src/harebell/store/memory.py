@@ -9,6 +9,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit, Definitions, Log, Store
 from harebell.base.sequence import Sequence
+from harebell.store.memory_files import MemoryFiles
 
 
 class MemoryLog(Log):
@@ -156,6 +157,7 @@ class MemoryStore(Store):
         # Nobody waits for memory: everything in it is as safe as it will ever be.
         self.commit.done = self.commit.ticket
         self.definitions = MemoryDefinitions()
+        self.files = MemoryFiles()
 
     def new_identity(self) -> str:
         """A number is enough for names that nobody meets again."""

@@ -1,4 +1,4 @@
-"""The frames that a session has sent and its client has not said to have: sent again when it resumes.
+"""What a session has sent and its client has not said to have: sent again when it resumes.
 
 Frames of a session are numbered from 1 in either direction, in 32 bits and around again; those of
 the class session are not counted, for they speak of the others.

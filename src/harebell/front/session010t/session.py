@@ -1,4 +1,4 @@
-"""The class session on a channel that has one (class 20); see `harebell.front.session010t.sessions`.
+"""The class session on a channel that has one (class 20); see `sessions` beside it.
 
 On a channel that was opened by channel.open there is no session to speak of.
 """

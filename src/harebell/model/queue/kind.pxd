@@ -11,12 +11,15 @@ cdef class Queue:
     cdef public object bound
     cdef public tuple itself
     cdef public list consumers
+    cdef public object browsers
     cdef public bint had_consumers
     cdef public long long unacked
     cdef public long long published
     cdef public bint deleted
 
     cpdef int publish(self, Message message) except -1
+    cpdef int admit(self, Message message) except -1
+    cpdef bint withhold(self, long long position) except -1
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1

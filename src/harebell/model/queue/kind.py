@@ -41,6 +41,7 @@ class Queue:
         bound: the bindings that lead here; None until there is one.
         itself: a tuple of just this queue, the commonest route of all.
         consumers: those who consume, in the order of service.
+        browsers: those who look without taking.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
         unacked: messages delivered and not settled.
         deleted: True once the queue is gone.
@@ -70,6 +71,7 @@ class Queue:
         self.bound: dict[Hashable, Binding] | None = None
         self.itself: tuple[Queue, ...] = (self,)
         self.consumers: list[Consumer] = []
+        self.browsers: Sequence[Consumer] = ()
         self.had_consumers = False
         self.unacked = 0
         self.published = 0
@@ -107,6 +109,18 @@ class Queue:
     def committed(self) -> None:
         """A commit is on disk that this queue waited for."""
 
+    def admit(self, message: Message) -> int:
+        """Take a message that was promised room; as `publish`, but never REJECTED."""
+        return self.publish(message)
+
+    def withhold(self, position: int) -> bool:
+        """After a restart: a message is out; False for one that is not there, or cannot be.
+
+        Called before `configure`, for what a distributed transaction has acknowledged that is
+        prepared; the position is settled or comes back later like that of a delivery.
+        """
+        return False
+
     def ready_count(self) -> int:
         """Messages waiting for a consumer."""
         raise NotImplementedError
@@ -114,6 +128,14 @@ class Queue:
     def get(self) -> tuple[Message, int, bool] | None:
         """Take the next message: (message, position, redelivered), or None when there is none."""
         raise NotImplementedError
+
+    def head(self) -> Message | None:
+        """The next message, which stays ready; None when there is none, or it is not known."""
+        return None
+
+    def delivered(self, position: int) -> Message | None:
+        """A message that was delivered and is not settled; None when it cannot be read again."""
+        return None
 
     def settle(self, position: int) -> int:
         """A delivered message is done with."""
@@ -125,6 +147,15 @@ class Queue:
 
     def give_back(self, position: int) -> int:
         """A delivered message comes back although nothing failed: basic.nack with requeue."""
+        return self.requeue(position)
+
+    def let_go(self, position: int, again: bool) -> int:
+        """A delivered message comes back, and nothing failed.
+
+        Args:
+            position: of the message.
+            again: whether it counts as delivered before, where the kind can tell.
+        """
         return self.requeue(position)
 
     def time_out(self, position: int) -> int:
@@ -194,6 +225,17 @@ class Queue:
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer; its unacknowledged deliveries stay out."""
         raise NotImplementedError
+
+    def add_browser(self, consumer: Consumer) -> None:
+        """Show what is ready, and what comes from now on, to somebody who takes nothing.
+
+        `remove_consumer` ends that.
+        """
+        raise NotImplementedError
+
+    def acquire(self, position: int, consumer: Consumer) -> bool:
+        """Take a message that a browser was shown; False when it cannot be had."""
+        return False
 
     def delete(self) -> int:
         """The queue is gone: tell its consumers, drop everything; returns the ready messages."""

@@ -17,19 +17,13 @@ from typing import Any
 from msgspec import Struct
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import NAME_BYTES
 from harebell.kernels.frames import parse_properties
-from harebell.wire.v09.fields import (
-    decode_table,
-    encode_table,
-    read_timestamp,
-    write_timestamp,
-)
+from harebell.wire.v09.fields import decode_table, read_timestamp
+from harebell.wire.v09.property_values import write_value
 
 __all__ = ["BasicProperties", "decode_properties", "encode_properties", "parse_properties"]
 
 _FIRST_BIT = 15
-_OCTET_MAX = 255
 
 
 class BasicProperties(Struct):
@@ -108,39 +102,6 @@ def encode_properties(properties: BasicProperties) -> bytes:
         value = getattr(properties, name)
         if value is not None:
             flags |= flag
-            out += _write(name, kind, value)
+            out += write_value(name, kind, value)
     out[:2] = flags.to_bytes(2)
     return bytes(out)
-
-
-def _write(name: str, kind: str, value: Any) -> bytes:
-    if kind == "octet":
-        _check_type(name, value, int)
-        if not 0 <= value <= _OCTET_MAX:
-            raise ValueError(f"{name}: {value} is not between 0 and {_OCTET_MAX}")
-        return bytes((value,))
-    if kind == "timestamp":
-        _check_type(name, value, int, datetime)
-        return write_timestamp(value, name)
-    if kind == "table":
-        try:
-            return encode_table(value)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from None
-        except TypeError as error:
-            raise TypeError(f"{name}: {error}") from None
-    _check_type(name, value, str)
-    try:
-        octets: bytes = value.encode(errors="surrogateescape")
-    except UnicodeEncodeError:
-        raise ValueError(f"{name}: {value!a} has characters that UTF-8 cannot express") from None
-    if len(octets) > NAME_BYTES:
-        raise ValueError(f"{name}: it has {len(octets)} octets, at most {NAME_BYTES} are possible")
-    return bytes((len(octets),)) + octets
-
-
-def _check_type(name: str, value: Any, *kinds: type) -> None:
-    # A bool is an int to Python, but True as a priority is a mistake.
-    if not isinstance(value, kinds) or isinstance(value, bool):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise TypeError(f"{name}: must be {wanted}, not {type(value).__name__}")

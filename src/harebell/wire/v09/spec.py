@@ -9,7 +9,7 @@ A table has a line per class and, indented, a line per method; deeper indentatio
       method     id  |  replies       fields: a data type, then the fields of that type in a row
                      C the client sends it, S the server, CS both
 
-`+content` in place of replies says that a content follows. The field `_` is reserved: it is written
+`+content` before them says that a content follows. The field `_` is reserved: it is written
 as zero or empty, and ignored when read. `#` begins a comment. A method that stands in a table laid
 over another replaces the one below.
 
@@ -305,10 +305,12 @@ def _method_lines(table: str) -> Iterator[tuple[str, int, str]]:
 def _read_method(class_name: str, class_id: int, line: str) -> MethodSpec:
     head, _, tail = line.partition(":")
     name, number, senders, *rest = head.split()
+    has_content = rest[:1] == ["+content"]
+    rest = rest[has_content:]
     responses: tuple[str, ...] = ()
     if rest[:1] == ["->"]:
         responses = tuple(f"{class_name}.{reply}" for reply in rest[1:])
-    elif rest not in ([], ["+content"]):
+    elif rest:
         raise ValueError(f"{class_name}.{name}: cannot read {' '.join(rest)!r}")
     return MethodSpec(
         f"{class_name}.{name}",
@@ -316,7 +318,7 @@ def _read_method(class_name: str, class_id: int, line: str) -> MethodSpec:
         int(number),
         senders,
         responses,
-        rest == ["+content"],
+        has_content,
         tuple(_read_fields(tail)),
     )
 

@@ -1,0 +1,211 @@
+"""The property lists of the content classes beside `basic`, and one codec for them all.
+
+    class-id(2) weight(2) body-size(8) | property-flags(2) value value ...
+
+As in `harebell.wire.v09.content` the flags tell from the highest bit down which properties are
+there; only what the properties are differs from class to class.
+
+    file     70   content-type content-encoding headers priority reply-to message-id filename
+                  timestamp cluster-id
+    stream   80   content-type content-encoding headers priority timestamp
+    tunnel  110   headers proxy-name data-name durable broadcast
+    test    120   none
+
+A file is kept on disk wherever its queue is, and a packet of a stream never needs to be: that is
+all that the classes themselves say of durability.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from harebell.base.errors import ProtocolError
+from harebell.base.message import (
+    FAMILY_09,
+    FAMILY_FILE,
+    FAMILY_STREAM,
+    PERSISTENT,
+    Properties,
+)
+from harebell.wire.v09.fields import decode_table, read_timestamp
+from harebell.wire.v09.property_values import write_value
+
+_FIRST_BIT = 15
+_KINDS = {
+    "headers": "table",
+    "priority": "octet",
+    "durable": "octet",
+    "broadcast": "octet",
+    "timestamp": "timestamp",
+}
+_TRANSIENT = 1
+
+
+class FileProperties(Struct):
+    """The properties of a file; None means absent."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    headers: dict[str, Any] | None = None
+    priority: int | None = None
+    reply_to: str | None = None
+    message_id: str | None = None
+    filename: str | None = None
+    timestamp: datetime | int | None = None
+    cluster_id: str | None = None
+
+
+class StreamProperties(Struct):
+    """The properties of a packet; None means absent."""
+
+    content_type: str | None = None
+    content_encoding: str | None = None
+    headers: dict[str, Any] | None = None
+    priority: int | None = None
+    timestamp: datetime | int | None = None
+
+
+class TunnelProperties(Struct):
+    """The properties of a tunnelled block; None means absent."""
+
+    headers: dict[str, Any] | None = None
+    proxy_name: str | None = None
+    data_name: str | None = None
+    durable: int | None = None
+    broadcast: int | None = None
+
+
+class NoProperties(Struct):
+    """A content of class `test` has none."""
+
+
+class PropertyList:
+    """The property list of one class.
+
+    Args:
+        class_id: the class.
+        name: of the class.
+        kind: its properties, in the order of their flags.
+        family: of messages that carry such a list.
+        delivery_mode: that the class asks for.
+
+    Attributes:
+        class_id, name, kind, family: as given.
+        empty: the list without a property.
+    """
+
+    def __init__(
+        self, class_id: int, name: str, kind: type[Struct], family: int, delivery_mode: int
+    ) -> None:
+        self.class_id = class_id
+        self.name = name
+        self.kind = kind
+        self.family = family
+        self.empty = Properties(b"\0\0", delivery_mode, family=family)
+        self._mode = delivery_mode
+        self._properties = tuple(
+            (field, 1 << _FIRST_BIT - place, _KINDS.get(field, "shortstr"))
+            for place, field in enumerate(kind.__struct_fields__)
+        )
+        self._known = sum(flag for _, flag, _ in self._properties)
+
+    def __repr__(self) -> str:
+        return f"<properties of {self.name}>"
+
+    def decode(self, raw: bytes) -> Any:
+        """The properties of an encoded list.
+
+        Raises:
+            ProtocolError: 505, the list is malformed.
+        """
+        if len(raw) < 2:
+            raise self._malformed("property flags are missing")
+        flags = int.from_bytes(raw[:2])
+        if flags & ~self._known:
+            raise self._malformed("unknown property flags")
+        at = 2
+        found = {}
+        for field, flag, kind in self._properties:
+            if flags & flag:
+                found[field], at = self._read(raw, at, field, kind)
+        if at != len(raw):
+            raise self._malformed("octets after the last property")
+        return self.kind(**found)
+
+    def parse(self, raw: bytes) -> Properties:
+        """Check an encoded list, and pick out what the broker itself needs.
+
+        Raises:
+            ProtocolError: 505, the list is malformed.
+        """
+        found = self.decode(raw)
+        priority = getattr(found, "priority", None)
+        return Properties(
+            raw,
+            self._mode,
+            -1 if priority is None else priority,
+            getattr(found, "headers", None) is not None,
+            family=self.family,
+        )
+
+    def encode(self, properties: Struct) -> bytes:
+        """Property flags and values: what follows the body size in a content header.
+
+        Raises:
+            ValueError: a value does not fit; the text names the property.
+            TypeError: a value is of a wrong type; the text names the property.
+        """
+        if not isinstance(properties, self.kind):
+            kind = type(properties).__name__
+            raise TypeError(f"a content of class {self.name} has no {kind}")
+        values = asdict(properties)
+        flags = 0
+        out = bytearray(2)
+        for field, flag, kind in self._properties:
+            value = values[field]
+            if value is not None:
+                flags |= flag
+                out += write_value(field, kind, value)
+        out[:2] = flags.to_bytes(2)
+        return bytes(out)
+
+    def made(self, properties: Struct) -> Properties:
+        """The same, as the properties of a message."""
+        return self.parse(self.encode(properties))
+
+    def header(self, size: int, raw: bytes) -> bytes:
+        """The payload of a content header for a body of that size."""
+        return self.class_id.to_bytes(2) + b"\0\0" + size.to_bytes(8) + raw
+
+    def _malformed(self, why: str) -> ProtocolError:
+        return ProtocolError(505, f"malformed content header: {why}", self.class_id)
+
+    def _read(self, raw: bytes, at: int, field: str, kind: str) -> tuple[Any, int]:
+        if kind == "table":
+            try:
+                return decode_table(raw, at)
+            except ProtocolError as error:
+                raise self._malformed(error.text) from None
+        end = at + (8 if kind == "timestamp" else 1)
+        if kind == "shortstr" and at < len(raw):
+            end += raw[at]
+        if end > len(raw):
+            raise self._malformed(f"{field.replace('_', '-')} runs over the end")
+        if kind == "octet":
+            return raw[at], end
+        if kind == "timestamp":
+            return read_timestamp(int.from_bytes(raw[at:end])), end
+        return raw[at + 1 : end].decode(errors="surrogateescape"), end
+
+
+FILE = PropertyList(70, "file", FileProperties, FAMILY_FILE, PERSISTENT)
+STREAM = PropertyList(80, "stream", StreamProperties, FAMILY_STREAM, _TRANSIENT)
+TUNNEL = PropertyList(110, "tunnel", TunnelProperties, FAMILY_09, 0)
+TEST = PropertyList(120, "test", NoProperties, FAMILY_09, 0)
+
+OTHER_LISTS = {each.class_id: each for each in (FILE, STREAM, TUNNEL, TEST)}
+"""Every one by its class."""
