@@ -96,7 +96,7 @@ def attach(connection: Connection, channel: int, control: controls.SessionAttach
 
 def _known(connection: Connection, key: tuple[str, str, bytes]) -> Session | None:
     """The session of that name; one whose user or vhost was deleted is over."""
-    known: Session | None = connection.hub.sessions.get(key)
+    known: Session | None = connection.hub.named_sessions.get(key)
     if known is None or (known.vhost is connection.vhost and known.user is connection.user):
         return known
     known.end()
@@ -118,7 +118,7 @@ def _begin(connection: Connection, channel: int, name: bytes) -> None:
         raise failure.connection_error(CONNECTION_FORCED, error.text) from None
     session = Session(connection, channel, name)
     connection.channels[channel] = session
-    connection.hub.sessions[session.key] = session
+    connection.hub.named_sessions[session.key] = session
     channel_created(session)
     connection.send_control(channel, controls.SessionAttached(name))
     session.point()
