@@ -6,10 +6,11 @@ what), so it is decided here and not in the shell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.gauge import Gauge
 from harebell.front.offenders import Offenders
+from harebell.front.tickets import Tickets
 
 if TYPE_CHECKING:
     from harebell.front.link import Link
@@ -45,7 +46,10 @@ class Hub:
         short: whether there are any.
         accepted: how many connections there were.
         finishing: the publisher that may bring its message to an end although memory is short.
+        named_sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
         offenders: who keeps failing to begin a connection.
+        sessions: those of transitional 0-10 that outlive their channels, by identifier.
+        tickets: the access tickets of versions before 0-9-1.
     """
 
     def __init__(self, gauge: Gauge) -> None:
@@ -58,7 +62,10 @@ class Hub:
         self.short = False
         self.finishing: Link | None = None
         self.offenders = Offenders()
+        self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
+        self.sessions: dict[bytes, Any] = {}
+        self.tickets = Tickets()
 
     def take_dirty(self) -> list[Link]:
         """The connections with something to do; none are dirty afterwards."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.users import Users
 from harebell.base import limits
+from harebell.base.errors import ProtocolError
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.convert.dispatch import converted
 from harebell.front.hub import Hub
@@ -199,6 +200,19 @@ class Connection(Link):
             channel.close()
             channel_closed(channel)
 
+    def end_channel(self, channel: Channel, error: ProtocolError, text: str) -> None:
+        """Close a channel for an error that closes nothing but it."""
+        number = channel.number
+        self.drop_channel(channel)
+        self.closed_channels.add(number)
+        close = methods.ChannelClose(
+            reply_code=error.code,
+            reply_text=text,
+            class_id=error.class_id,
+            method_id=error.method_id,
+        )
+        self.send(number, close)
+
     def release(self) -> None:
         """Let go of everything the peer held: channels first, then its exclusive queues.
 
@@ -266,10 +280,14 @@ class Connection(Link):
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
         """Any single frame."""
         try:
-            single.take(self, kind, channel, payload)
+            self.take_frame(kind, channel, payload)
         except Exception as error:
             caught(self, error)
         return 0
+
+    def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
+        """Serve a frame; what is raised closes the connection."""
+        single.take(self, kind, channel, payload)
 
     def _not_open(self, number: int, method: methods.Method) -> int:
         try:
