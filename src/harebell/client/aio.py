@@ -43,6 +43,7 @@ from harebell.client.recovery import (
 )
 from harebell.client.topology import Topology
 from harebell.client.url import URL
+from harebell.client.versions import new_core
 
 __all__ = [
     "Channel",
@@ -103,7 +104,11 @@ class Connection:
         return self
 
     async def _dial(self) -> Link:
-        return await dial(Core(self.url, self._loop.time(), self._properties), self.url)
+        recovering = self._topology is not None
+        core = new_core(
+            self.url, self._loop.time(), self._properties, self._rng, recovering=recovering
+        )
+        return await dial(core, self.url)
 
     def _use(self, link: Link) -> None:
         self._link = link

@@ -29,7 +29,6 @@ from harebell.client.blocking_consumer import (
 )
 from harebell.client.blocking_link import Beater, Link, dial
 from harebell.client.call import Call
-from harebell.client.core import Connection as Core
 from harebell.client.errors import (
     AMQPError,
     CallTimeout,
@@ -52,6 +51,7 @@ from harebell.client.recovery import (
 )
 from harebell.client.topology import Topology
 from harebell.client.url import URL
+from harebell.client.versions import new_core
 
 __all__ = [
     "Channel",
@@ -113,7 +113,11 @@ class Connection:
         self._use(link)
 
     def _dial(self) -> Link:
-        return dial(Core(self.url, time.monotonic(), self._properties), self.url)
+        recovering = self._topology is not None
+        core = new_core(
+            self.url, time.monotonic(), self._properties, self._rng, recovering=recovering
+        )
+        return dial(core, self.url)
 
     def _use(self, link: Link) -> None:
         self._link = link

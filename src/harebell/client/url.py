@@ -28,9 +28,10 @@ AMQPLAIN = "AMQPLAIN"
 VERIFY_PEER = "verify_peer"
 VERIFY_NONE = "verify_none"
 
-VERSIONS = ("0-8", "0-9", "0-9-1")
+VERSIONS = ("0-8", "0-9", "0-9-1", "0-10")
 """Versions of AMQP that the client speaks."""
 NEWEST = "0-9-1"
+FINAL = "0-10"
 _PROTOCOLS = ("amqp", "amqps")
 _SHORT_MAX = 0xFFFF
 _LONG_MAX = 0xFFFF_FFFF
