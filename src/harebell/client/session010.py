@@ -10,6 +10,9 @@ broker's transfers are numbered, too: an acknowledgement completes them, which i
 credit, and accepts them. An error (execution.exception) ends the session.
 """
 
+# The dispatch tables at the end name the handlers of the class above them.
+# ruff: noqa: SLF001
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
