@@ -274,3 +274,13 @@ BRANCH_TIMEOUT_MOST_SECONDS = 86_400
 """The longest time that a client may ask for: a day."""
 BRANCH_REMEMBERED_SECONDS = 3_600
 """How long a branch that was rolled back is remembered for somebody to ask: an hour."""
+
+# --- sessions of transitional 0-10 --------------------------------------------------------------
+SESSION_LIFETIME_SECONDS = 86_400
+"""Longest time that a session without a channel is kept, whatever its client asks for."""
+SESSIONS_KEPT = 16_384
+"""Most sessions with a lifetime; those opened beyond get none."""
+SESSION_REPLAY_BYTES = 8_388_608
+"""Frames kept for a client that may have to have them again; deliveries wait when it is full."""
+COMPLETION_RANGES = 8_192
+"""Most intervals in one execution.complete."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.users import Users
 from harebell.base import limits
+from harebell.base.errors import ProtocolError
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.convert.dispatch import converted
 from harebell.front.hub import Hub
@@ -198,6 +199,19 @@ class Connection(Link):
         if self.channels.pop(channel.number, None) is not None:
             channel.close()
             channel_closed(channel)
+
+    def end_channel(self, channel: Channel, error: ProtocolError, text: str) -> None:
+        """Close a channel for an error that closes nothing but it."""
+        number = channel.number
+        self.drop_channel(channel)
+        self.closed_channels.add(number)
+        close = methods.ChannelClose(
+            reply_code=error.code,
+            reply_text=text,
+            class_id=error.class_id,
+            method_id=error.method_id,
+        )
+        self.send(number, close)
 
     def release(self) -> None:
         """Let go of everything the peer held: channels first, then its exclusive queues.

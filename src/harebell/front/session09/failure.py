@@ -58,15 +58,7 @@ def fail_channel(
     connection.settings.journal("error", f"{connection.peer}: channel {number} closed: {text}")
     if connection.channels.get(number) is not channel:
         return
-    connection.drop_channel(channel)
-    connection.closed_channels.add(number)
-    close = methods.ChannelClose(
-        reply_code=error.code,
-        reply_text=text,
-        class_id=error.class_id,
-        method_id=error.method_id,
-    )
-    connection.send(number, close)
+    connection.end_channel(channel, error, text)
 
 
 def may_be_told(connection: Connection, error: ProtocolError) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harebell.front.session09.channel import Channel
+from harebell.front.session09.consumer import ChannelConsumer
 from harebell.front.session09.replies import Errors
 from harebell.wire.v09 import methods
 from harebell.wire.v09.spec import ProtocolSpec
@@ -34,6 +35,7 @@ class Profile:
         handlers: who serves those on open channels.
         errors: how errors are told.
         channel: makes a channel, called with connection and number.
+        consumer: makes a consumer of class basic.
         extended: the client may be told of what RabbitMQ added: capabilities, and methods of the
             broker's own that it announces.
 
@@ -50,6 +52,7 @@ class Profile:
     handlers: Handlers
     errors: Errors
     channel: Callable[[Any, int], Any] = Channel
+    consumer: Callable[..., Any] = ChannelConsumer
     extended: bool = False
     channel_ends: dict[bytes, type[methods.Method]] = field(init=False)
 
