@@ -68,7 +68,7 @@ class OlderChannel(Channel):
         """Hand a routed message to its queues, or to those alone that can deliver it at once."""
         if not flags & _AT_ONCE:
             return Channel.accept(self, message, queues, flags)
-        takers = tuple(queue for queue in queues if _takes_at_once(queue, message))
+        takers = _takers(queues, message)
         if not takers:
             missing = not queues and flags & _MANDATORY
             self.give_back_to_publisher(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
@@ -89,6 +89,11 @@ class OlderChannel(Channel):
         super().close()
         if self.asked:
             self.connection.hub.tickets.forget(self)
+
+
+def _takers(queues: tuple[Queue, ...], message: Message) -> tuple[Queue, ...]:
+    """Those of the queues that deliver a message the moment they get it."""
+    return tuple(queue for queue in queues if _takes_at_once(queue, message))
 
 
 def _takes_at_once(queue: Queue, message: Message) -> bool:

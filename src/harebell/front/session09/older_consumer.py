@@ -29,7 +29,7 @@ class OlderConsumer(ChannelConsumer):
             if fits == _UNKNOWN:
                 # The message is not in its queue yet; it will be in another turn.
                 self.again()
-            if fits == _UNKNOWN or fits == _TOO_LONG:
+            if fits in (_UNKNOWN, _TOO_LONG):
                 return False
         return ChannelConsumer.ready(self)
 

@@ -26,11 +26,11 @@ class ChannelResume(Method):
 
 
 class ChannelPing(Method):
-    """Is the other side still there? (0-9)"""
+    """Ask whether the other side is still there (0-9)."""
 
 
 class ChannelPong(Method):
-    """It is (0-9)."""
+    """Say that this side is (0-9)."""
 
 
 class ChannelOk(Method):
@@ -41,7 +41,7 @@ class ChannelOk(Method):
 
 
 class ExchangeBound(Method):
-    """Is something bound to the exchange, this queue perhaps, with this key perhaps? (Qpid)"""
+    """Ask whether anything, or this queue, is bound, with any key or this one (Qpid)."""
 
     exchange: str = ""
     routing_key: str = ""
