@@ -96,6 +96,8 @@ class Peer:
         """A method; returns the number of the last command."""
         if method.NAME.startswith("connection."):
             channel = 0
+        if isinstance(method, m.ChannelOpen | s.SessionOpen):
+            self._sent[channel] = self._received[channel] = 0
         return self.payload(SPEC.encode(method), channel)
 
     def sent(self, channel: int = 1) -> int:

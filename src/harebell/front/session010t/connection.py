@@ -13,7 +13,6 @@ from harebell.base.errors import ProtocolError
 from harebell.base.message import Message
 from harebell.front.session010t import frames, handshake
 from harebell.front.session09.connection import Connection
-from harebell.front.session09.failure import caught
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import Method
 from harebell.wire.v09.methods_session import SessionClosed
@@ -66,13 +65,9 @@ class TransitionalConnection(Connection):
 
     # --- input ----------------------------------------------------------------------------------
 
-    def frame(self, kind: int, channel: int, payload: bytes) -> int:
-        """Any single frame; this version has no others."""
-        try:
-            frames.take(self, kind, channel, payload)
-        except Exception as error:
-            caught(self, error)
-        return 0
+    def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
+        """Serve a frame; this version has no shorter way."""
+        frames.take(self, kind, channel, payload)
 
     def note_dialect(self, table: object) -> None:
         """The peer has written a table: it knows the types that are in it."""

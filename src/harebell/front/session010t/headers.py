@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import ProtocolError
-from harebell.base.message import FAMILY_09, Message, copy_message
+from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.front.convert import converted
 from harebell.wire.v09.typed_fields import Dialect, TypedTable, decode_typed, encode_typed
 
@@ -38,10 +38,6 @@ def _place(raw: bytes, first: int = _HEADERS) -> int:
             if flags & flag and at < len(raw):
                 at += 1 + raw[at]
     return at if at + _SIZE <= len(raw) else 0
-
-
-def _end(raw: bytes, at: int) -> int:
-    return at + _SIZE + int.from_bytes(raw[at : at + _SIZE])
 
 
 def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes:
@@ -87,11 +83,9 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
         return message
     octets = encode_typed(table | added, dialect)
     flags = int.from_bytes(raw[:_FLAGS]) | _HEADERS
-    copy = copy_message(message, message.exchange, message.routing_key)
-    copy.raw = flags.to_bytes(_FLAGS) + raw[_FLAGS:at] + octets + raw[end:]
-    copy.has_headers = True
-    copy.offset, copy.deliveries = -1, 0
-    return copy
+    changed = flags.to_bytes(_FLAGS) + raw[_FLAGS:at] + octets + raw[end:]
+    properties = Properties(changed, message.delivery_mode, message.priority, True)
+    return new_message(message.exchange, message.routing_key, properties, message.body)
 
 
 def _after_encoding(raw: bytes) -> int:

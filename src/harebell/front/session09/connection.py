@@ -286,10 +286,14 @@ class Connection(Link):
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
         """Any single frame."""
         try:
-            single.take(self, kind, channel, payload)
+            self.take_frame(kind, channel, payload)
         except Exception as error:
             caught(self, error)
         return 0
+
+    def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
+        """Serve a frame; what is raised closes the connection."""
+        single.take(self, kind, channel, payload)
 
     def _not_open(self, number: int, method: methods.Method) -> int:
         try:
