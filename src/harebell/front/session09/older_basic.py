@@ -122,6 +122,6 @@ HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     methods.BasicRecoverAsync: recover_async,
     methods_older.BasicRecoverSync: recover_sync,
 }
-HANDLERS_0_8: dict[type, Callable[[Any, Any], None]] = HANDLERS | {
+HANDLERS_0_8 = {**HANDLERS, methods.BasicRecover: recover_0_8}
     methods.BasicRecover: recover_0_8
 }
