@@ -12,4 +12,5 @@ cdef class Hub:
     cdef public object offenders
     cdef public dict sessions
     cdef public object tickets
+    cdef public object checkpoints
     cdef public long long accepted
