@@ -234,6 +234,12 @@ READ_PLACES = 7
 """Places of a log that are read in order at the same time, beside the one read last."""
 SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
+AHEAD_FROM_BYTES = 65_536
+"""Size of a segment from which space is written ahead of its records."""
+AHEAD_MOST_BYTES = 1_048_576
+"""Most that is written ahead at a time: as much as the segment has, up to this (1 MiB)."""
+AHEAD_WRITE_BYTES = 262_144
+"""A commit with more than this for one log has no space written ahead: its sync is rare enough."""
 SYNC_TOGETHER_FILES = 8
 """From so many files on a commit syncs the whole file system at once, where it can be."""
 REDO_KEEP_BYTES = 1_048_576
