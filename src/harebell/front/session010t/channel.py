@@ -48,6 +48,8 @@ class TransitionalChannel(Channel):
         references: bodies that arrive in pieces; None before the first.
     """
 
+    connection: TransitionalConnection
+
     def __init__(self, connection: TransitionalConnection, number: int) -> None:
         super().__init__(connection, number)
         self.completions = Completions()

@@ -13,7 +13,7 @@ from harebell.wire import as_tuple
 if TYPE_CHECKING:
     from harebell.front.session09.channel import Channel
     from harebell.front.session09.connection import Connection
-    from harebell.front.session09.consumer import ChannelConsumer
+    from harebell.model.consumer import Consumer
 
 
 def _name(channel: Channel) -> str:
@@ -112,7 +112,7 @@ def channel_closed(channel: Channel) -> None:
         events.note("channel.closed", {"pid": _name(channel), "name": _name(channel)})
 
 
-def _consumer(consumer: ChannelConsumer, channel: Channel) -> dict[str, Any]:
+def _consumer(consumer: Consumer, channel: Channel) -> dict[str, Any]:
     return {
         "consumer_tag": consumer.tag,
         "channel": _name(channel),
@@ -121,7 +121,7 @@ def _consumer(consumer: ChannelConsumer, channel: Channel) -> dict[str, Any]:
     }
 
 
-def consumer_created(channel: Channel, consumer: ChannelConsumer) -> None:
+def consumer_created(channel: Channel, consumer: Consumer) -> None:
     """A consumer was started."""
     events = channel.connection.broker.events
     if events.wanted:
@@ -135,7 +135,7 @@ def consumer_created(channel: Channel, consumer: ChannelConsumer) -> None:
         events.note("consumer.created", facts)
 
 
-def consumer_deleted(channel: Channel, consumer: ChannelConsumer) -> None:
+def consumer_deleted(channel: Channel, consumer: Consumer) -> None:
     """A consumer was cancelled, by either side."""
     events = channel.connection.broker.events
     if events.wanted:
