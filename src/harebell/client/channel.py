@@ -31,6 +31,9 @@ from harebell.client.channel_parts import (
     OnEnd,
     Pending,
     State,
+    drop,
+    got,
+    nothing,
 )
 from harebell.client.confirms import Confirm, Confirms, Waiting
 from harebell.client.errors import (
@@ -111,7 +114,6 @@ class Channel(Verbs):
         self.send(method)
         call: Call[T] = Call()
         if isinstance(method, m.BasicRecover) and not self._host.dialect.recovers:
-            # 0-8 does not say when it is done.
             call.succeed(convert(m.BasicRecoverOk()))
             return call
         self._pending.append(Pending(method, replies, convert, call))
@@ -149,7 +151,7 @@ class Channel(Verbs):
     def select_confirms(self) -> Call[None]:
         """Put the channel into confirm mode."""
         self.mode = Mode.CONFIRM
-        return self.call(m.ConfirmSelect(), (m.ConfirmSelectOk,), _nothing)
+        return self.call(m.ConfirmSelect(), (m.ConfirmSelectOk,), nothing)
 
     def select_transactions(self) -> Call[None]:
         """Make the channel transactional (AMQP 0-9-1, class tx).
@@ -163,7 +165,7 @@ class Channel(Verbs):
                 "publishes on this channel are confirmed, so it cannot have transactions: "
                 "use a channel of its own for them"
             )
-        call = self.call(m.TxSelect(), (m.TxSelectOk,), _nothing)
+        call = self.call(m.TxSelect(), (m.TxSelectOk,), nothing)
         self.mode = Mode.TRANSACTION
         return call
 
@@ -205,10 +207,7 @@ class Channel(Verbs):
         self._host.out.ack(self.number, tag, multiple)
 
     def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
-        """Give back a delivery, or all up to it; without `requeue` it is dropped.
-
-        A version without basic.nack has basic.reject for one delivery, which means the same.
-        """
+        """Give back a delivery, or all up to it; without `requeue` it is dropped."""
         self.check_open()
         if not multiple and not self._host.dialect.has(m.BasicNack):
             self.reject(tag, requeue=requeue)
@@ -223,7 +222,7 @@ class Channel(Verbs):
     def get(self, queue: str, *, no_ack: bool = False) -> Call[Got | None]:
         """Ask for one message; None when the queue is empty."""
         method = m.BasicGet(queue=queue, no_ack=no_ack)
-        return self.call(method, (m.BasicGetOk, m.BasicGetEmpty), _got)
+        return self.call(method, (m.BasicGetOk, m.BasicGetEmpty), got)
 
     def set_sink(self, sink: FrameSink | None) -> None:
         """Hand deliveries of consumers without a callback to a sink, straight from the scanner."""
@@ -301,8 +300,8 @@ class Channel(Verbs):
         consumer = self.consumers.get(tag)
         if consumer is None or self.state is not State.OPEN:
             return
-        consumer.on_delivery = self._put_back if not consumer.no_ack else _drop
-        consumer.on_end = _drop
+        consumer.on_delivery = self._put_back if not consumer.no_ack else drop
+        consumer.on_end = drop
         self.cancel(tag)
 
     def _put_back(self, tag: int, *rest: object) -> None:
@@ -486,18 +485,6 @@ class Channel(Verbs):
             self.confirms.fail(error)
         for consumer in consumers.values():
             consumer.on_end(error)
-
-
-def _nothing(reply: Any) -> None:
-    return None
-
-
-def _got(reply: Got | m.BasicGetEmpty) -> Got | None:
-    return reply if isinstance(reply, Got) else None
-
-
-def _drop(*rest: object) -> None:
-    """A delivery without acknowledgement, or the end, of a consumer that nobody reads."""
 
 
 _WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn)

@@ -112,3 +112,16 @@ class Pending:
         self.replies = replies
         self.convert = convert
         self.call = call
+
+
+def nothing(reply: Any) -> None:
+    """The answer of a verb that has none."""
+
+
+def got(reply: Got | m.BasicGetEmpty) -> Got | None:
+    """The answer of basic.get."""
+    return reply if isinstance(reply, Got) else None
+
+
+def drop(*rest: object) -> None:
+    """A delivery without acknowledgement, or the end, of a consumer that nobody reads."""

@@ -53,10 +53,10 @@ from harebell.kernels.segments import (
     LAST_FRAME,
     LAST_SEGMENT,
     REDELIVERED,
-    SegmentBuffer,
     SegmentScanner,
     SegmentSink,
 )
+from harebell.kernels.transfers import SegmentBuffer
 from harebell.wire.v010 import controls
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.commands import MessageTransfer
