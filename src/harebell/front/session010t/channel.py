@@ -24,6 +24,8 @@ from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitA
 if TYPE_CHECKING:
     from harebell.front.session010t.connection import TransitionalConnection
     from harebell.front.session010t.sessions import Session
+    from harebell.model.association import Association
+    from harebell.model.xid import Xid
 
 _MANDATORY = 1
 
@@ -46,6 +48,8 @@ class TransitionalChannel(Channel):
         ending: it is to be destroyed, not detached.
         flowing: whether the client wants deliveries.
         exclusive: names of the exclusive queues that were declared here.
+        association: with branches of distributed transactions; None before the class is used.
+        scan: what a recovery scan has not told yet; None without one.
         transfers: unacknowledged deliveries of the class message; None without any.
     """
 
@@ -59,6 +63,8 @@ class TransitionalChannel(Channel):
         self.flowing = True
         self.exclusive: set[str] = set()
         self.transfers: Transfers | None = None
+        self.association: Association | None = None
+        self.scan: list[Xid] | None = None
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -269,6 +275,8 @@ class TransitionalChannel(Channel):
         if session is not None:
             session.stop_timer()
             hub.sessions.pop(session.identifier, None)
+        if self.association is not None:
+            self.association.close()
         if self.detached and self.content is not None:
             self.content.release()
             self.content = None
