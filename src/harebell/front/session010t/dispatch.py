@@ -14,6 +14,7 @@ from harebell.front.session010t import (
     exchange,
     execution,
     flow,
+    message,
     queue,
     session,
 )
@@ -21,5 +22,17 @@ from harebell.front.session09 import tx
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
 _DTX = (dtx_coordination, dtx_demarcation)
-for _file in (access, basic, binding, exchange, execution, flow, queue, session, tx, *_DTX):
+for _file in (
+    access,
+    basic,
+    binding,
+    exchange,
+    execution,
+    flow,
+    message,
+    queue,
+    session,
+    tx,
+    *_DTX,
+):
     HANDLERS.update(_file.HANDLERS)

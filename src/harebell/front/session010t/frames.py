@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.front.session010t import sessions
 from harebell.front.session010t.headers import lettered_header
+from harebell.front.session010t.transferring import RAW
 from harebell.front.session09 import single
 from harebell.front.session09.failure import fail_channel
 from harebell.front.session09.replies import hard
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 SESSION_CLASS = 20
 CONTROLS = frozenset((10, SESSION_CLASS, 21, 140))
 """Classes whose methods are no commands."""
-
-RAW: dict[bytes, Callable[[Any, bytes], None]] = {}
-"""Octets of class and method -> what serves a method that is not decoded before."""
 
 _IDS = 4
 _TABLES = ("arguments", "filter")
@@ -55,12 +53,17 @@ def take(connection: TransitionalConnection, kind: int, number: int, payload: by
         return
     if channel.session is not None:
         channel.session.count(payload if kind == METHOD else b"")
-    if channel.content is not None:
+    # What sessions say of their frames may stand between those of a content.
+    if channel.content is not None and not _is_of_session(kind, payload):
         _content(connection, channel, kind, payload)
     elif kind != METHOD:
         raise hard(505, "expected method frame, got non method frame instead", 0, 0)
     else:
         _method(connection, channel, payload)
+
+
+def _is_of_session(kind: int, payload: bytes) -> bool:
+    return kind == METHOD and int.from_bytes(payload[:2]) == SESSION_CLASS
 
 
 def _content(
