@@ -13,6 +13,7 @@ from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import Refusal
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
+from harebell.front.session09.branched import BranchWork
 from harebell.front.session09.confirm import Confirms
 from harebell.front.session09.intercept import intercepted
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
@@ -78,7 +79,7 @@ class Channel(ChannelPort):
         self.prefetch_global = 0
         self.outstanding = 0
         self.confirms: Confirms | None = None
-        self.transaction: ChannelTransaction | None = None
+        self.transaction: ChannelTransaction | BranchWork | None = None
         self.last_queue = ""
         self.reply_queue: ReplyQueue | None = None
         self._exchange: Exchange | None = None
