@@ -56,7 +56,7 @@ def test_a_publisher_is_held_back_in_an_overflow_and_told_nothing(mode: int) -> 
         transfer(publisher, "q", b"%02d" % sent + bytes(1_000), delivery_mode=mode)
         sent += 1
         assert sent < 40, "the publisher is not held back"
-    assert publisher._frame(0) is None, "a frame that nobody asked for"  # noqa: SLF001
+    assert publisher._frame(0) is None, "a frame that nobody asked for"
     for number in range(sent):
         consumer.send(MessageGet(queue="q", no_ack=True))
         expect_transfer(consumer, b"%02d" % number + bytes(1_000))
