@@ -1,0 +1,52 @@
+"""How a content of another class than `basic` is written, and where it goes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import FRAME_OVERHEAD_BYTES
+from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, Message
+from harebell.wire.v09.frames import BODY, HEADER
+from harebell.wire.v09.method import Method
+from harebell.wire.v09.methods_file import FileReturn
+from harebell.wire.v09.methods_stream import StreamReturn
+from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+_RETURNS = {FAMILY_FILE: (FileReturn, FILE), FAMILY_STREAM: (StreamReturn, STREAM)}
+
+
+def send_body(
+    channel: Channel, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
+) -> None:
+    """Send a method with a content.
+
+    Args:
+        channel: where to.
+        method: the method.
+        listed: the property list of its class.
+        raw: the encoded properties.
+        body: the body.
+        offset: of the first octet that is sent.
+    """
+    connection = channel.connection
+    number, out = channel.number, connection.out
+    connection.send(number, method)
+    out.frame(HEADER, number, listed.header(len(body) - offset, raw))
+    most = connection.frame_max - FRAME_OVERHEAD_BYTES
+    for at in range(offset, len(body), most):
+        out.frame(BODY, number, body[at : at + most])
+    connection.touch()
+
+
+def send_back(channel: Channel, message: Message, code: int, text: str) -> bool:
+    """Return a file or a packet to its publisher; False for a message of another family."""
+    found = _RETURNS.get(message.family)
+    if found is None:
+        return False
+    kind, listed = found
+    method = kind(code, text, message.exchange, message.routing_key)
+    send_body(channel, method, listed, message.raw, message.body)
+    return True
