@@ -90,11 +90,19 @@ _RABBITMQ = Need(
 _OPENSSL = Need("openssl", "makes certificates", "openssl", _program("openssl"), ours=True)
 _STRACE = Need("strace", "plants faults at system calls", "strace", _program("strace"), ours=True)
 
+_DOCUMENTS = Need(
+    "amqp-specs",
+    "has the XML that the versions' tables are compared with",
+    "amqp-specs",
+    lambda: Path("/usr/share/amqp/specs/0-10-qpid").exists(),
+    ours=True,
+)
+
 _BUILD = (_VENV, _COMPILER, _LIBC, _HEADERS)
 NEEDS: dict[str, tuple[Need, ...]] = {
     "run": _BUILD,
     "demo": (*_BUILD, _JAVA),
-    "test": (*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ, _OPENSSL, _STRACE),
+    "test": (*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ, _OPENSSL, _STRACE, _DOCUMENTS),
 }
 
 

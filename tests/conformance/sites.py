@@ -21,10 +21,11 @@ from typing import Any, Protocol
 from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
+from harebell.front.arrival import Arrival
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
-from harebell.front.session09.connection import Connection
-from harebell.front.session09.connection import Peer as Origin
+from harebell.front.link import Link
+from harebell.front.peer import Peer as Origin
 from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.store.memory import MemoryStore
@@ -55,9 +56,9 @@ class Wire(Protocol):
 class MemoryWire:
     """A wire to a broker in this process; the broker's turn runs inside `write`."""
 
-    def __init__(self, site: MemorySite, connection: Connection) -> None:
+    def __init__(self, site: MemorySite, connection: Link) -> None:
         self._site = site
-        self.connection = connection
+        self.connection: Any = connection
         self.arrived = bytearray()
         self.reading = True
         connection.shell = self
@@ -98,6 +99,10 @@ class MemoryWire:
         self.connection.touch()
         self._site.turn()
 
+    def succeed(self, connection: Link) -> None:
+        """The version is known."""
+        self.connection = connection
+
     def flush(self) -> None:
         """What the shell does for a connection at the end of a turn."""
         if not self.reading:
@@ -128,7 +133,7 @@ class MemorySite:
     def connect(self, address: str = "127.0.0.1") -> MemoryWire:
         """A new connection from that address."""
         origin = Origin(address, 50_000)
-        connection = Connection(self.broker, self.users, self.hub, self.settings, origin, self.now)
+        connection = Arrival(self.broker, self.users, self.hub, self.settings, origin, self.now)
         return MemoryWire(self, connection)
 
     def turn(self) -> None:

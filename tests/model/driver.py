@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from harebell.front.session09.connection import Connection
 from harebell.wire.v09 import methods as m
 from tests.model.judge import judge
+from tests.model.line import Line
 from tests.model.memory import MemoryBroker
 from tests.model.peer import Event, Reader, call, login
 from tests.model.reference import Reference
@@ -46,7 +46,7 @@ def plain(event: Event) -> tuple[Any, ...]:
 class Link:
     """One connection of the driver."""
 
-    def __init__(self, connection: Connection, wants_cancel: bool) -> None:
+    def __init__(self, connection: Line, wants_cancel: bool) -> None:
         self.connection = connection
         self.reader = Reader()
         self.wants_cancel = wants_cancel

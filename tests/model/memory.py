@@ -9,12 +9,14 @@ from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Store
+from harebell.front.arrival import Arrival
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
-from harebell.front.session09.connection import Connection, Peer
+from harebell.front.peer import Peer
 from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.store.memory import MemoryStore
+from tests.model.line import Line
 
 
 def entropy(seed: int) -> Callable[[int], bytes]:
@@ -82,11 +84,11 @@ class MemoryBroker:
         """The one vhost."""
         return self.broker.vhosts["/"]
 
-    def accept(self, now: float = 0.0) -> Connection:
+    def accept(self, now: float = 0.0) -> Line:
         """A connection from a new peer."""
         self._ports += 1
         peer = Peer("127.0.0.1", self._ports)
-        return Connection(self.broker, self.users, self.hub, self.settings, peer, now)
+        return Line(Arrival(self.broker, self.users, self.hub, self.settings, peer, now))
 
     def internal_errors(self) -> list[str]:
         """What the broker logged about its own faults."""

@@ -12,7 +12,7 @@ from harebell.base.limits import OUTPUT_STOP_BYTES
 from tests.model.memory import MemoryBroker
 
 if TYPE_CHECKING:
-    from harebell.front.session09.connection import Connection
+    from harebell.front.link import Link as Connection
 
 TICK = 0.5
 WRITE_HIGH = 65_536
@@ -135,6 +135,10 @@ class Link:
         self.waiting = 0
         connection.shell = self
 
+    def succeed(self, connection: Connection) -> None:
+        """The broker has read the protocol header: another object goes on."""
+        self.connection = connection
+
     # --- client to broker -----------------------------------------------------------------------
 
     @property
@@ -161,7 +165,7 @@ class Link:
     def _reading(self) -> bool:
         c = self.connection
         stuck = c.congested and len(self._to_write) > OUTPUT_STOP_BYTES
-        return c.closing or not (c.paused or c.scanner.hold or stuck)
+        return c.closing or not (c.paused or c.held_back or stuck)
 
     def _read(self) -> None:
         while self._unread and self._reading() and not self.dead:

@@ -101,6 +101,8 @@ GROUP_WAITING_MESSAGES = 100_000
 """Messages that a queue with ordering keys passes over, and remembers, as their keys are held."""
 GROUP_SCAN_MESSAGES = 2_000
 """Messages that such a queue passes over in one turn."""
+BROWSED_PER_TURN = 1_000
+"""Messages that a browser is shown in one turn."""
 GROUP_KEY_LETTERS = 255
 """Letters of an ordering key that tell it from others."""
 ROUTE_CACHE_ENTRIES = 4_096
@@ -109,6 +111,8 @@ CONVERSIONS_KEPT_COUNT = 64
 """Property lists that were converted for peers of another protocol family and are remembered."""
 CONVERSIONS_KEPT_BYTES = 131_072
 """The longest property list of which the conversion is remembered: that of a largest frame."""
+DUMP_FRAME_BYTES = 1_048_576
+"""The longest frame that `harebell dump` keeps to decode it; longer bodies are only counted."""
 
 FILE_DELIVERIES_COUNT = 5
 """Deliveries of a file without acknowledgement after which it is a dead letter (AMQP 0-8, file)."""

@@ -21,6 +21,7 @@ VERBS = {
     "publish": "Publish messages and wait for the confirms.",
     "consume": "Print messages of a queue as they come.",
     "get": "Take messages from a queue, if there are any.",
+    "dump": "Print every frame between clients and a broker, decoded.",
     "status": "Show what a running broker is doing.",
     "queues": "Look at the queues of a running broker, purge them and delete them.",
     "exchanges": "Look at the exchanges of a running broker, and delete them.",

@@ -12,7 +12,7 @@ from harebell.base.gauge import Gauge
 from harebell.front.offenders import Offenders
 
 if TYPE_CHECKING:
-    from harebell.front.session09.connection import Connection
+    from harebell.front.link import Link
 
 
 MEMORY = "memory"
@@ -50,17 +50,17 @@ class Hub:
 
     def __init__(self, gauge: Gauge) -> None:
         self.gauge = gauge
-        self.dirty: list[Connection] = []
-        self.connections: set[Connection] = set()
-        self.blocked: list[Connection] = []
+        self.dirty: list[Link] = []
+        self.connections: set[Link] = set()
+        self.blocked: list[Link] = []
         self.waiting: dict[Waiting, None] = {}
         self.shortages: set[str] = set()
         self.short = False
-        self.finishing: Connection | None = None
+        self.finishing: Link | None = None
         self.offenders = Offenders()
         self.accepted = 0
 
-    def take_dirty(self) -> list[Connection]:
+    def take_dirty(self) -> list[Link]:
         """The connections with something to do; none are dirty afterwards."""
         taken, self.dirty = self.dirty, []
         for connection in taken:

@@ -355,7 +355,7 @@ class VHost:
         queue = self.queue(name, owner)
         queue.check_delete(if_unused=if_unused, if_empty=if_empty)
         thing = rendered("queue", name, self.name)
-        if if_unused and queue.consumers:
+        if if_unused and (queue.consumers or queue.browsers):
             raise precondition(f"{thing} in use")
         if if_empty and queue.ready_count():
             raise precondition(f"{thing} not empty")
@@ -405,7 +405,7 @@ class VHost:
         if queue.deleted:
             return
         queue.remove_consumer(consumer)
-        if queue.auto_delete and not queue.consumers:
+        if queue.auto_delete and not (queue.consumers or queue.browsers):
             self.drop_queue(queue)
 
     # --- bindings -----------------------------------------------------------------------------

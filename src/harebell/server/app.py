@@ -20,9 +20,11 @@ from harebell.auth.users import Users
 from harebell.base import impl, limits
 from harebell.base.chooser import Chooser
 from harebell.base.gauge import Gauge
+from harebell.front.arrival import Arrival
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
-from harebell.front.session09.connection import Connection, Peer
+from harebell.front.link import Link
+from harebell.front.peer import Peer
 from harebell.front.session09.overdue import Overdue
 from harebell.front.settings import Settings
 from harebell.model.broker import Broker
@@ -241,9 +243,9 @@ class App:
 
     # --- connections ----------------------------------------------------------------------------
 
-    def accept(self, peer: Peer) -> Connection:
+    def accept(self, peer: Peer) -> Link:
         """A connection for a peer that was just accepted."""
-        return Connection(self.broker, self.users, self.hub, self.settings, peer, self.clock())
+        return Arrival(self.broker, self.users, self.hub, self.settings, peer, self.clock())
 
     def flush_soon(self) -> None:
         """Write all output at the end of this turn."""

@@ -18,22 +18,26 @@ from harebell.base.limits import (
     WRITE_HIGH_BYTES,
     WRITE_LOW_BYTES,
 )
-from harebell.front.session09.connection import Connection, Peer
+from harebell.front.link import Link
+from harebell.front.peer import Peer
+from harebell.wire import FINAL_0_10
 
 if TYPE_CHECKING:
     from harebell.server.app import App
 
 
 class ServerProtocol(asyncio.BufferedProtocol):
-    """Between a transport and a `Connection`.
+    """Between a transport and a `Link`.
 
     Args:
         app: the broker's shell.
         tls: whether the listener speaks TLS.
+        dialect: what `AMQP 1 1 0 10` means to the listener, as in `Peer`.
     """
 
     __slots__ = (
         "_app",
+        "_dialect",
         "_ending",
         "_full_reads",
         "_reading",
@@ -43,14 +47,15 @@ class ServerProtocol(asyncio.BufferedProtocol):
         "transport",
     )
 
-    def __init__(self, app: App, tls: bool) -> None:
+    def __init__(self, app: App, tls: bool, dialect: str = FINAL_0_10) -> None:
         self._app = app
         self._tls = tls
+        self._dialect = dialect
         self._reading = True
         self._full_reads = 0
         self._resting = False
         self._ending: asyncio.TimerHandle | None = None
-        self.connection: Connection | None = None
+        self.connection: Link | None = None
         self.transport: asyncio.Transport | None = None
 
     # --- what the transport calls ---------------------------------------------------------------
@@ -61,7 +66,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         name = transport.get_extra_info("peername")
         own = transport.get_extra_info("sockname") or ("", 0)
         there = name or ("", 0)
-        peer = Peer(there[0], there[1], self._tls, own[0], own[1])
+        peer = Peer(there[0], there[1], self._tls, own[0], own[1], self._dialect)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
         self.connection = self._app.accept(peer)
         self.connection.shell = self
@@ -89,7 +94,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
                 self._take_turns()
             else:
                 self._full_reads = 0
-            if connection.paused or connection.scanner.hold:
+            if self.connection is not connection:
+                # The protocol header was read: the connection of that version goes on.
+                self._adjust_reading()
+            elif connection.paused or connection.held_back:
                 self._adjust_reading()
 
     def eof_received(self) -> bool:
@@ -117,6 +125,12 @@ class ServerProtocol(asyncio.BufferedProtocol):
             connection.congested = False
             connection.touch()
             self._app.flush_soon()
+
+    # --- what the connection calls --------------------------------------------------------------
+
+    def succeed(self, connection: Link) -> None:
+        """The version is known: from now on this is the connection."""
+        self.connection = connection
 
     # --- what the app calls ---------------------------------------------------------------------
 
@@ -163,7 +177,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         wanted = not (
             self._resting
             or connection.paused
-            or connection.scanner.hold
+            or connection.held_back
             or (connection.congested and transport.get_write_buffer_size() > OUTPUT_STOP_BYTES)
         )
         if wanted and not self._reading:

@@ -1,7 +1,13 @@
 """The wire: which protocol a peer speaks, told from its first eight octets.
 
 They are "AMQP", protocol id, major, minor and revision (AMQP 0-9-1 4.2.2); the versions before
-0-9-1 put other things into the last four.
+0-9-1 put other things into the last four:
+
+    0 0 9 1    0-9-1
+    1 1 0 9    0-9
+    1 1 8 0    0-8, and 1 1 9 1 of some of its clients
+    1 1 0 10   0-10; on a listener that says so, the transitional 0-10 of 2007
+    1 1 99 0   the transitional 0-10 under its later number
 """
 
 from __future__ import annotations
@@ -10,10 +16,26 @@ from dataclasses import dataclass
 
 HEADER_0_9_1 = b"AMQP\x00\x00\x09\x01"
 HEADER_0_9 = b"AMQP\x01\x01\x00\x09"
-_SIZE = 8
+HEADER_0_8 = b"AMQP\x01\x01\x08\x00"
+HEADER_0_8_AMQPLIB = b"AMQP\x01\x01\x09\x01"
+HEADER_0_10 = b"AMQP\x01\x01\x00\x0a"
+HEADER_0_10_PREVIEW = b"AMQP\x01\x01\x63\x00"
+HEADER_OCTETS = 8
 
-VERSIONS = {HEADER_0_9_1: "0-9-1", HEADER_0_9: "0-9-1"}
-"""Headers that are understood. 0-9 clients are content with 0-9-1, as RabbitMQ found."""
+FINAL_0_10 = "0-10"
+TRANSITIONAL_0_10 = "0-10t"
+
+VERSIONS = {
+    HEADER_0_9_1: "0-9-1",
+    HEADER_0_9: "0-9",
+    HEADER_0_8: "0-8",
+    HEADER_0_8_AMQPLIB: "0-8",
+    HEADER_0_10: FINAL_0_10,
+    HEADER_0_10_PREVIEW: TRANSITIONAL_0_10,
+}
+"""Headers that are understood, as a listener without a word of its own takes them."""
+
+_SHOWN = {TRANSITIONAL_0_10: "AMQP 0-10 (transitional)"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +53,27 @@ class Sniffed:
     answer: bytes = b""
 
 
-def sniff(data: bytes) -> Sniffed:
-    """Look at what a peer has sent first; a header that cannot become ours is refused at once."""
-    head = data[:_SIZE]
-    if head in VERSIONS:
-        return Sniffed(VERSIONS[head])
-    if len(head) < _SIZE and any(header.startswith(head) for header in VERSIONS):
+def sniff(data: bytes, dialect: str = FINAL_0_10) -> Sniffed:
+    """Look at what a peer has sent first; a header that cannot become ours is refused at once.
+
+    Args:
+        data: all that has come.
+        dialect: the version that `AMQP 1 1 0 10` means here, FINAL_0_10 or TRANSITIONAL_0_10.
+    """
+    head = data[:HEADER_OCTETS]
+    version = VERSIONS.get(head)
+    if version is not None:
+        return Sniffed(dialect if head == HEADER_0_10 else version)
+    if len(head) < HEADER_OCTETS and any(header.startswith(head) for header in VERSIONS):
         return Sniffed(incomplete=True)
     return Sniffed(answer=HEADER_0_9_1)
+
+
+def shown(version: str) -> str:
+    """A version as tools show it; "" before it is known."""
+    return _SHOWN.get(version, f"AMQP {version}" if version else "")
+
+
+def as_tuple(version: str) -> str:
+    """A version as RabbitMQ's events write it, a tuple of Erlang: {0,9,1}."""
+    return f"{{{version.removesuffix('t').replace('-', ',')}}}"

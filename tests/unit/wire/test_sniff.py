@@ -6,33 +6,48 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harebell.wire import sniff
+from harebell.wire import TRANSITIONAL_0_10, as_tuple, shown, sniff
 
 OURS = b"AMQP\x00\x00\x09\x01"
-ACCEPTED = [OURS, b"AMQP\x01\x01\x00\x09"]
+ACCEPTED = {
+    OURS: "0-9-1",
+    b"AMQP\x01\x01\x00\x09": "0-9",
+    b"AMQP\x01\x01\x08\x00": "0-8",
+    b"AMQP\x01\x01\x09\x01": "0-8",  # the Python library amqplib
+    b"AMQP\x01\x01\x00\x0a": "0-10",
+    b"AMQP\x01\x01\x63\x00": "0-10t",
+}
 REFUSED = [
     b"AMQP\x00\x01\x00\x00",  # 1.0
     b"AMQP\x03\x01\x00\x00",  # 1.0 with SASL
-    b"AMQP\x01\x01\x00\x0a",  # 0-10
-    b"AMQP\x01\x01\x08\x00",  # 0-8
-    b"AMQP\x01\x01\x09\x01",  # 0-8 of the Python library amqplib
     b"AMQP\x00\x00\x09\x00",
+    b"AMQP\x00\x00\x08\x00",
+    b"AMQP\x01\x01\x08\x01",
+    b"AMQP\x01\x01\x00\x08",
+    b"AMQP\x01\x01\x09\x00",
+    b"AMQP\x00\x00\x00\x09",
     b"AMQP\x01\x01\x00\x5b",
     b"amqp\x00\x00\x09\x01",
     b"GET / HT",
+    b"HTTP/1.1",
     b"\x16\x03\x01\x02\x00\x01\x00\x01",  # TLS hello
 ]
 
 
-@pytest.mark.parametrize("header", ACCEPTED)
-def test_a_header_of_0_9_1_or_0_9_is_served_as_0_9_1(header: bytes):
-    assert sniff(header).version == "0-9-1"
+@pytest.mark.parametrize(("header", "version"), ACCEPTED.items())
+def test_a_header_names_its_version(header: bytes, version: str):
+    assert sniff(header).version == version
     assert sniff(header).answer == b""
+
+
+def test_on_its_own_listener_the_header_of_0_10_means_the_transitional_one():
+    assert sniff(b"AMQP\x01\x01\x00\x0a", TRANSITIONAL_0_10).version == "0-10t"
+    assert sniff(OURS, TRANSITIONAL_0_10).version == "0-9-1"
 
 
 @pytest.mark.parametrize("header", ACCEPTED)
 def test_what_follows_the_header_does_not_matter(header: bytes):
-    assert sniff(header + b"\x01\x00\x00").version == "0-9-1"
+    assert sniff(header + b"\x01\x00\x00").version == ACCEPTED[header]
 
 
 @pytest.mark.parametrize("header", REFUSED)
@@ -65,3 +80,17 @@ def test_every_input_is_exactly_one_of_known_incomplete_and_refused(data: bytes)
 @given(st.binary(min_size=8, max_size=16))
 def test_eight_octets_always_decide(data: bytes):
     assert not sniff(data).incomplete
+
+
+def test_tools_see_a_version_by_its_name():
+    assert shown("0-9-1") == "AMQP 0-9-1"
+    assert shown("0-10t") == "AMQP 0-10 (transitional)"
+    assert shown("") == ""
+
+
+def test_events_have_a_version_as_a_tuple():
+    assert [as_tuple(version) for version in ("0-8", "0-9-1", "0-10t")] == [
+        "{0,8}",
+        "{0,9,1}",
+        "{0,10}",
+    ]

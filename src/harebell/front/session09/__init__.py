@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 # Compiled, connection and channel refer to each other's layout; the connection has to come first.
-from harebell.front.session09.connection import Connection, Peer
+from harebell.front.session09.connection import Connection
 
-__all__ = ["Connection", "Peer"]
+__all__ = ["Connection"]

@@ -13,19 +13,19 @@ from harebell.model.vhost_limits import MAX_CONNECTIONS, over
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
-    from harebell.front.session09.connection import Connection
+    from harebell.front.link import Link
     from harebell.model.vhost import VHost
 
 _CONNECTION_OPEN = (10, 40)
 _CHANNEL_OPEN = (20, 10)
 
 
-def _opened(connection: Connection) -> list[Connection]:
+def _opened(connection: Link) -> list[Link]:
     """All connections that are open, this one's not."""
     return [each for each in connection.hub.connections if each.state is ConnectionState.OPEN]
 
 
-def check_connection(connection: Connection, vhost: VHost) -> None:
+def check_connection(connection: Link, vhost: VHost) -> None:
     """Refuse a connection that is one too many.
 
     Raises:
@@ -57,7 +57,7 @@ def check_connection(connection: Connection, vhost: VHost) -> None:
             )
 
 
-def check_channel(connection: Connection) -> None:
+def check_channel(connection: Link) -> None:
     """Refuse a channel that is one too many.
 
     Raises:

@@ -1,150 +1,79 @@
 """One peer's connection: bytes in, bytes out, and one place where errors become closes.
 
-The shell calls `receive` with what it read, `tick` now and then, `take_output` once per turn, and
-looks at `closing` and `paused`. It never blocks, and it knows no socket.
+It serves every version that has the frames of 0-9-1; what differs between them stands in its
+profile (`harebell.front.session09.profile`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from harebell.auth.users import User, Users
+from harebell.auth.users import Users
 from harebell.base import limits
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.convert.dispatch import converted
 from harebell.front.hub import Hub
+from harebell.front.link import Link
+from harebell.front.peer import Peer
 from harebell.front.session09 import handshake, single
 from harebell.front.session09.channel import Channel
-from harebell.front.session09.failure import caught, channel_caught, remember
-from harebell.front.session09.held import Held
+from harebell.front.session09.failure import caught, channel_caught
 from harebell.front.session09.replies import hard
 from harebell.front.session09.told import channel_closed, connection_closed
 from harebell.front.settings import Settings
-from harebell.kernels.frames import FrameScanner, FrameSink
+from harebell.kernels.frames import FrameScanner
 from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
 from harebell.model.queue.arguments import ignored_arguments
-from harebell.wire import sniff
 from harebell.wire.v09 import methods
-from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.frames import HEARTBEAT, METHOD
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.front.session09.confirm import Confirms
+    from harebell.front.session09.profile import Profile
     from harebell.model.queue.kind import Queue
-    from harebell.model.vhost import VHost
 
-_HEADER_OCTETS = 8
-_NOBODY = User("", "")
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
-    """Where a connection comes from.
+class Connection(Link):
+    """The server's side of one connection whose protocol header has come.
 
     Args:
-        address: the peer's IP address, "" for a Unix socket.
-        port: the peer's port.
-        tls: whether it came over TLS.
-        host: our own address, that it came to.
-        host_port: our own port.
-    """
-
-    address: str
-    port: int = 0
-    tls: bool = False
-    host: str = ""
-    host_port: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.address}:{self.port}"
-
-    @property
-    def connection_name(self) -> str:
-        """The name of its connection, as RabbitMQ's tools show it."""
-        return f"{self} -> {self.host}:{self.host_port}"
-
-
-class Connection(FrameSink):
-    """The server's side of one connection.
-
-    Args:
-        broker: the broker it serves.
-        users: who may log in.
-        hub: what it shares with the other connections.
-        settings: limits and texts.
-        peer: where it comes from.
-        now: the time it was accepted, in seconds.
+        broker, users, hub, settings, peer, now: as for `Link`.
+        profile: the version that is spoken.
 
     Attributes:
-        state: see `harebell.wire.v09.states`.
-        commit: of the broker's store.
-        held: the output that waits for commits; None when there is none.
-        closing: nothing more is read. See `finished`.
-        paused: the shell shall not read from it.
-        congested: the shell says that the peer does not take our output.
-        starved: a consumer was not served for lack of room in the output.
-        dirty: the hub knows that there is something to do.
-        now: when something was last received.
-        deadline: when to cut the connection unless it goes on; 0 for never.
-        mechanism: what it logged in with.
-        announced: its opening was told, and its end not yet.
-        origin: the number of the connection, which no other one of the process has.
+        spec: its methods, and their codec.
+        confirming: channels with confirms to write at the end of the turn.
         closed_channels: channels we closed whose close-ok has not come.
-        shell: whatever the shell keeps here to find its socket again.
     """
 
     def __init__(
-        self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
+        self,
+        broker: Broker,
+        users: Users,
+        hub: Hub,
+        settings: Settings,
+        peer: Peer,
+        now: float,
+        profile: Profile,
     ) -> None:
-        self.broker = broker
-        self.commit = broker.commit
-        self.users = users
-        self.hub = hub
-        self.settings = settings
-        self.peer = peer
-        self.out = OutBuffer()
+        super().__init__(broker, users, hub, settings, peer, now)
+        self.profile = profile
+        self.version = profile.version
+        self.spec = profile.spec
         self.scanner = FrameScanner(self)
-        self.state = ConnectionState.HEADER
-        self.vhost: VHost | None = None
-        self.user = _NOBODY
-        self.client_properties: Mapping[str, Any] = {}
-        self.capabilities: set[str] = set()
-        self.mechanism = ""
-        self.announced = False
-        self.channels: dict[int, Channel] = {}
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
-        self.channel_max = settings.channel_max
-        self.frame_max = settings.frame_max
-        self.message_max = settings.message_max
-        self.heartbeat = 0
-        self.closing = False
-        self.paused = False
-        self.congested = False
-        self.starved = False
-        self.dirty = False
-        self.published = False
-        self.blocked = False
-        self.connected_at = now
-        self.now = now
-        self._sent_at = now
-        self.deadline = now + settings.handshake_timeout
-        self._first = b""
-        self.shell: Any = None
-        self.held: Held | None = None
-        hub.connections.add(self)
-        hub.accepted += 1
-        self.origin = hub.accepted
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
-        if hub.offenders.blocked(peer.address, now):
-            self.cut()
 
     # --- the shell's side -----------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Introduce the broker."""
+        handshake.start(self)
 
     def receive(self, data: bytes | memoryview, now: float) -> None:
         """Take what was read."""
@@ -152,10 +81,7 @@ class Connection(FrameSink):
         if self.closing:
             return
         try:
-            if self.state is ConnectionState.HEADER:
-                self._take_header(bytes(data))
-            else:
-                self.scanner.feed(data)
+            self.scanner.feed(data)
         except Exception as error:
             # The frames themselves are broken: nothing after this can be understood.
             caught(self, error)
@@ -173,22 +99,10 @@ class Connection(FrameSink):
             self.scanner.hold = False
             self.receive(b"", now)
 
-    def take_output(self, now: float) -> bytes:
-        """What the shell shall write now."""
-        if self.held is None:
-            data = self.out.take()
-        else:
-            data = self.held.take(self.commit.done, self.out)
-            if not self.held.ticket:
-                self.held = None
-        if data:
-            self._sent_at = now
-        return data
-
     @property
-    def finished(self) -> bool:
-        """Whether the shell shall end the connection when it has written what it took."""
-        return self.closing and self.held is None
+    def held_back(self) -> bool:
+        """Whether input is held back, and reading more would only fill memory."""
+        return self.scanner.hold
 
     def relieved(self) -> None:
         """Output was written: serve the consumers that had no room for it."""
@@ -202,17 +116,7 @@ class Connection(FrameSink):
                 first, _ = waiting[0]
                 self.channels[first] = self.channels.pop(first)
 
-    def eof(self) -> None:
-        """The peer is gone."""
-        if self.state is not ConnectionState.CLOSED:
-            self._log_loss()
-            self.release()
-            self.state = ConnectionState.CLOSED
-        self.closing = True
-        self._drop_held()
-        self.hub.connections.discard(self)
-
-    def _log_loss(self) -> None:
+    def log_loss(self) -> None:
         """Log what the peer left undone (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""
         journal = self.settings.journal
         if self.state is ConnectionState.CLOSING:
@@ -224,15 +128,9 @@ class Connection(FrameSink):
 
     def tick(self, now: float) -> None:
         """Time has passed: heartbeats and deadlines."""
-        if self.deadline and now >= self.deadline:
-            self.deadline = 0.0
-            if self.state is not ConnectionState.OPEN:
-                if not self.closing:
-                    why = f"timed out in {self.state.value}"
-                    self.settings.journal("warning", f"{self.peer}: {why}")
-                    self.cut()
-                return
-        if not self.heartbeat or self.closing or self.state is ConnectionState.HEADER:
+        if not self.begins_in_time(now):
+            return
+        if not self.heartbeat or self.closing:
             return
         if 2 * (now - self._sent_at) >= self.heartbeat:
             self._sent_at = now
@@ -260,76 +158,31 @@ class Connection(FrameSink):
 
     # --- the front's side -----------------------------------------------------------------------
 
-    def touch(self) -> int:
-        """Tell the hub that there is something to do."""
-        if not self.dirty:
-            self.dirty = True
-            self.hub.dirty.append(self)
-        return 0
-
     def send(self, channel: int, method: methods.Method) -> None:
         """Write a method."""
-        self.out.frame(METHOD, channel, AMQP_0_9_1.encode(method))
+        self.out.frame(METHOD, channel, self.spec.encode(method))
         self.touch()
 
     def send_content(self, channel: int, method: methods.Method, message: Message) -> None:
         """Write a method with a message's content; long output holds further input back."""
         if message.family != FAMILY_09:
             message = converted(message, FAMILY_09)
-        self.out.content(channel, AMQP_0_9_1.encode(method), message, self.frame_max)
+        self.out.content(channel, self.spec.encode(method), message, self.frame_max)
         self.touch()
         if self.out.size > _OUTPUT_STOP:
             self.scanner.hold = True
 
-    def hold_until(self, ticket: int) -> None:
-        """What is written from now on leaves when that commit is on disk."""
-        if ticket <= self.commit.done:
-            return
-        if ticket == self.commit.ticket:
-            self.commit.urgent = True
-        if self.held is None:
-            self.held = Held()
-        self.held.cut(ticket, self.out)
-        self.hub.waiting[self] = None
-
-    def committed(self) -> None:
-        """A commit is on disk: some of the held output may leave."""
-        held = self.held
-        if held is not None:
-            self.touch()
-            if held.ticket > self.commit.done:
-                self.hub.waiting[self] = None
-
-    def _drop_held(self) -> None:
-        """Nobody will read what was held."""
-        if self.held is not None:
-            self.held = None
-            self.out.take()
-            self.hub.waiting.pop(self, None)
-
-    def wants(self, capability: str) -> bool:
-        """Whether the client announced a capability."""
-        return capability in self.capabilities
-
-    def unblock(self) -> None:
-        """Nothing is short any more."""
-        if self.hub.finishing is self:
-            self.hub.finishing = None
-        self.blocked = False
-        self.paused = False
-        if self.state is ConnectionState.OPEN and self.wants("connection.blocked"):
-            self.send(0, methods.ConnectionUnblocked())
-        self.touch()
+    def tell_blocked(self, blocked: bool) -> None:
+        """Publishers are held back, or not any more: tell the client, if it wants to know."""
+        if self.wants("connection.blocked"):
+            if blocked:
+                self.send(0, methods.ConnectionBlocked(reason=self.hub.reason()))
+            else:
+                self.send(0, methods.ConnectionUnblocked())
 
     def is_amid_content(self) -> bool:
         """Whether a message has begun and is not read to its end."""
         return any(channel.content is not None for channel in self.channels.values())
-
-    def has_finished(self) -> None:
-        """The message that was let in although memory is short is whole, or will never be."""
-        if self.hub.finishing is self:
-            self.hub.finishing = None
-            self.paused = self.blocked
 
     def warn_of_ignored(self, queue: Queue) -> None:
         """Log the arguments of a queue that have no effect here."""
@@ -367,21 +220,14 @@ class Connection(FrameSink):
         for queue in left:
             if not queue.deleted:
                 queue.drain()
-        if self.blocked:
-            self.blocked = False
-            if self in self.hub.blocked:
-                self.hub.blocked.remove(self)
-        if self.hub.finishing is self:
-            self.hub.finishing = None
+        self.forget_blocked()
         if events.waiting:
             events.tell()
 
     def finish(self) -> None:
         """The close handshake is done."""
-        self.state = ConnectionState.CLOSED
         self.scanner.stopped = True
-        self.closing = True
-        self.touch()
+        super().finish()
 
     # --- frames ---------------------------------------------------------------------------------
 
@@ -410,7 +256,7 @@ class Connection(FrameSink):
         if opened is None:
             return self._not_open(channel, methods.BasicAck())
         if opened.content is not None:
-            return self.frame(METHOD, channel, AMQP_0_9_1.encode(methods.BasicAck(tag, multiple)))
+            return self.frame(METHOD, channel, self.spec.encode(methods.BasicAck(tag, multiple)))
         try:
             opened.ack(tag, multiple)
         except Exception as error:
@@ -432,25 +278,6 @@ class Connection(FrameSink):
             caught(self, error)
         return 0
 
-    # --- beginning and end ----------------------------------------------------------------------
-
-    def _take_header(self, data: bytes) -> None:
-        """Collect the protocol header; answer and close on a wrong one (AMQP 0-9-1 4.2.2)."""
-        self._first += data
-        sniffed = sniff(self._first)
-        if sniffed.incomplete:
-            return
-        if sniffed.answer:
-            self.settings.journal("warning", f"{self.peer}: no AMQP 0-9-1 protocol header")
-            remember(self)
-            self.out.raw(sniffed.answer)
-            self.cut()
-            return
-        rest, self._first = self._first[_HEADER_OCTETS:], b""
-        handshake.start(self)
-        if rest:
-            self.scanner.feed(rest)
-
     def _end_of_turn(self) -> None:
         """Write the confirms that are due, and hold a publisher back when something is short."""
         if self.confirming:
@@ -458,28 +285,8 @@ class Connection(FrameSink):
             for confirms in waiting:
                 confirms.flush()
         if self.published:
-            self.published = False
-            self.hub.gauge.crossed()
-            short = self.hub.gauge.over or self.hub.short
-            if not self.is_amid_content():
-                self.has_finished()
-            if short and not self.blocked and not self.closing:
-                self._block()
+            self.hold_publisher()
         if self.held is not None and self.out.size > _OUTPUT_STOP:
             self.scanner.hold = True
         if self.broker.events.waiting:
             self.broker.events.tell()
-
-    def _block(self) -> None:
-        self.blocked = True
-        self.paused = True
-        self.hub.blocked.append(self)
-        if self.wants("connection.blocked"):
-            self.send(0, methods.ConnectionBlocked(reason=self.hub.reason()))
-        self.touch()
-
-    def cut(self) -> None:
-        """End the connection without a word more."""
-        self.release()
-        self._drop_held()
-        self.finish()

@@ -11,7 +11,6 @@ from harebell.base import limits
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.front.session09.replies import hard, reply_for
 from harebell.wire.v09 import methods
-from harebell.wire.v09.reply_codes import reply_text
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
@@ -50,9 +49,11 @@ def fail_channel(
     """Close a channel with the reason; a hard error is raised for the connection."""
     if isinstance(error, Refusal):
         error = reply_for(error, class_id, method_id)
+    errors = connection.profile.errors
+    error = errors.told(error)
     if error.hard:
         raise error
-    text = reply_text(error.code, error.text)
+    text = errors.text(error)
     number = channel.number
     connection.settings.journal("error", f"{connection.peer}: channel {number} closed: {text}")
     if connection.channels.get(number) is not channel:
@@ -78,21 +79,17 @@ def may_be_told(connection: Connection, error: ProtocolError) -> bool:
     return error.code == 530
 
 
-def remember(connection: Connection) -> None:
-    """A connection failed before it was open: whoever keeps doing that is turned away."""
-    address, journal = connection.peer.address, connection.settings.journal
-    connection.hub.offenders.failed(address, connection.now, journal)
-
-
 def _fail(connection: Connection, error: ProtocolError) -> None:
     """Close the connection with the reason, where the peer may be told."""
-    text = reply_text(error.code, error.text)
+    errors = connection.profile.errors
+    error = errors.told(error)
+    text = errors.text(error)
     connection.settings.journal("error", f"{connection.peer}: connection closed: {text}")
     if connection.state is ConnectionState.CLOSING:
         connection.finish()
         return
     if connection.state is not ConnectionState.OPEN:
-        remember(connection)
+        connection.remember_failure()
     if connection.state is not ConnectionState.OPEN and not may_be_told(connection, error):
         connection.scanner.stopped = True
         if error.code == 403:

@@ -49,9 +49,9 @@ def _table_without_length(data: bytes) -> dict[str, Any]:
 
 def start(connection: Connection) -> None:
     """connection.start: who we are and how to log in."""
-    settings = connection.settings
+    settings, profile = connection.settings, connection.profile
     properties = {
-        "capabilities": dict.fromkeys(CAPABILITIES, True),
+        "capabilities": dict.fromkeys(CAPABILITIES, True) if profile.extended else {},
         "cluster_name": settings.cluster_name,
         "host": settings.host,
         "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
@@ -61,8 +61,8 @@ def start(connection: Connection) -> None:
         "version": settings.version,
     }
     method = methods.ConnectionStart(
-        version_major=0,
-        version_minor=9,
+        version_major=profile.major,
+        version_minor=profile.minor,
         server_properties=properties,
         mechanisms=" ".join(MECHANISMS).encode(),
         locales=LOCALE.encode(),

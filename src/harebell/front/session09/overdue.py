@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from harebell.base import limits
+from harebell.front.session09.channel import Channel
 from harebell.front.session09.failure import channel_caught
 from harebell.front.session09.replies import soft
 from harebell.model.queue.arguments import CONSUMER_TIMEOUT
@@ -19,7 +20,6 @@ from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
     from harebell.front.hub import Hub
-    from harebell.front.session09.channel import Channel
     from harebell.front.session09.unacked import Unacked
     from harebell.model.queue.kind import Queue
 
@@ -55,7 +55,7 @@ class Overdue:
         known: dict[Queue, int | None] = {}
         for connection in list(self._hub.connections):
             for channel in list(connection.channels.values()):
-                if channel.unacked.count:
+                if isinstance(channel, Channel) and channel.unacked.count:
                     self._look_at(channel, before.get(channel) or deque(), known, now)
 
     def _look_at(

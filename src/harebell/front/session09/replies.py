@@ -1,8 +1,14 @@
-"""From the model's refusals and our own mistakes to AMQP 0-9-1 reply codes and scopes."""
+"""From the model's refusals and our own mistakes to reply codes and scopes.
+
+The front speaks of errors as 0-9-1 has them; `Errors` turns them into those of another version.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from harebell.base.errors import ErrorKind, ProtocolError, Refusal
+from harebell.wire.v09.reply_codes import reply_text
 
 _CODES: dict[ErrorKind, tuple[int, bool]] = {
     ErrorKind.ACCESS_REFUSED: (403, False),
@@ -31,3 +37,41 @@ def soft(code: int, text: str, class_id: int, method_id: int) -> ProtocolError:
 def hard(code: int, text: str, class_id: int, method_id: int) -> ProtocolError:
     """An error that closes the connection."""
     return ProtocolError(code, text, class_id, method_id, hard=True)
+
+
+Place = tuple[int, int, int]
+"""Class and method that failed, and the reply code of 0-9-1."""
+
+
+class Errors:
+    """How a version tells errors.
+
+    Args:
+        names: its reply codes and their names.
+        changes: reply code of 0-9-1 -> reply code here, and whether it closes the connection.
+        places: the same for single methods; it comes first.
+    """
+
+    def __init__(
+        self,
+        names: Mapping[int, str],
+        changes: Mapping[int, tuple[int, bool]] | None = None,
+        places: Mapping[Place, tuple[int, bool]] | None = None,
+    ) -> None:
+        self._names = names
+        self._changes = changes or {}
+        self._places = places or {}
+
+    def told(self, error: ProtocolError) -> ProtocolError:
+        """The same error as this version has it."""
+        change = self._places.get((error.class_id, error.method_id, error.code))
+        if change is None:
+            change = self._changes.get(error.code)
+        if change is None:
+            return error
+        code, hard = change
+        return ProtocolError(code, error.text, error.class_id, error.method_id, hard)
+
+    def text(self, error: ProtocolError) -> str:
+        """The reply text of an error that is told in this version."""
+        return reply_text(error.code, error.text, self._names)

@@ -5,26 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.errors import ProtocolError, Refusal
-from harebell.front.session09 import handshake
 from harebell.front.session09.admission import check_channel
-from harebell.front.session09.channel import Channel
-from harebell.front.session09.dispatch import HANDLERS
 from harebell.front.session09.failure import fail_channel
 from harebell.front.session09.replies import hard
 from harebell.front.session09.told import channel_created
 from harebell.wire.v09 import methods
-from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.frames import BODY, HEADER, HEARTBEAT, METHOD
 from harebell.wire.v09.states import ConnectionState, check_connection_method
 
 if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
     from harebell.front.session09.connection import Connection
 
 _IDS = 4
-_CHANNEL_ENDS: dict[bytes, type[methods.Method]] = {
-    AMQP_0_9_1.named(kind.NAME).head: kind
-    for kind in (methods.ChannelClose, methods.ChannelCloseOk)
-}
 
 
 def take(connection: Connection, kind: int, channel: int, payload: bytes) -> None:
@@ -57,7 +50,7 @@ def _while_closing(connection: Connection, kind: int, channel: int, payload: byt
     if kind != METHOD or channel != 0:
         return
     try:
-        method = AMQP_0_9_1.decode(payload)
+        method = connection.spec.decode(payload)
     except ProtocolError:
         return
     if isinstance(method, methods.ConnectionCloseOk):
@@ -69,13 +62,14 @@ def _while_closing(connection: Connection, kind: int, channel: int, payload: byt
 def _connection_frame(connection: Connection, kind: int, payload: bytes) -> None:
     if kind != METHOD:
         raise hard(505, "content frame on channel 0", 0, 0)
+    table = connection.spec
     # The place of a method comes before its fields: who has not logged in gets nothing decoded.
     if len(payload) >= _IDS:
-        spec = AMQP_0_9_1.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:_IDS]))
-        check_connection_method(connection.state, spec)
-    method = AMQP_0_9_1.decode(payload)
-    spec = AMQP_0_9_1.spec_of(method)
-    handler = handshake.HANDLERS.get(type(method))
+        spec = table.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:_IDS]))
+        check_connection_method(connection.state, spec, connection.profile.states)
+    method = table.decode(payload)
+    spec = table.spec_of(method)
+    handler = connection.profile.connection_handlers.get(type(method))
     if handler is None:
         raise hard(540, f"{spec.name} is not supported", spec.class_id, spec.method_id)
     handler(connection, method)
@@ -92,12 +86,12 @@ def _channel_frame(connection: Connection, kind: int, number: int, payload: byte
     elif kind != METHOD:
         raise hard(505, "expected method frame, got non method frame instead", 0, 0)
     else:
-        _channel_method(connection, channel, AMQP_0_9_1.decode(payload))
+        _channel_method(connection, channel, connection.spec.decode(payload))
 
 
 def _channel_method(connection: Connection, channel: Channel, method: methods.Method) -> None:
-    spec = AMQP_0_9_1.spec_of(method)
-    handler = HANDLERS.get(type(method))
+    spec = connection.spec.spec_of(method)
+    handler = connection.profile.handlers.get(type(method))
     if handler is None:
         if isinstance(method, methods.ChannelOpen):
             raise hard(504, "second 'channel.open' seen", spec.class_id, spec.method_id)
@@ -137,10 +131,11 @@ def _unopened(connection: Connection, kind: int, number: int, payload: bytes) ->
     """A frame on a channel that is not open: open it, or ignore what was under way."""
     if number in connection.closed_channels:
         # What the peer sent before it knew is not even read (AMQP 0-9-1 1.5.2.5).
-        if kind == METHOD and payload[:_IDS] in _CHANNEL_ENDS:
-            not_open(connection, number, _CHANNEL_ENDS[payload[:_IDS]]())
+        end = connection.profile.channel_ends.get(payload[:_IDS])
+        if kind == METHOD and end is not None:
+            not_open(connection, number, end())
     elif kind == METHOD:
-        not_open(connection, number, AMQP_0_9_1.decode(payload))
+        not_open(connection, number, connection.spec.decode(payload))
     else:
         raise hard(504, "expected 'channel.open'", 0, 0)
 
@@ -156,12 +151,12 @@ def not_open(connection: Connection, number: int, method: methods.Method) -> Non
             connection.send(number, methods.ChannelCloseOk())
         return
     if not isinstance(method, methods.ChannelOpen):
-        spec = AMQP_0_9_1.spec_of(method)
+        spec = connection.spec.spec_of(method)
         if number == 0:
-            check_connection_method(connection.state, spec)
+            check_connection_method(connection.state, spec, connection.profile.states)
         raise hard(504, "expected 'channel.open'", spec.class_id, spec.method_id)
     check_channel(connection)
-    connection.channels[number] = channel = Channel(connection, number)
+    connection.channels[number] = channel = connection.profile.channel(connection, number)
     connection.broker.events.actor = connection.user.name
     channel_created(channel)
     connection.send(number, methods.ChannelOpenOk())

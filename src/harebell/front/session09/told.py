@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harebell.wire import as_tuple
+
 if TYPE_CHECKING:
     from harebell.front.session09.channel import Channel
     from harebell.front.session09.connection import Connection
     from harebell.front.session09.consumer import ChannelConsumer
-
-_PROTOCOL = "{0,9,1}"
 
 
 def _name(channel: Channel) -> str:
@@ -26,7 +26,7 @@ def _origin(connection: Connection) -> dict[str, Any]:
         "host": peer.host,
         "peer_host": peer.address,
         "peer_port": peer.port,
-        "protocol": _PROTOCOL,
+        "protocol": as_tuple(connection.version),
         "auth_mechanism": connection.mechanism,
         "ssl": peer.tls,
     }

@@ -1,9 +1,9 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.competing cimport CompetingQueue
+from harebell.model.queue.browsed cimport BrowsedQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
-cdef class ClassicQueue(CompetingQueue):
+cdef class ClassicQueue(BrowsedQueue):
     cdef ReadyOrder _order
 
     cdef int _keep(self, Message message) except -1
@@ -15,6 +15,11 @@ cdef class ClassicQueue(CompetingQueue):
     cdef Message _read(self, long long position)
     cdef int _drop(self, long long position) except -1
     cdef int _put_back(self, long long position) except -1
+    cdef long long _look(self, list cursors) except -2
+    cdef int _pass(self, list cursors, long long position) except -1
+    cdef bint _was_out(self, long long position) except -1
+    cdef bint _take_out(self, long long position) except -1
+    cdef int _untouched(self, long long position) except -1
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1
     cpdef bint hold(self, long long position) except -1

@@ -6,12 +6,12 @@ from typing import Any
 
 from harebell.base.message import Message
 from harebell.base.ports import Log
-from harebell.model.queue.competing import CompetingQueue
+from harebell.model.queue.browsed import BrowsedQueue
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
 
 
-class ClassicQueue(CompetingQueue):
+class ClassicQueue(BrowsedQueue):
     """A log and its ready order.
 
     Args:
@@ -59,6 +59,25 @@ class ClassicQueue(CompetingQueue):
         self._order.put_back(position)
         self._ready = self._order.count
         return 0
+
+    def _look(self, cursors: list[int]) -> int:
+        return self._order.look(cursors[0])
+
+    def _pass(self, cursors: list[int], position: int) -> int:
+        cursors[0] = position + 1
+        return 0
+
+    def _was_out(self, position: int) -> bool:
+        return self._order.was_out(position)
+
+    def _take_out(self, position: int) -> bool:
+        out = self._order.take_out(position)
+        self._again = self._order.again
+        self._ready -= out
+        return out
+
+    def _untouched(self, position: int) -> int:
+        return self._order.untouched(position)
 
     def next_position(self, message: Message) -> int:
         """Messages stand in their log one after the other."""

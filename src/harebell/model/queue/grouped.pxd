@@ -38,6 +38,11 @@ cdef class GroupedQueue(ClassicQueue):
     cpdef int reject(self, long long position) except -1
     @cython.locals(message=Message)
     cdef int _put_back(self, long long position) except -1
+    @cython.locals(found="long long", waiting="long long")
+    cdef long long _look(self, list cursors) except -2
+    cdef bint _was_out(self, long long position) except -1
+    @cython.locals(message=Message)
+    cdef bint _acquire(self, long long position, Consumer consumer) except -1
     @cython.locals(order=ReadyOrder, message=Message, position="long long")
     cdef Message _take(self)
     @cython.locals(message=Message, position="long long")

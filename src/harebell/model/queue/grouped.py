@@ -244,6 +244,40 @@ class GroupedQueue(ClassicQueue):
         self._ready = self._order.count + groups.count
         return 0
 
+    # --- browsers -------------------------------------------------------------------------------
+
+    def _look(self, cursors: list[int]) -> int:
+        found = ClassicQueue._look(self, cursors)  # noqa: SLF001  # what a queue without keys does
+        if self._groups is not None:
+            waiting = self._groups.after(cursors[0])
+            if waiting >= 0 and (found < 0 or waiting < found):
+                return waiting
+        return found
+
+    def _was_out(self, position: int) -> bool:
+        if self._groups is not None and self._groups.waits(position):
+            return self._groups.was_out(position)
+        return ClassicQueue._was_out(self, position)  # noqa: SLF001  # what a queue without keys does
+
+    def _acquire(self, position: int, consumer: Consumer) -> bool:
+        """Take a message for somebody who shall hold its key: not while others do."""
+        groups = self._groups
+        if groups is None:
+            return self._take_out(position)
+        if groups.waits(position):
+            if not groups.may_go(position, consumer):
+                return False
+            key, self._again = groups.take(position)
+        else:
+            message = self._read(position)
+            key = None if message is None else self._key_of(message)
+            if (key is not None and key in groups) or not self._take_out(position):
+                return False
+        if key is not None:
+            groups.hold(position, key, consumer)
+        self._ready = self._order.count + groups.count
+        return True
+
     # --- the oldest message, whatever its key ---------------------------------------------------
 
     def _take(self) -> Message | None:

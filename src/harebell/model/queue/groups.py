@@ -98,6 +98,7 @@ class Groups:
         self._held: dict[object, dict[Group, None]] = {}
         self._again: set[int] = set()
         self._oldest: list[int] = []
+        self._ordered: list[int] | None = None
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._groups
@@ -114,6 +115,7 @@ class Groups:
             group = self._groups[key] = Group(key)
         insort(group.waiting, position)
         self._waiting[position] = group
+        self._ordered = None
         self.count += 1
         if again:
             self._again.add(position)
@@ -126,6 +128,7 @@ class Groups:
     def take(self, position: int) -> tuple[Hashable, bool]:
         """A message waits no longer; its key, and whether it may have been delivered before."""
         group = self._waiting.pop(position)
+        self._ordered = None
         del group.waiting[bisect_left(group.waiting, position)]
         self.count -= 1
         again = position in self._again
@@ -152,6 +155,27 @@ class Groups:
                 return self._oldest[0]
             heappop(self._oldest)
         return NOTHING
+
+    def waits(self, position: int) -> bool:
+        """Whether a message waits here."""
+        return position in self._waiting
+
+    def was_out(self, position: int) -> bool:
+        """Whether a message that waits may have been delivered before."""
+        return position in self._again
+
+    def after(self, position: int) -> int:
+        """The first of all that wait, from a position on."""
+        if self._ordered is None:
+            self._ordered = sorted(self._waiting)
+        at = bisect_left(self._ordered, position)
+        return self._ordered[at] if at < len(self._ordered) else NOTHING
+
+    def may_go(self, position: int, holder: object) -> bool:
+        """Whether a message that waits is the next of its key, for this holder."""
+        group = self._waiting[position]
+        free = group.holder is None or group.holder is holder
+        return free and not group.blocked and group.waiting[0] == position
 
     def positions(self) -> list[int]:
         """All that waits, in order."""

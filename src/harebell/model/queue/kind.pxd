@@ -11,6 +11,7 @@ cdef class Queue:
     cdef public object bound
     cdef public tuple itself
     cdef public list consumers
+    cdef public object browsers
     cdef public bint had_consumers
     cdef public long long unacked
     cdef public long long published

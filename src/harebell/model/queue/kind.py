@@ -41,6 +41,7 @@ class Queue:
         bound: the bindings that lead here; None until there is one.
         itself: a tuple of just this queue, the commonest route of all.
         consumers: those who consume, in the order of service.
+        browsers: those who look without taking.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
         unacked: messages delivered and not settled.
         deleted: True once the queue is gone.
@@ -70,6 +71,7 @@ class Queue:
         self.bound: dict[Hashable, Binding] | None = None
         self.itself: tuple[Queue, ...] = (self,)
         self.consumers: list[Consumer] = []
+        self.browsers: Sequence[Consumer] = ()
         self.had_consumers = False
         self.unacked = 0
         self.published = 0
@@ -125,6 +127,15 @@ class Queue:
 
     def give_back(self, position: int) -> int:
         """A delivered message comes back although nothing failed: basic.nack with requeue."""
+        return self.requeue(position)
+
+    def let_go(self, position: int, again: bool) -> int:
+        """A delivered message comes back, and nothing failed.
+
+        Args:
+            position: of the message.
+            again: whether it counts as delivered before, where the kind can tell.
+        """
         return self.requeue(position)
 
     def time_out(self, position: int) -> int:
@@ -194,6 +205,17 @@ class Queue:
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer; its unacknowledged deliveries stay out."""
         raise NotImplementedError
+
+    def add_browser(self, consumer: Consumer) -> None:
+        """Show what is ready, and what comes from now on, to somebody who takes nothing.
+
+        `remove_consumer` ends that.
+        """
+        raise NotImplementedError
+
+    def acquire(self, position: int, consumer: Consumer) -> bool:
+        """Take a message that a browser was shown; False when it cannot be had."""
+        return False
 
     def delete(self) -> int:
         """The queue is gone: tell its consumers, drop everything; returns the ready messages."""

@@ -1,13 +1,13 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.competing cimport CompetingQueue
+from harebell.model.queue.browsed cimport BrowsedQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
 cdef int _SHIFT
 cdef long long _LEVEL
 cdef int _EXPIRED_PER_TURN
 
-cdef class PriorityQueue(CompetingQueue):
+cdef class PriorityQueue(BrowsedQueue):
     cdef object _open_level
     cdef list _orders
     cdef int _most
@@ -37,6 +37,13 @@ cdef class PriorityQueue(CompetingQueue):
     cdef int _drop(self, long long position) except -1
     @cython.locals(level=int)
     cdef int _put_back(self, long long position) except -1
+    @cython.locals(level=int, order=ReadyOrder, position="long long")
+    cdef long long _look(self, list cursors) except -2
+    cdef int _pass(self, list cursors, long long position) except -1
+    cdef bint _was_out(self, long long position) except -1
+    @cython.locals(order=ReadyOrder, out=bint)
+    cdef bint _take_out(self, long long position) except -1
+    cdef int _untouched(self, long long position) except -1
     @cython.locals(order=ReadyOrder)
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1

@@ -15,7 +15,7 @@ from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.model.dead_letter import EXPIRED
-from harebell.model.queue.competing import CompetingQueue
+from harebell.model.queue.browsed import BrowsedQueue
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
 
@@ -26,7 +26,7 @@ HIGHEST = _LEVEL
 """The largest x-max-priority."""
 
 
-class PriorityQueue(CompetingQueue):
+class PriorityQueue(BrowsedQueue):
     """A ready order for each level.
 
     Args:
@@ -170,6 +170,34 @@ class PriorityQueue(CompetingQueue):
         self._order_of(position).put_back(position >> _SHIFT)
         self._ready += 1
         return 0
+
+    def _look(self, cursors: list[int]) -> int:
+        while len(cursors) <= self._most:
+            cursors.append(0)
+        for level in range(self._most, -1, -1):
+            order = self._orders[level]
+            if order is not None and order.count:
+                position = order.look(cursors[level])
+                if position >= 0:
+                    return position << _SHIFT | level
+        return -1
+
+    def _pass(self, cursors: list[int], position: int) -> int:
+        cursors[position & _LEVEL] = (position >> _SHIFT) + 1
+        return 0
+
+    def _was_out(self, position: int) -> bool:
+        return self._order_of(position).was_out(position >> _SHIFT)
+
+    def _take_out(self, position: int) -> bool:
+        order = self._order_of(position)
+        out = order.take_out(position >> _SHIFT)
+        self._again = order.again
+        self._ready -= out
+        return out
+
+    def _untouched(self, position: int) -> int:
+        return self._order_of(position).untouched(position >> _SHIFT)
 
     def next_position(self, message: Message) -> int:
         """Messages stand in the log of their level one after the other."""

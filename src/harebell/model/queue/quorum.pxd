@@ -12,6 +12,7 @@ cdef class QuorumQueue(GroupedQueue):
     cdef long long _limit
     cdef bint _at_least_once
     cdef object _returned
+    cdef list _back
     cdef object _leaving
     cdef object _stuck
 
@@ -24,6 +25,12 @@ cdef class QuorumQueue(GroupedQueue):
     cdef Message _take(self)
     @cython.locals(order=ReadyOrder, message=Message)
     cdef Message _peek(self)
+    @cython.locals(found="long long", at=Py_ssize_t)
+    cdef long long _look(self, list cursors) except -2
+    cdef bint _was_out(self, long long position) except -1
+    @cython.locals(out=bint)
+    cdef bint _take_out(self, long long position) except -1
+    cdef int _untouched(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
     @cython.locals(message=Message, total="long long")

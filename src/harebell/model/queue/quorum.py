@@ -9,6 +9,7 @@ when its new queues have it on disk.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,6 +53,8 @@ class QuorumQueue(GroupedQueue):
         self._at_least_once = False
         self._commit = commit
         self._returned: deque[int] = deque()
+        # The same in the order of the log, made when somebody looks for something in it.
+        self._back: list[int] | None = None
         self._leaving: deque[tuple[int, int]] = deque()
         self._stuck: deque[tuple[int, str]] = deque()
 
@@ -105,6 +108,7 @@ class QuorumQueue(GroupedQueue):
         if self._groups is not None:
             return GroupedQueue._put_back(self, position)  # noqa: SLF001  # as for any key
         self._returned.append(position)
+        self._back = None
         self._ready += 1
         return 0
 
@@ -114,6 +118,7 @@ class QuorumQueue(GroupedQueue):
         order = self._order
         while self._returned:
             position = self._returned.popleft()
+            self._back = None
             self._ready -= 1
             message = order.log.read(position)
             if message is not None:
@@ -137,15 +142,50 @@ class QuorumQueue(GroupedQueue):
             if message is not None:
                 return message
             self._returned.popleft()
+            self._back = None
             self._ready -= 1
         message = order.peek()
         self._ready = order.count
         return message
 
+    # --- browsers -------------------------------------------------------------------------------
+
+    def _look(self, cursors: list[int]) -> int:
+        found = GroupedQueue._look(self, cursors)  # noqa: SLF001  # what was never delivered
+        if self._returned:
+            if self._back is None:
+                self._back = sorted(self._returned)
+            at = bisect_left(self._back, cursors[0])
+            if at < len(self._back) and (found < 0 or self._back[at] < found):
+                return self._back[at]
+        return found
+
+    def _was_out(self, position: int) -> bool:
+        if position in self._returned:
+            return True
+        return GroupedQueue._was_out(self, position)  # noqa: SLF001  # what was never delivered
+
+    def _take_out(self, position: int) -> bool:
+        if position in self._returned:
+            self._returned.remove(position)
+            self._back = None
+            self._ready -= 1
+            return True
+        out = self._order.take_out(position)
+        self._ready -= out
+        return out
+
+    def _untouched(self, position: int) -> int:
+        """What came back stands in no order that knows the difference."""
+        if self._groups is None:
+            return 0
+        return GroupedQueue._untouched(self, position)  # noqa: SLF001  # as for any key
+
     def _drop_ready(self) -> int:
         for position in self._returned:
             self._drop(position)
         self._returned.clear()
+        self._back = None
         return GroupedQueue._drop_ready(self)  # noqa: SLF001  # and what waits for its key
 
     def _drop_all(self) -> int:

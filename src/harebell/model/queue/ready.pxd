@@ -14,6 +14,8 @@ cdef class ReadyOrder:
     cdef long long _seen
     cdef list _returned
     cdef set _held
+    cdef set _fresh
+    cdef bint _sorted
 
     cpdef int keep(self, Message message) except -1
     @cython.locals(position="long long")
@@ -22,13 +24,23 @@ cdef class ReadyOrder:
     cpdef Message take(self)
     @cython.locals(position="long long", message=Message)
     cpdef Message peek(self)
+    @cython.locals(begin="long long", held=set)
     cdef long long _next_old(self, long long position) except -1
+    @cython.locals(found="long long", at=Py_ssize_t, end="long long")
+    cpdef long long look(self, long long position) except -2
+    @cython.locals(at=Py_ssize_t)
+    cpdef bint take_out(self, long long position) except -1
+    cpdef bint was_out(self, long long position) except -1
+    cpdef int untouched(self, long long position) except -1
+    @cython.locals(fresh=set)
+    cdef bint _touched(self, long long position) except -1
+    cdef int _sort(self) except -1
     cpdef bint hold(self, long long position) except -1
     @cython.locals(end="long long")
     cdef int _pass_over(self, long long position) except -1
     cpdef int put_back(self, long long position) except -1
     @cython.locals(total="long long", position="long long", end="long long", message=Message)
     cpdef long long body_octets(self) except -1
-    @cython.locals(count="long long", end="long long")
+    @cython.locals(count="long long", end="long long", begin="long long")
     cpdef long long purge(self) except -1
     cpdef int delete(self) except -1

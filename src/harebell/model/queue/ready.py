@@ -6,11 +6,13 @@
 Everything from the cursor to the end of the log is ready in order. What came back lies before the
 cursor, in a heap, and goes out first, so a requeued message returns to its original place. Nothing
 else is remembered per message. Of a log that was there before, what is settled already may lie
-behind the cursor too; the log knows those positions and they are stepped over.
+behind the cursor too; the log knows those positions and they are stepped over. So is what somebody
+took out of turn.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from heapq import heappop, heappush
 
 from harebell.base.message import Message
@@ -33,11 +35,13 @@ class ReadyOrder:
 
     __slots__ = (
         "_cursor",
+        "_fresh",
         "_held",
         "_marks",
         "_old",
         "_returned",
         "_seen",
+        "_sorted",
         "again",
         "count",
         "damaged",
@@ -57,6 +61,10 @@ class ReadyOrder:
         self._seen = log.seen()
         self._returned: list[int] = []
         self._held: set[int] | None = None
+        # Of what came back: positions that count as never handed out.
+        self._fresh: set[int] | None = None
+        # Whether what came back is kept in order, so that anything can be found in it.
+        self._sorted = False
 
     def keep(self, message: Message) -> int:
         """Add a message behind all others."""
@@ -68,6 +76,8 @@ class ReadyOrder:
         """Add a message that goes out at once, as none is ready; returns its position."""
         position = self.log.append(message)
         self._cursor = position + 1
+        if self._held is not None:
+            self._held = None
         if self._marks:
             self.log.see(position + 1)
         return position
@@ -77,11 +87,13 @@ class ReadyOrder:
         while self.count > 0:
             self.count -= 1
             if self._returned:
-                position = heappop(self._returned)
+                position = self._returned.pop(0) if self._sorted else heappop(self._returned)
                 again = True
+                if self._fresh is not None:
+                    again = self._touched(position)
             else:
                 position = self._cursor
-                if position < self._old:
+                if position < self._old or self._held is not None:
                     position = self._next_old(position)
                 self._cursor = position + 1
                 again = position < self._seen
@@ -102,7 +114,7 @@ class ReadyOrder:
                 position = self._returned[0]
             else:
                 position = self._cursor
-                if position < self._old:
+                if position < self._old or self._held is not None:
                     position = self._next_old(position)
                     self._cursor = position
             message = self.log.read(position)
@@ -110,19 +122,99 @@ class ReadyOrder:
                 return message
             self.count -= 1
             if self._returned:
-                heappop(self._returned)
+                # The first of a heap is its least, sorted or not.
+                if self._sorted:
+                    self._returned.pop(0)
+                else:
+                    heappop(self._returned)
             else:
                 self._cursor = position + 1
             self._pass_over(position)
         return None
 
     def _next_old(self, position: int) -> int:
-        """The next message of those that were there before."""
+        """The next message that is neither settled nor held, of those not handed out."""
+        begin = position
         position = self.log.next(position)
-        while self._held is not None and position in self._held:
-            self._held.discard(position)
-            position = self.log.next(position + 1)
+        held = self._held
+        if held is not None:
+            while position in held:
+                position = self.log.next(position + 1)
+            # What is passed by comes back by `put_back`, if at all.
+            if len(held) <= position - begin:
+                self._held = {each for each in held if each >= position} or None
+            else:
+                held.difference_update(range(begin, position))
+                if not held:
+                    self._held = None
         return position
+
+    def look(self, position: int) -> int:
+        """The first ready message from a position on, which stays where it is; -1 for none."""
+        self._sort()
+        found = -1
+        at = bisect_left(self._returned, position)
+        if at < len(self._returned):
+            found = self._returned[at]
+        position = max(position, self._cursor)
+        end = self.log.end()
+        while position < end:
+            position = self.log.next(position)
+            if self._held is None or position not in self._held:
+                break
+            position += 1
+        if position < end and (found < 0 or position < found):
+            found = position
+        return found
+
+    def take_out(self, position: int) -> bool:
+        """Take a message out of turn, setting `again`; False when it is not ready."""
+        self._sort()
+        at = bisect_left(self._returned, position)
+        if at < len(self._returned) and self._returned[at] == position:
+            del self._returned[at]
+            self.again = self._touched(position)
+        else:
+            if not self._cursor <= position < self.log.end() or self.log.next(position) != position:
+                return False
+            if self._held is None:
+                self._held = set()
+            elif position in self._held:
+                return False
+            self._held.add(position)
+            self.again = position < self._seen
+        self.count -= 1
+        return True
+
+    def was_out(self, position: int) -> bool:
+        """Whether a ready message may have been handed out before."""
+        if position < self._cursor or (self._held is not None and position in self._held):
+            return self._fresh is None or position not in self._fresh
+        return position < self._seen
+
+    def untouched(self, position: int) -> int:
+        """What was just put back counts as never handed out."""
+        if self._fresh is None:
+            self._fresh = set()
+        self._fresh.add(position)
+        return 0
+
+    def _touched(self, position: int) -> bool:
+        """Whether what came back counts as handed out before."""
+        fresh = self._fresh
+        if fresh is None or position not in fresh:
+            return True
+        fresh.discard(position)
+        if not fresh:
+            self._fresh = None
+        return False
+
+    def _sort(self) -> int:
+        """From now on what came back is kept in order."""
+        if not self._sorted:
+            self._sorted = True
+            self._returned.sort()
+        return 0
 
     def hold(self, position: int) -> bool:
         """Leave a message out that was there before, until it is put back; False for others."""
@@ -147,7 +239,10 @@ class ReadyOrder:
 
     def put_back(self, position: int) -> int:
         """A message that was taken returns to its place."""
-        heappush(self._returned, position)
+        if self._sorted:
+            insort(self._returned, position)
+        else:
+            heappush(self._returned, position)
         self.count += 1
         return 0
 
@@ -177,10 +272,16 @@ class ReadyOrder:
             self.log.settle(position)
         self._returned.clear()
         end = self.log.end()
-        if self._cursor < end:
-            self.log.settle_range(self._cursor, end)
+        begin = self._cursor
+        for position in sorted(self._held) if self._held is not None else ():
+            if position >= begin:
+                self.log.settle_range(begin, position)
+                begin = position + 1
+        if begin < end:
+            self.log.settle_range(begin, end)
         self._cursor = end
         self._held = None
+        self._fresh = None
         self.count = 0
         return count
 

@@ -333,6 +333,10 @@ class StreamQueue(Queue):
         if cursor.position < self._visible:
             self._feed(cursor)
 
+    def add_browser(self, consumer: Consumer) -> None:
+        """To read a stream is to take nothing from it."""
+        self.add_consumer(consumer)
+
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer; where it got to is written down."""
         if consumer in self.consumers:

@@ -55,7 +55,7 @@ class Unused:
 
     def _look(self) -> None:
         """Delete the queue, or come back when it may be time; its last consumer does that too."""
-        if self._queue.consumers or not self.ms:
+        if self._queue.consumers or self._queue.browsers or not self.ms:
             return
         due = self._since + self.ms
         if due > self._clock.steady:

@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from harebell.base.limits import NAME_BYTES
+from harebell.front.link import Link
 from harebell.front.session09.channel import Channel
-from harebell.front.session09.connection import Connection
 from harebell.server.manage.site import Command, Fields, Refused, Site
+from harebell.wire import shown
 
 
 class Filter(Fields):
@@ -35,7 +36,7 @@ class ClosedAll(Fields):
     reason: str = "closed by an operator"
 
 
-def _connections(site: Site, vhost: str | None) -> list[Connection]:
+def _connections(site: Site, vhost: str | None) -> list[Link]:
     """Connections in the order of their coming, those that do not know a vhost yet included."""
     wanted = None if vhost is None else site.vhost(vhost)
     found = [each for each in site.hub.connections if wanted is None or each.vhost is wanted]
@@ -55,7 +56,7 @@ def _json(value: Any) -> Any:
     return str(value)
 
 
-def connection_facts(connection: Connection, now: float) -> dict[str, Any]:
+def connection_facts(connection: Link, now: float) -> dict[str, Any]:
     """What there is to say about a connection."""
     peer, vhost = connection.peer, connection.vhost
     return {
@@ -66,7 +67,7 @@ def connection_facts(connection: Connection, now: float) -> dict[str, Any]:
         if connection.blocked
         else _STATES.get(connection.state.value, connection.state.value),
         "channels": len(connection.channels),
-        "protocol": "AMQP 0-9-1",
+        "protocol": shown(connection.version),
         "peer_host": peer.address,
         "peer_port": peer.port,
         "host": peer.host,
@@ -90,18 +91,18 @@ def list_connections(site: Site, asked: Filter) -> list[dict[str, Any]]:
     return [connection_facts(each, now) for each in _connections(site, asked.vhost)]
 
 
-def _channels(site: Site, vhost: str | None) -> Iterator[tuple[Connection, Channel]]:
+def _channels(site: Site, vhost: str | None) -> Iterator[tuple[Link, Channel]]:
     for connection in _connections(site, vhost):
         for _, channel in sorted(connection.channels.items()):
             yield connection, channel
 
 
-def channel_name(connection: Connection, channel: Channel) -> str:
+def channel_name(connection: Link, channel: Channel) -> str:
     """The name of a channel, as RabbitMQ's tools show it."""
     return f"{connection.peer.connection_name} ({channel.number})"
 
 
-def channel_facts(connection: Connection, channel: Channel) -> dict[str, Any]:
+def channel_facts(connection: Link, channel: Channel) -> dict[str, Any]:
     """What there is to say about a channel."""
     confirms, transaction = channel.confirms, channel.transaction
     publishes, acks = (0, 0) if transaction is None else transaction.pending()

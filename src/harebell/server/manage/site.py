@@ -12,7 +12,7 @@ from harebell.auth.users import User, Users
 from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
 from harebell.front.hub import Hub
-from harebell.front.session09.connection import Connection
+from harebell.front.link import Link
 from harebell.model.broker import Broker
 from harebell.model.vhost import VHost
 from harebell.store.definitions import SqliteDefinitions
@@ -71,7 +71,7 @@ class Site:
             )
         return found
 
-    def disconnect(self, reason: str, whom: Callable[[Connection], bool]) -> int:
+    def disconnect(self, reason: str, whom: Callable[[Link], bool]) -> int:
         """Close some connections with 320 and a reason; returns how many."""
         found = [connection for connection in self.hub.connections if whom(connection)]
         now = self.clock()

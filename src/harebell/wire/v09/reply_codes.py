@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from harebell.base.limits import REPLY_TEXT_BYTES
 
 REPLY_SUCCESS = 200
@@ -33,15 +35,15 @@ NAMES = SOFT | HARD
 _CUT = "..."
 
 
-def reply_text(code: int, text: str) -> str:
+def reply_text(code: int, text: str, names: Mapping[int, str] = NAMES) -> str:
     """`NAME - text`, cut between characters so that it fits a shortstr; dots show the cut.
 
     Raises:
-        ValueError: 0-9-1 has no such reply code.
+        ValueError: the version has no such reply code.
     """
-    name = NAMES.get(code)
+    name = names.get(code)
     if name is None:
-        raise ValueError(f"{code} is no reply code; they are {', '.join(map(str, NAMES))}")
+        raise ValueError(f"{code} is no reply code; they are {', '.join(map(str, names))}")
     octets = f"{name} - {text}".encode(errors="replace")
     if len(octets) <= REPLY_TEXT_BYTES:
         return octets.decode()

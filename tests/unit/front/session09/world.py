@@ -13,9 +13,11 @@ from typing import Any
 from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
+from harebell.front.arrival import Arrival
 from harebell.front.convert import EDITOR, headers_of
 from harebell.front.hub import Hub
-from harebell.front.session09.connection import Connection, Peer
+from harebell.front.link import Link
+from harebell.front.peer import Peer
 from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.store.memory import MemoryStore
@@ -124,9 +126,14 @@ class OctetPeer:
 
     def __init__(self, world: World, address: str) -> None:
         self.world = world
-        self.connection = Connection(
+        self.connection: Any = Arrival(
             world.broker, world.users, world.hub, world.settings, Peer(address, 5), world.now
         )
+        self.connection.shell = self
+
+    def succeed(self, connection: Link) -> None:
+        """The version is known."""
+        self.connection = connection
 
     def give(self, data: bytes) -> None:
         self.connection.receive(data, self.world.now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
-from harebell.front.session09.held import Held
+from harebell.front.held import Held
 from harebell.kernels.output import OutBuffer
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties

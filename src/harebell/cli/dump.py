@@ -1,0 +1,108 @@
+"""`harebell dump`: stand between clients and a broker, and print what they say to each other.
+
+It passes every octet on unchanged, also those that it cannot read, and before it has printed them:
+what it makes of them never gets in the way of the two that talk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+import click
+
+from harebell.cli.dump_lines import Look
+from harebell.cli.dump_proxy import Proxy, Say, Show
+from harebell.cli.failure import Failure, WrongUsage
+from harebell.cli.verb import Verb
+from harebell.wire.dissect import Event
+
+_BROKER = "127.0.0.1:5672"
+_PORT_MAX = 65_535
+
+
+@click.command(cls=Verb)
+@click.option(
+    "--port",
+    type=click.IntRange(0, _PORT_MAX),
+    required=True,
+    metavar="PORT",
+    help="Port that clients connect to; 0 takes a free one.",
+)
+@click.option(
+    "--to",
+    "target",
+    default=_BROKER,
+    show_default=True,
+    metavar="HOST:PORT",
+    help="The broker that everything is passed on to.",
+)
+@click.option(
+    "--bind",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Address that clients connect to.",
+)
+@click.option("--raw", is_flag=True, help="Print the octets of every frame, too.")
+@click.option(
+    "--bodies",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="OCTETS",
+    help="Print that much of every message body.  [default: 0]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print an object of JSON per line.")
+@click.option(
+    "--connections",
+    type=click.IntRange(min=1),
+    metavar="NUMBER",
+    help="End when that many connections are over; without it, go on until Ctrl-C.",
+)
+def dump(
+    port: int,
+    target: str,
+    bind: str,
+    raw: bool,
+    bodies: int,
+    as_json: bool,
+    connections: int | None,
+) -> None:
+    """Print every frame between clients and a broker, decoded.
+
+    Clients connect to --port, and what they send is passed on to --to. Every AMQP from 0-8 to 0-10
+    is read. Passwords and other secrets are masked; message bodies are not shown without --bodies.
+    Connections with TLS pass, but cannot be read.
+    """
+    broker = _address(target)
+    look = Look(raw=raw, bodies=bodies)
+
+    def show(number: int, event: Event) -> None:
+        lines = [look.json(number, event)] if as_json else look.lines(number, event)
+        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()
+
+    def say(text: str) -> None:
+        click.echo(text, err=True)
+
+    try:
+        asyncio.run(_passing_on(broker, show, say, connections, bind, port))
+    except BrokenPipeError:
+        # Whoever read our lines has gone, as `head` does; nothing is to be written at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        raise Failure(f"cannot listen on {bind}:{port}: {error.strerror or error}") from None
+
+
+async def _passing_on(
+    broker: tuple[str, int], show: Show, say: Say, connections: int | None, bind: str, port: int
+) -> None:
+    await Proxy(broker, show, say, connections).run(bind, port)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) <= _PORT_MAX:
+        raise WrongUsage(f"--to {text}: write HOST:PORT, for example {_BROKER}")
+    return host.removeprefix("[").removesuffix("]"), int(port)

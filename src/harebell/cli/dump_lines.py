@@ -1,0 +1,128 @@
+"""How `harebell dump` writes what it saw: a line for people, or an object per line for programs.
+
+#1 0-9-1 > channel 1 queue.declare queue='jobs' durable            34 octets
+|  |     | |         |             |
+|  |     | |         |             fields: a bit by its name, and none that are false or empty
+|  |     | |         method, command, control, or kind of frame
+|  |     | channel, but for channel 0
+|  |     > from the client, < from the broker
+|  version
+number of the connection
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from harebell.wire.dissect import Event
+from harebell.wire.dissect import event as kinds
+
+_COLUMN = 16
+_NAMED = (kinds.METHOD, kinds.COMMAND, kinds.CONTROL)
+
+
+class Look:
+    """What is to be shown of every event.
+
+    Args:
+        raw: the octets, too.
+        bodies: how many octets of each message body.
+    """
+
+    def __init__(self, *, raw: bool, bodies: int) -> None:
+        self.raw = raw
+        self.bodies = bodies
+
+    def lines(self, number: int, event: Event) -> list[str]:
+        """An event for people."""
+        arrow = ">" if event.from_client else "<"
+        words = [f"#{number}", event.version or "?", arrow]
+        if event.channel:
+            words.append(f"channel {event.channel}")
+        words += self._what(event)
+        words.append(f"({event.octets} octets)")
+        lines = [" ".join(words)]
+        if self.raw and event.raw:
+            lines += hex_lines(event.raw)
+        return lines
+
+    def _what(self, event: Event) -> list[str]:
+        words = [event.name] if event.kind in _NAMED else [event.kind]
+        if event.kind == kinds.CONTENT:
+            words.append(event.name)
+        words += [_shown(name, value) for name, value in event.fields.items() if _told(value)]
+        if event.kind == kinds.BODY and self.bodies:
+            words.append(repr(event.body[: self.bodies]))
+        elif event.text:
+            words.append(event.text)
+        return words
+
+    def json(self, number: int, event: Event) -> str:
+        """An event as an object of JSON, on one line."""
+        found: dict[str, Any] = {
+            "connection": number,
+            "version": event.version,
+            "from": "client" if event.from_client else "broker",
+            "kind": event.kind,
+            "octets": event.octets,
+        }
+        if event.channel is not None:
+            found["channel"] = event.channel
+        if event.name:
+            found["name"] = event.name
+        if event.fields:
+            found["fields"] = {name: plain(value) for name, value in event.fields.items()}
+        if event.text:
+            found["text"] = event.text
+        if self.bodies and event.kind == kinds.BODY:
+            found["body"] = plain(event.body[: self.bodies])
+        if self.raw and event.raw:
+            found["raw"] = event.raw.hex()
+        return json.dumps(found, ensure_ascii=True)
+
+
+def _told(value: Any) -> bool:
+    """Whether a field says anything: a text that is empty does, a bit that is 0 does not."""
+    return value is not False and value is not None and value != {} and value != []
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is True:
+        return name
+    if isinstance(value, bytes):
+        value = plain(value)
+    return f"{name}={value!r}"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; octets that are no text are written in hexadecimal."""
+    if isinstance(value, bool | int | float | str) or value is None:
+        return value
+    if isinstance(value, bytes | bytearray):
+        try:
+            return bytes(value).decode()
+        except UnicodeDecodeError:
+            return f"0x{bytes(value).hex()}"
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain(inner) for inner in value]
+    return str(value)
+
+
+def hex_lines(data: bytes) -> list[str]:
+    """Octets as hexadecimal and as text, sixteen to a line."""
+    lines = []
+    for at in range(0, len(data), _COLUMN):
+        row = data[at : at + _COLUMN]
+        text = "".join(chr(octet) if 0x20 <= octet < 0x7F else "." for octet in row)
+        lines.append(f"    {at:06x}  {row.hex(' '):<{3 * _COLUMN}} {text}")
+    return lines

@@ -1,0 +1,94 @@
+"""A connection whose protocol header is not there yet: whoever comes, and whatever it speaks.
+
+AMQP 0 0 9 1       0-9-1                  the first eight octets, and what follows them:
+AMQP 1 1 0 9       0-9                    the connection of that version, which gets the
+AMQP 1 1 8 0, ...  0-8                    rest of the octets
+anything else      the header of the best version that is served, and the end (AMQP 0-9-1 4.2.2)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.auth.users import Users
+from harebell.front.hub import Hub
+from harebell.front.link import Link
+from harebell.front.peer import Peer
+from harebell.front.settings import Settings
+from harebell.front.versions import OPENERS
+from harebell.model.broker import Broker
+from harebell.wire import HEADER_0_9_1, HEADER_OCTETS, sniff
+
+
+class Arrival(Link):
+    """A connection before its version is known.
+
+    Args:
+        broker, users, hub, settings, peer, now: as for `Link`.
+
+    Attributes:
+        successor: the connection that followed; None until then.
+    """
+
+    def __init__(
+        self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
+    ) -> None:
+        super().__init__(broker, users, hub, settings, peer, now)
+        self.successor: Link | None = None
+        self._first = b""
+        hub.connections.add(self)
+        hub.accepted += 1
+        self.origin = hub.accepted
+        if hub.offenders.blocked(peer.address, now):
+            self.cut()
+
+    def receive(self, data: bytes | memoryview, now: float) -> None:
+        """Collect the protocol header, and hand what comes with it to the version it names."""
+        self.now = now
+        if self.closing:
+            return
+        self._first += bytes(data)
+        sniffed = sniff(self._first, self.peer.dialect)
+        if sniffed.incomplete:
+            return
+        opener = OPENERS.get(sniffed.version)
+        if opener is None:
+            self._refuse()
+            return
+        rest, self._first = self._first[HEADER_OCTETS:], b""
+        self._succeed(opener(self.broker, self.users, self.hub, self.settings, self.peer, now))
+        if self.successor is not None:
+            self.successor.receive(rest, now)
+
+    def _refuse(self) -> None:
+        """Answer with the header of the version that serves most, and close."""
+        self.settings.journal("warning", f"{self.peer}: no protocol header that is served")
+        self.remember_failure()
+        self.out.raw(HEADER_0_9_1)
+        self.cut()
+
+    def _succeed(self, successor: Link) -> None:
+        """From now on this is the connection; whoever held on to the arrival is told."""
+        hub = self.hub
+        hub.connections.discard(self)
+        hub.connections.add(successor)
+        successor.origin = self.origin
+        successor.connected_at = self.connected_at
+        successor.deadline = self.deadline
+        successor.congested = self.congested
+        self.successor = successor
+        self.closing = True
+        shell: Any = self.shell
+        successor.shell, self.shell = shell, None
+        if shell is not None:
+            shell.succeed(successor)
+        successor.begin()
+
+    def tick(self, now: float) -> None:
+        """Time has passed: nobody may take for ever to say what it speaks."""
+        self.begins_in_time(now)
+
+    def force_close(self, reason: str, now: float) -> None:
+        """There is no version yet in which to say why."""
+        if not self.closing:
+            self.cut()

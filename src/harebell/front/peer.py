@@ -1,0 +1,35 @@
+"""Where a connection comes from, and what its listener says about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Where a connection comes from.
+
+    Args:
+        address: the peer's IP address, "" for a Unix socket.
+        port: the peer's port.
+        tls: whether it came over TLS.
+        host: our own address, that it came to.
+        host_port: our own port.
+        dialect: which version the header `AMQP 1 1 0 10` means on the listener it came to:
+            "0-10", or "0-10t" for the transitional 0-10, which begins with the same octets.
+    """
+
+    address: str
+    port: int = 0
+    tls: bool = False
+    host: str = ""
+    host_port: int = 0
+    dialect: str = "0-10"
+
+    def __str__(self) -> str:
+        return f"{self.address}:{self.port}"
+
+    @property
+    def connection_name(self) -> str:
+        """The name of its connection, as RabbitMQ's tools show it."""
+        return f"{self} -> {self.host}:{self.host_port}"

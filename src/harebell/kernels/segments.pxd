@@ -1,0 +1,39 @@
+from harebell.base.message cimport Message, Properties
+from harebell.kernels.output cimport OutBuffer
+
+cdef class SegmentSink:
+    cpdef int frame(self, int flags, int kind, int track, int channel, bytes payload) except -1
+    cpdef int transfer(self, int channel, int flags, str destination, str routing_key,
+                       Properties properties, bytes body) except -1
+
+cdef class SegmentScanner:
+    cdef SegmentSink _sink
+    cdef public Py_ssize_t frame_max
+    cdef public bint fast
+    cdef public bint stopped
+    cdef public bint hold
+    cdef public int pending
+    cdef bytes _rest
+    cdef bytes _last_raw
+    cdef Properties _last_properties
+    cdef str _last_key
+    cdef int _last_flags
+    cdef bytes _last_command
+    cdef str _last_destination
+    cdef int _last_modes
+
+    cpdef int feed(self, object data) except -1
+    cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef Py_ssize_t _whole_transfer(self, const unsigned char* data, Py_ssize_t length,
+                                    Py_ssize_t size, int channel) except -1
+    cdef bint _read_transfer(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef bint _read_header(self, const unsigned char* p, Py_ssize_t n) except -1
+
+cdef class SegmentBuffer(OutBuffer):
+    cpdef int segments(self, int kind, int channel, bytes payload, Py_ssize_t frame_max) except -1
+    cpdef int assembly(self, int channel, bytes command, bytes header, bytes body,
+                       Py_ssize_t frame_max) except -1
+    cpdef int transfer(self, int channel, bytes command, bint redelivered, Message message,
+                       Py_ssize_t frame_max) except -1
+    cdef int _segment(self, int kind, int track, int channel, const unsigned char* payload,
+                      Py_ssize_t n, int place, Py_ssize_t frame_max) except -1

@@ -1,0 +1,157 @@
+"""A connection from between its two ends: which version it is, and then its frames.
+
+client  A M Q P 1 1 0 10 | frames ...
+server                     A M Q P 1 1 0 10   final 0-10: the header comes back
+01 00 00 ...       transitional 0-10: connection.start at once
+A M Q P 0 0 9 1    refused, and what is spoken instead
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol
+
+from harebell.wire.dissect import event as kinds
+from harebell.wire.dissect.event import Event
+from harebell.wire.dissect.frames09 import SPECS, Frames09
+
+FINAL = "0-10"
+TRANSITIONAL = "0-10t"
+HEADERS = {
+    b"AMQP\x00\x00\x09\x01": "0-9-1",
+    b"AMQP\x01\x01\x00\x09": "0-9",
+    b"AMQP\x01\x01\x08\x00": "0-8",
+    b"AMQP\x01\x01\x09\x01": "0-8",
+    b"AMQP\x01\x01\x00\x0a": FINAL,
+    b"AMQP\x01\x01\x63\x00": TRANSITIONAL,
+}
+"""Protocol headers and their versions; that of final 0-10 may mean the transitional one."""
+
+_HEADER = 8
+_MAGIC = b"AMQP"
+_TLS = (0x16, 0x15)
+_TEXT = 16
+
+
+class Reader(Protocol):
+    """Reads the frames of one direction."""
+
+    def feed(self, data: bytes) -> Iterator[Event]:
+        """What the octets bring to an end."""
+
+
+class _Opaque:
+    """One direction that cannot be understood: its octets are counted."""
+
+    def __init__(self, from_client: bool) -> None:
+        self._from_client = from_client
+
+    def feed(self, data: bytes) -> Iterator[Event]:
+        """Octets."""
+        yield Event(kinds.UNREADABLE, self._from_client, len(data), text="not looked into")
+
+
+class Dissector:
+    """One connection.
+
+    Attributes:
+        version: what is spoken, "" until it is known.
+    """
+
+    def __init__(self) -> None:
+        self.version = ""
+        self._header = b""
+        self._begun = {True: b"", False: b""}
+        self._readers: dict[bool, Reader] = {}
+
+    def feed(self, from_client: bool, data: bytes) -> list[Event]:
+        """Octets that one side has sent.
+
+        Args:
+            from_client: which side.
+            data: the octets.
+        """
+        if not data:
+            return []
+        reader = self._readers.get(from_client)
+        if reader is not None:
+            return list(reader.feed(data))
+        self._begun[from_client] += data
+        return list(self._client() if from_client else self._server())
+
+    def _client(self) -> Iterator[Event]:
+        """The first octets of the client, and those that it sent before the server answered."""
+        data = self._begun[True]
+        if not self._header:
+            if len(data) < _HEADER and _MAGIC.startswith(data[: len(_MAGIC)]):
+                return
+            header = data[:_HEADER]
+            version = HEADERS.get(header)
+            if version is None:
+                yield from self._unknown(data)
+                return
+            self._header = header
+            self._begun[True] = data[_HEADER:]
+            yield _header_event(True, header, version)
+            if version != FINAL:
+                self.version = version
+        if self.version:
+            yield from self._catch_up(True)
+
+    def _unknown(self, data: bytes) -> Iterator[Event]:
+        self._readers[True] = _Opaque(True)
+        self._readers[False] = _Opaque(False)
+        if data[:4] == _MAGIC and len(data) >= _HEADER:
+            numbers = " ".join(str(octet) for octet in data[4:_HEADER])
+            yield Event(kinds.HEADER, True, len(data), text=f"AMQP {numbers} is not read here")
+        elif data[0] in _TLS:
+            text = "it is encrypted (TLS): only its length can be told"
+            yield Event(kinds.UNREADABLE, True, len(data), text=text)
+        else:
+            text = f"it is no AMQP: {data[:_TEXT]!r}"
+            yield Event(kinds.UNREADABLE, True, len(data), text=text)
+
+    def _server(self) -> Iterator[Event]:
+        """The first octets of the server."""
+        data = self._begun[False]
+        if _MAGIC.startswith(data[: len(_MAGIC)]):
+            if len(data) < _HEADER:
+                return
+            header, self._begun[False] = data[:_HEADER], data[_HEADER:]
+            same = header == self._header and HEADERS[header] == FINAL
+            yield _header_event(False, header, HEADERS.get(header, ""), refused=not same)
+            if not same:
+                self._readers = {True: _Opaque(True), False: _Opaque(False)}
+                return
+            self.version = FINAL
+        elif not self.version and self._header:
+            self.version = TRANSITIONAL
+        yield from self._catch_up(False)
+        yield from self._catch_up(True)
+
+    def _catch_up(self, from_client: bool) -> Iterator[Event]:
+        """Read what came before the version was known."""
+        if from_client in self._readers:
+            return
+        reader = self._reader(from_client)
+        self._readers[from_client] = reader
+        data, self._begun[from_client] = self._begun[from_client], b""
+        if data:
+            yield from reader.feed(data)
+
+    def _reader(self, from_client: bool) -> Reader:
+        if self.version in SPECS:
+            return Frames09(self.version, from_client)
+        return _Opaque(from_client)
+
+
+def _header_event(
+    from_client: bool, header: bytes, version: str, *, refused: bool = False
+) -> Event:
+    numbers = " ".join(str(octet) for octet in header[4:])
+    text = f"AMQP {numbers}"
+    if refused:
+        text += ": the version that was asked for is refused, this one is offered"
+    return Event(
+        kinds.HEADER, from_client, len(header), name=version, text=text, raw=header, version=version
+    )

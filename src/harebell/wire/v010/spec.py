@@ -1,0 +1,442 @@
+"""The table of AMQP 0-10: how it is written, and the codec made from it.
+
+A table has a line per class and, indented, one per struct, control or command; deeper indentation
+continues a line:
+
+    queue 8                                     class and class code
+      struct queue-query-result 1 4 2 : ...     name, code, octets of its size, of its packing flags
+      declare   1  C  : str8 queue! ...         a command, or in classes 1 and 2 a control
+      query     4  C  => queue-query-result : str8 queue!
+      |         |  |  |                         |
+      name   code  |  what comes of it          fields: a type, then the fields of that type in a
+                   |  -> its replies            row; ! marks those that are always sent
+                   |  => the struct of its execution.result
+                   |  +structs that its header segment may hold
+                   C the client sends it, S the server, CS both
+
+On the wire (AMQP 0-10 4.3): controls and commands are class, code, for commands the session header,
+then packing flags and the fields whose flag is set. Structs have their size and code in front. The
+flag of the first field is the lowest bit of the first octet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+from harebell.base.errors import ProtocolError
+from harebell.wire.v010 import types
+from harebell.wire.v010.domains import DOMAINS, Domain
+from harebell.wire.v010.structs import COMPOSITES, Command, Composite, Control
+from harebell.wire.v010.types import Malformed, Typed
+
+FRAMING_ERROR = 501
+COMMAND_INVALID = 503
+ILLEGAL_ARGUMENT = 531
+
+_CONTROL_CLASSES = ("connection", "session")
+_HEAD = 2
+_SESSION_HEADER = 2
+_SYNC = 1
+
+
+class Field(NamedTuple):
+    """A field of a struct, control or command.
+
+    Args:
+        name: the name in the specification.
+        attribute: the name in its class.
+        domain: the data type, None for a bit.
+        kind: the name of the data type.
+        required: whether it is always sent.
+    """
+
+    name: str
+    attribute: str
+    domain: Domain | None
+    kind: str
+    required: bool
+
+
+class CompositeSpec:
+    """What the specification says about one struct, control or command.
+
+    Args:
+        name: for example "queue.declare".
+        code: class and own code in two octets; -1 for a struct without.
+        size: octets of the size in front of a struct.
+        pack: octets of the packing flags.
+        fields: in order.
+        senders: "C", "S" or "CS".
+        replies: names of the controls or commands that answer it.
+        result: the struct that its execution.result holds.
+        header: the structs that its header segment may hold, None when it has no content.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        code: int,
+        size: int,
+        pack: int,
+        fields: tuple[Field, ...],
+        *,
+        senders: str = "",
+        replies: tuple[str, ...] = (),
+        result: str = "",
+        header: tuple[str, ...] | None = None,
+    ) -> None:
+        self.name = name
+        self.code = code
+        self.size = size
+        self.pack = pack
+        self.fields = fields
+        self.from_client = "C" in senders
+        self.from_server = "S" in senders
+        self.replies = replies
+        self.result = result
+        self.header = header
+        self.type = _class_of(name)
+        self.type.NAME = name
+        missing = {field.attribute for field in fields} ^ set(self.type.__struct_fields__)
+        if missing:
+            raise ValueError(f"{name}: {self.type.__name__} and the table differ in {missing}")
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.code:#06x}>"
+
+    @property
+    def class_code(self) -> int:
+        """The code of its class."""
+        return self.code >> 8
+
+    @property
+    def own_code(self) -> int:
+        """Its code within the class."""
+        return self.code & 0xFF
+
+    def write(self, value: Composite) -> bytes:
+        """Packing flags and fields.
+
+        Raises:
+            ValueError, TypeError: a value does not fit its field; the text names both.
+        """
+        flags = 0
+        out = bytearray()
+        for place, field in enumerate(self.fields):
+            item = getattr(value, field.attribute)
+            if field.domain is None:
+                flags |= bool(item) << place
+                continue
+            if not field.required and (item is None or item in field.domain.empty):
+                continue
+            flags |= 1 << place
+            try:
+                out += field.domain.write(item, field.name)
+            except (ValueError, TypeError) as error:
+                raise type(error)(f"{self.name}: {error}") from None
+        return flags.to_bytes(self.pack, "little") + bytes(out)
+
+    def read(self, data: bytes, at: int, end: int) -> Composite:
+        """The value whose packing flags begin there, and which ends where it is said to.
+
+        Raises:
+            Malformed: it is cut off, too long, or a value does not fit its field.
+        """
+        start = at + self.pack
+        if start > end:
+            raise Malformed(f"{self.name}: its packing flags are cut off")
+        flags = int.from_bytes(data[at:start], "little")
+        if flags >> len(self.fields):
+            raise Malformed(f"{self.name}: packing flags {flags:#x} for {len(self.fields)} fields")
+        at = start
+        values: dict[str, Any] = {}
+        for place, field in enumerate(self.fields):
+            present = flags >> place & 1 if self.pack else True
+            if field.domain is None:
+                values[field.attribute] = bool(present)
+            elif present:
+                try:
+                    values[field.attribute], at = field.domain.read(data, at, end)
+                except Malformed as malformed:
+                    raise Malformed(f"{self.name}: field '{field.name}': {malformed}") from None
+        if at != end:
+            raise Malformed(f"{self.name}: {end - at} octets after the last field")
+        return self.type(**values)
+
+
+class Content(NamedTuple):
+    """A command with what came with it.
+
+    Args:
+        sync: whether the peer wants to hear of its completion at once.
+        command: the command.
+    """
+
+    sync: bool
+    command: Command
+
+
+class ProtocolSpec:
+    """Everything in a table, and the codec for it.
+
+    Args:
+        table: see above.
+
+    Raises:
+        ValueError: the table cannot be read.
+    """
+
+    def __init__(self, table: str) -> None:
+        self.classes: dict[int, str] = {}
+        self.structs: dict[str, CompositeSpec] = {}
+        self.controls: dict[str, CompositeSpec] = {}
+        self.commands: dict[str, CompositeSpec] = {}
+        for name, code, line in _lines(table):
+            self.classes[code] = name
+            self._take(name, code, line)
+        self._by_code = {
+            spec.code: spec for spec in (*self.controls.values(), *self.commands.values())
+        }
+        self._struct_codes = {s.code: s for s in self.structs.values() if s.code >= 0}
+        self._by_type = {
+            spec.type: spec
+            for group in (self.structs, self.controls, self.commands)
+            for spec in group.values()
+        }
+
+    def _take(self, class_name: str, class_code: int, line: str) -> None:
+        head, _, tail = line.partition(" : ")
+        words = head.split()
+        fields = tuple(self._fields(tail))
+        if words[0] == "struct":
+            name = f"{class_name}.{words[1]}"
+            code = -1 if words[2] == "-" else class_code << 8 | int(words[2])
+            spec = CompositeSpec(name, code, int(words[3]), int(words[4]), fields)
+            self.structs[name] = spec
+            return
+        name, own, senders, *rest = words
+        spec = CompositeSpec(
+            f"{class_name}.{name}",
+            class_code << 8 | int(own),
+            0,
+            2,
+            fields,
+            senders=senders,
+            **_outcome(class_name, rest),
+        )
+        group = self.controls if class_name in _CONTROL_CLASSES else self.commands
+        group[spec.name] = spec
+
+    def _fields(self, text: str) -> Iterator[Field]:
+        for part in text.split(","):
+            kind, *names = part.split() or ["bit"]
+            for name in names:
+                bare = name.removesuffix("!")
+                attribute = bare.replace("-", "_")
+                if attribute == "global":
+                    attribute = "global_"
+                yield Field(bare, attribute, self._domain(kind), kind, name != bare)
+
+    def _domain(self, kind: str) -> Domain | None:
+        if kind == "bit":
+            return None
+        if kind == "struct32":
+            return Domain(self.read_struct32, self._write_struct32)
+        if kind in self.structs:
+            return self._struct_domain(self.structs[kind])
+        domain = DOMAINS.get(kind)
+        if domain is None:
+            raise ValueError(f"unknown data type {kind!r} in a table; there are {list(DOMAINS)}")
+        return domain
+
+    @staticmethod
+    def _struct_domain(spec: CompositeSpec) -> Domain:
+        def read(data: bytes, at: int, end: int) -> tuple[Any, int]:
+            start, after = _struct_extent(spec, data, at, end)
+            return spec.read(data, start, after), after
+
+        def write(value: Any, key: str) -> bytes:
+            if type(value) is not spec.type:
+                raise TypeError(f"{key!r}: must be a {spec.type.__name__}, not {value!r}")
+            code = b"" if spec.code < 0 else spec.code.to_bytes(2)
+            return types.sized(spec.size, code + spec.write(value), key)
+
+        return Domain(read, write)
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def encode(self, value: Control | Command, sync: bool = False) -> bytes:
+        """The payload of a control's or command's segment.
+
+        Raises:
+            ValueError, TypeError: a value does not fit its field.
+        """
+        spec = self.spec_of(value)
+        head = spec.code.to_bytes(_HEAD)
+        if isinstance(value, Command):
+            head += b"\1\1" if sync else b"\1\0"
+        return head + spec.write(value)
+
+    def encode_struct(self, value: Composite) -> bytes:
+        """A struct as it stands in a header segment: size, code, flags, fields."""
+        return self._write_struct32(value, "struct")
+
+    def _write_struct32(self, value: Any, key: str) -> bytes:
+        if isinstance(value, Typed):
+            return types.sized(4, value.octets, key)
+        spec = self._by_type.get(type(value))
+        if spec is None or spec.code < 0:
+            raise TypeError(f"{key!r}: {value!r} is no struct with a code")
+        return types.sized(4, spec.code.to_bytes(2) + spec.write(value), key)
+
+    def struct_array(self, values: list[Any]) -> types.Array:
+        """Structs as the array that fields like `in-doubt` hold."""
+        return types.Array(
+            types.STRUCT32,
+            [Typed(types.STRUCT32, self.encode_struct(value)[4:]) for value in values],
+        )
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def decode_control(self, payload: bytes) -> Control:
+        """The control in a segment.
+
+        Raises:
+            ProtocolError: 501, for the whole connection.
+        """
+        spec = self._by_code.get(int.from_bytes(payload[:_HEAD]))
+        if len(payload) < _HEAD or spec is None or spec.name not in self.controls:
+            raise ProtocolError(FRAMING_ERROR, f"unknown control {payload[:_HEAD].hex()}")
+        try:
+            return cast(Control, spec.read(payload, _HEAD, len(payload)))
+        except Malformed as malformed:
+            raise ProtocolError(
+                FRAMING_ERROR, str(malformed), spec.class_code, spec.own_code
+            ) from None
+
+    def decode_command(self, payload: bytes) -> Content:
+        """The command in a segment, and whether it is to be synchronous.
+
+        Raises:
+            ProtocolError: 503 for an unknown one, 531 for fields that do not fit; both end the
+                session, not the connection. 501 when not even the session header is there.
+        """
+        at = _HEAD + _SESSION_HEADER
+        if len(payload) < at or payload[_HEAD] != 1 or payload[_HEAD + 1] > _SYNC:
+            raise ProtocolError(FRAMING_ERROR, "a command has no session header")
+        class_code, own = payload[0], payload[1]
+        spec = self._by_code.get(class_code << 8 | own)
+        if spec is None or spec.name not in self.commands:
+            name = self.classes.get(class_code)
+            what = f"unknown class {class_code}" if name is None else f"unknown command {own}"
+            text = what if name is None else f"{what} in class {name}"
+            raise ProtocolError(COMMAND_INVALID, text, class_code, own, hard=False)
+        try:
+            command = spec.read(payload, at, len(payload))
+        except Malformed as malformed:
+            text = str(malformed)
+            raise ProtocolError(ILLEGAL_ARGUMENT, text, class_code, own, hard=False) from None
+        return Content(payload[_HEAD + 1] == _SYNC, cast(Command, command))
+
+    def decode_header(self, raw: bytes) -> list[Composite | Typed]:
+        """The structs of a header segment; those that are unknown stay as they are.
+
+        Raises:
+            ProtocolError: 531.
+        """
+        result: list[Composite | Typed] = []
+        at = 0
+        try:
+            while at < len(raw):
+                value, at = self.read_struct32(raw, at, len(raw))
+                result.append(value)
+        except Malformed as malformed:
+            text = f"message header: {malformed}"
+            raise ProtocolError(ILLEGAL_ARGUMENT, text, 4, 1, hard=False) from None
+        return result
+
+    def read_struct32(self, data: bytes, at: int, end: int) -> tuple[Any, int]:
+        """A struct with its size and code in front, and where it ends."""
+        start, after = types.extent(data, types.STRUCT32, at, end)
+        if after - start < _HEAD:
+            raise Malformed("a struct is too short for its code")
+        spec = self._struct_codes.get(int.from_bytes(data[start : start + _HEAD]))
+        if spec is None:
+            return Typed(types.STRUCT32, data[start:after]), after
+        return spec.read(data, start + _HEAD, after), after
+
+    # --- looking up -----------------------------------------------------------------------------
+
+    def spec_of(self, value: Composite | type[Composite]) -> CompositeSpec:
+        """What the table says about a value or its class; KeyError for others."""
+        return self._by_type[value if isinstance(value, type) else type(value)]
+
+
+def _struct_extent(spec: CompositeSpec, data: bytes, at: int, end: int) -> tuple[int, int]:
+    """Where the flags of a struct in a field begin, and where it ends.
+
+    The first print of 0-10 gave `dtx.xid` a size of two octets and no code, the errata four and
+    one. No branch's name needs 64 KiB, so the first two octets tell them apart.
+    """
+    size = spec.size
+    coded = spec.code >= 0
+    if coded and data[at : at + 2] != b"\0\0":
+        size, coded = 2, False
+    start = at + size
+    if start > end:
+        raise types.cut_off(size, end - at)
+    after = start + int.from_bytes(data[at:start])
+    if after > end:
+        raise types.cut_off(after - start, end - start)
+    if coded:
+        if int.from_bytes(data[start : start + _HEAD]) != spec.code:
+            raise Malformed(f"{data[start : start + _HEAD].hex()} is not the code of {spec.name}")
+        start += _HEAD
+    return start, after
+
+
+def _class_of(name: str) -> type[Composite]:
+    class_name, _, own = name.partition(".")
+    parts = own.split("-")
+    for words in ((class_name, *parts), tuple(parts)):
+        kind = COMPOSITES.get("".join(word.capitalize() for word in words))
+        if kind is not None:
+            return kind
+    raise ValueError(f"there is no class for {name}")
+
+
+def _outcome(class_name: str, words: list[str]) -> dict[str, Any]:
+    """What stands between senders and fields."""
+    if not words:
+        return {}
+    if words[0] == "->":
+        return {"replies": tuple(f"{class_name}.{word}" for word in words[1:])}
+    if words[0] == "=>":
+        return {"result": f"{class_name}.{words[1]}"}
+    if words[0].startswith("+"):
+        names = (words[0][1:], *words[1:])
+        return {"header": tuple(f"{class_name}.{name}" for name in names)}
+    raise ValueError(f"{class_name}: cannot read {' '.join(words)!r}")
+
+
+def _lines(table: str) -> Iterator[tuple[str, int, str]]:
+    """Class name, class code and the joined-up line of everything in a table."""
+    class_name, class_code, line = "", 0, ""
+    for text in table.splitlines():
+        indent = len(text) - len(text.lstrip())
+        if not text.strip():
+            continue
+        if indent > 2:
+            line += " " + text.strip()
+            continue
+        if line:
+            yield class_name, class_code, line
+            line = ""
+        if indent:
+            line = text.strip()
+        else:
+            class_name, number = text.split()
+            class_code = int(number)
+    if line:
+        yield class_name, class_code, line

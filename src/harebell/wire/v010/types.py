@@ -1,0 +1,445 @@
+"""The data types of AMQP 0-10: how each one stands in octets.
+
+Every type has a code of one octet, and the code alone says how many octets a value takes. So what
+is not known can still be passed over:
+
+    0x00 1   0x10 2   0x20 4   0x30 8   0x40 16   0x50 32   0x60 64   0x70 128     fixed widths
+    0x80 length in 1 octet     0x90 in 2     0xa0 in 4                             variable
+    0xc0 5   0xd0 9   0xf0 0                                                       odd widths
+
+    map     size(4) count(4) { name(str8) code(1) value }
+    list    size(4) count(4) { code(1) value }
+    array   size(4) code(1) count(4) { value }
+
+Lengths are compared with what is there before anything is made of them.
+
+In Python: None is void, bool boolean, int the smallest of int32, int64 and uint64, float double,
+Decimal dec32 or dec64, str str16, bytes vbin16 or vbin32, datetime datetime, UUID uuid, a dict a
+map, a list a list, an `Array` an array. `Typed` holds what has no counterpart.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from harebell.base.limits import TABLE_DEPTH
+from harebell.wire.v09.fields import Timestamp
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_DATETIME = 253_402_300_799
+_SIZE = 4
+_STR8_MOST = 255
+_STR16_MOST = 65535
+_INT32 = 1 << 31
+_INT64 = 1 << 63
+
+_FIXED = {
+    **{0x10 * power: 1 << power for power in range(8)},
+    0xC0: 5,
+    0xD0: 9,
+    0xF0: 0,
+}
+_VARIABLE = {0x80: 1, 0x90: 2, 0xA0: 4}
+
+BOOLEAN = 0x08
+INT32 = 0x21
+INT64 = 0x31
+UINT64 = 0x32
+DOUBLE = 0x33
+DATETIME = 0x38
+UUID_CODE = 0x48
+VBIN16 = 0x90
+STR16 = 0x95
+VBIN32 = 0xA0
+MAP = 0xA8
+LIST = 0xA9
+ARRAY = 0xAA
+STRUCT32 = 0xAB
+DEC32 = 0xC8
+DEC64 = 0xD8
+VOID = 0xF0
+
+_NUMBERS = {
+    0x01: struct.Struct(">b"),
+    0x02: struct.Struct(">B"),
+    0x11: struct.Struct(">h"),
+    0x12: struct.Struct(">H"),
+    0x21: struct.Struct(">i"),
+    0x22: struct.Struct(">I"),
+    0x23: struct.Struct(">f"),
+    0x31: struct.Struct(">q"),
+    0x32: struct.Struct(">Q"),
+    0x33: struct.Struct(">d"),
+}
+_TEXTS = {0x84: "latin-1", 0x94: "latin-1", 0x85: "utf-8", 0x95: "utf-8"} | {
+    0x86: "utf-16-be",
+    0x96: "utf-16-be",
+}
+_OCTETS = frozenset((0x00, 0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70, 0x80, 0x90, 0xA0, 0xC0, 0xD0))
+_CHARACTERS = {0x04: "latin-1", 0x27: "utf-32-be"}
+
+
+class Malformed(ValueError):
+    """Octets that are no value of the type they should be."""
+
+
+class Typed(NamedTuple):
+    """A value that Python has nothing for.
+
+    Args:
+        code: the code of its type.
+        octets: as it travels, without its length.
+    """
+
+    code: int
+    octets: bytes
+
+
+class Array(list[Any]):
+    """A list whose items are all of one type.
+
+    Args:
+        code: the code of the type.
+        items: the values.
+    """
+
+    def __init__(self, code: int, items: list[Any] | tuple[Any, ...] = ()) -> None:
+        super().__init__(items)
+        self.code = code
+
+    def __repr__(self) -> str:
+        return f"Array({self.code:#04x}, {list(self)!r})"
+
+
+def cut_off(wanted: int, there: int) -> Malformed:
+    """The error for a value that runs over the end of what holds it."""
+    return Malformed(f"{wanted} octets are announced, {max(there, 0)} are there")
+
+
+def extent(data: bytes, code: int, at: int, end: int) -> tuple[int, int]:
+    """Where the octets of a value of that type begin and end, its length apart."""
+    group = code & 0xF0
+    width = _FIXED.get(group)
+    if width is None:
+        prefix = _VARIABLE.get(group)
+        if prefix is None:
+            raise Malformed(f"unknown type code {code:#04x}")
+        if at + prefix > end:
+            raise cut_off(prefix, end - at)
+        width = int.from_bytes(data[at : at + prefix])
+        at += prefix
+    if at + width > end:
+        raise cut_off(width, end - at)
+    return at, at + width
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def read_value(data: bytes, code: int, at: int, end: int, depth: int = 1) -> tuple[Any, int]:
+    """A value of that type, and where it ends.
+
+    Raises:
+        Malformed: the octets do not fit the type.
+    """
+    start, after = extent(data, code, at, end)
+    number = _NUMBERS.get(code)
+    if number is not None:
+        return number.unpack_from(data, start)[0], after
+    if code in _TEXTS:
+        try:
+            return data[start:after].decode(_TEXTS[code]), after
+        except UnicodeDecodeError:
+            return Typed(code, data[start:after]), after
+    if code in _OCTETS:
+        return data[start:after], after
+    if code in _CHARACTERS:
+        return read_text(data[start:after], _CHARACTERS[code]), after
+    read = _READERS.get(code)
+    if read is not None:
+        return read(data, start, after, depth), after
+    return Typed(code, data[start:after]), after
+
+
+def read_text(octets: bytes, encoding: str = "utf-8") -> str:
+    """A text."""
+    try:
+        return octets.decode(encoding)
+    except UnicodeDecodeError:
+        raise Malformed(f"a text is no {encoding.upper()}") from None
+
+
+def read_map(data: bytes, at: int, end: int, depth: int = 1) -> dict[str, Any]:
+    """A map, from its count on. One of no octets is empty, as some peers write it."""
+    if at == end:
+        return {}
+    count, at = _count(data, at, end, depth)
+    result: dict[str, Any] = {}
+    for _ in range(count):
+        if at >= end or at + 2 + data[at] > end:
+            raise Malformed("a name runs over the end of its map")
+        name_end = at + 1 + data[at]
+        name = data[at + 1 : name_end].decode(errors="surrogateescape")
+        try:
+            result[name], at = read_value(data, data[name_end], name_end + 1, end, depth + 1)
+        except Malformed as malformed:
+            raise Malformed(f"{name!a}: {malformed}") from None
+    _check_end(at, end, "map")
+    return result
+
+
+def read_list(data: bytes, at: int, end: int, depth: int = 1) -> list[Any]:
+    """A list, from its count on."""
+    if at == end:
+        return []
+    count, at = _count(data, at, end, depth)
+    result = []
+    for _ in range(count):
+        if at >= end:
+            raise Malformed("a list has fewer values than it says")
+        value, at = read_value(data, data[at], at + 1, end, depth + 1)
+        result.append(value)
+    _check_end(at, end, "list")
+    return result
+
+
+def read_array(data: bytes, at: int, end: int, depth: int = 1) -> Array:
+    """An array, from its type code on."""
+    if at == end:
+        return Array(VOID)
+    code = data[at]
+    count, at = _count(data, at + 1, end, depth)
+    result = Array(code)
+    if code & 0xF0 == VOID and count > 0:
+        raise Malformed("an array of values that take no octets")
+    for _ in range(count):
+        value, at = read_value(data, code, at, end, depth + 1)
+        result.append(value)
+    _check_end(at, end, "array")
+    return result
+
+
+def _count(data: bytes, at: int, end: int, depth: int) -> tuple[int, int]:
+    if depth > TABLE_DEPTH:
+        raise Malformed(f"maps, lists and arrays are nested deeper than {TABLE_DEPTH}")
+    after = at + _SIZE
+    if after > end:
+        raise cut_off(_SIZE, end - at)
+    return int.from_bytes(data[at:after]), after
+
+
+def _check_end(at: int, end: int, what: str) -> None:
+    if at != end:
+        raise Malformed(f"{end - at} octets after the last value of a {what}")
+
+
+def read_datetime(seconds: int) -> datetime | Timestamp:
+    """A time as a datetime in UTC, or as it is when that cannot hold it."""
+    if seconds > _LAST_DATETIME:
+        return Timestamp(seconds)
+    return _EPOCH + timedelta(seconds=seconds)
+
+
+def _read_decimal(data: bytes, at: int, end: int, depth: int) -> Decimal:
+    digits = int.from_bytes(data[at + 1 : end], signed=True)
+    parts = tuple(int(digit) for digit in str(abs(digits)))
+    return Decimal((int(digits < 0), parts, -data[at]))
+
+
+_READERS: dict[int, Callable[[bytes, int, int, int], Any]] = {
+    BOOLEAN: lambda data, at, end, depth: data[at] != 0,
+    DATETIME: lambda data, at, end, depth: read_datetime(int.from_bytes(data[at:end])),
+    UUID_CODE: lambda data, at, end, depth: UUID(bytes=data[at:end]),
+    MAP: read_map,
+    LIST: read_list,
+    ARRAY: read_array,
+    DEC32: _read_decimal,
+    DEC64: _read_decimal,
+    VOID: lambda data, at, end, depth: None,
+    0xF1: lambda data, at, end, depth: True,
+}
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+
+def write_typed(value: Any, key: str = "", depth: int = 1) -> bytes:
+    """A value with the code of its type in front.
+
+    Raises:
+        TypeError: no type fits; the text names the key.
+        ValueError: the value fits no type.
+    """
+    code = code_of(value, key)
+    return bytes((code,)) + write_value(code, value, key, depth)
+
+
+def code_of(value: Any, key: str = "") -> int:
+    """The code of the type that a Python value is written as."""
+    if isinstance(value, int) and not isinstance(value, bool | Timestamp):
+        if -_INT32 <= value < _INT32:
+            return INT32
+        return INT64 if value < _INT64 else UINT64
+    if isinstance(value, str):
+        # There is no longer text; as octets at least nothing is lost.
+        return STR16 if len(value.encode(errors="surrogateescape")) <= _STR16_MOST else VBIN32
+    if isinstance(value, bytes | bytearray | memoryview):
+        return VBIN16 if len(value) <= _STR16_MOST else VBIN32
+    if isinstance(value, Decimal):
+        return DEC32 if abs(_digits(value, key)) < _INT32 else DEC64
+    if isinstance(value, Typed):
+        return value.code
+    for kind, code in _CODES:
+        if isinstance(value, kind):
+            return code
+    raise TypeError(
+        f"{key!r}: a map cannot hold {type(value).__name__}; it holds None, bool, int, float, "
+        "Decimal, str, bytes, datetime, UUID, lists and dicts of them"
+    )
+
+
+_CODES: tuple[tuple[type, int], ...] = (
+    (bool, BOOLEAN),
+    (float, DOUBLE),
+    (datetime, DATETIME),
+    (Timestamp, DATETIME),
+    (UUID, UUID_CODE),
+    (type(None), VOID),
+    (Array, ARRAY),
+    (Mapping, MAP),
+    (list, LIST),
+    (tuple, LIST),
+)
+
+
+def write_value(code: int, value: Any, key: str = "", depth: int = 1) -> bytes:
+    """A value of a type, without the code."""
+    if isinstance(value, Typed):
+        octets = value.octets
+        prefix = _VARIABLE.get(code & 0xF0)
+        return octets if prefix is None else sized(prefix, octets, key)
+    if code == MAP:
+        return write_map(value, key, depth)
+    if code == LIST:
+        _check_depth(depth, key)
+        items = b"".join(write_typed(item, key, depth + 1) for item in value)
+        return sized(_SIZE, len(value).to_bytes(_SIZE) + items, key)
+    if code == ARRAY:
+        return write_array(value, key, depth)
+    write = _WRITERS.get(code)
+    if write is None:
+        return _write_plain(code, value, key)
+    return write(value, key)
+
+
+def write_map(value: Mapping[str, Any], key: str = "", depth: int = 1) -> bytes:
+    """A map, its size first."""
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{key!r}: must be a mapping, not {type(value).__name__}")
+    _check_depth(depth, key)
+    out = bytearray(len(value).to_bytes(_SIZE))
+    for name, item in value.items():
+        out += write_str8(name, key)
+        out += write_typed(item, name, depth + 1)
+    return sized(_SIZE, bytes(out), key)
+
+
+def write_array(value: list[Any], key: str = "", depth: int = 1) -> bytes:
+    """An array; the items of a plain list give their type."""
+    _check_depth(depth, key)
+    code = code_of(value[0], key) if value else STR16
+    if isinstance(value, Array):
+        code = value.code
+    items = b"".join(write_value(code, item, key, depth + 1) for item in value)
+    return sized(_SIZE, bytes((code,)) + len(value).to_bytes(_SIZE) + items, key)
+
+
+def write_str8(value: str, key: str = "") -> bytes:
+    """A text of at most 255 octets, its length first."""
+    if not isinstance(value, str):
+        raise TypeError(f"{key!r}: must be a str, not {type(value).__name__}")
+    try:
+        octets = value.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueError(f"{key!r}: {value!a} holds what UTF-8 cannot express") from None
+    return sized(1, octets, key)
+
+
+def sized(prefix: int, octets: bytes, key: str = "") -> bytes:
+    """Octets with their length in front."""
+    if len(octets) >> (8 * prefix):
+        most = (1 << 8 * prefix) - 1
+        raise ValueError(f"{key!r}: {len(octets)} octets, at most {most} are possible")
+    return len(octets).to_bytes(prefix) + octets
+
+
+def write_datetime(value: datetime | int, key: str) -> bytes:
+    """A time in seconds since 1970."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{key!r}: a datetime without a time zone is ambiguous")
+        value = (value - _EPOCH) // timedelta(seconds=1)
+    if not 0 <= value < 1 << 64:
+        raise ValueError(f"{key!r}: a time {value} seconds from 1970 cannot be sent")
+    return int(value).to_bytes(8)
+
+
+def _check_depth(depth: int, key: str) -> None:
+    if depth > TABLE_DEPTH:
+        raise ValueError(f"{key!r}: maps and lists are nested deeper than {TABLE_DEPTH}")
+
+
+def _digits(value: Decimal, key: str) -> int:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int) or exponent > 0 or exponent < -_STR8_MOST:
+        raise ValueError(f"{key!r}: {value} has no decimal form that can be sent")
+    number = int("".join(map(str, digits)))
+    if number >= _INT64:
+        raise ValueError(f"{key!r}: {value} has more digits than fit into 64 bits")
+    return -number if sign else number
+
+
+def _write_decimal(value: Decimal, key: str) -> bytes:
+    digits = _digits(value, key)
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int), "_digits checks it"
+    width = 4 if abs(digits) < _INT32 else 8
+    return bytes((-exponent,)) + digits.to_bytes(width, signed=True)
+
+
+def _write_plain(code: int, value: Any, key: str) -> bytes:
+    """A number, a text or octets."""
+    number = _NUMBERS.get(code)
+    if number is not None:
+        try:
+            return number.pack(value)
+        except (struct.error, OverflowError):
+            raise ValueError(f"{key!r}: {value!r} does not fit its type") from None
+    encoding = _TEXTS.get(code)
+    if isinstance(value, str):
+        octets = value.encode(encoding or "utf-8", "surrogateescape")
+    elif encoding is None and isinstance(value, bytes | bytearray | memoryview):
+        octets = bytes(value)
+    else:
+        raise TypeError(f"{key!r}: cannot write {value!r} as type {code:#04x}")
+    prefix = _VARIABLE.get(code & 0xF0)
+    if prefix is None:
+        if len(octets) != _FIXED.get(code & 0xF0):
+            raise ValueError(f"{key!r}: {octets!r} has not the width of type {code:#04x}")
+        return octets
+    return sized(prefix, octets, key)
+
+
+_WRITERS: dict[int, Callable[[Any, str], bytes]] = {
+    VOID: lambda value, key: b"",
+    BOOLEAN: lambda value, key: b"\1" if value else b"\0",
+    DATETIME: write_datetime,
+    UUID_CODE: lambda value, key: value.bytes,
+    DEC32: _write_decimal,
+    DEC64: _write_decimal,
+}
