@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.errors import ProtocolError
 from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, Message
 from harebell.wire.v09.frames import BODY, HEADER
@@ -41,12 +42,21 @@ def send_body(
     connection.touch()
 
 
-def send_back(channel: Channel, message: Message, code: int, text: str) -> bool:
-    """Return a file or a packet to its publisher; False for a message of another family."""
+def send_back(channel: Channel, message: Message, code: int) -> bool:
+    """Return a file or a packet to its publisher; False for a message of another family.
+
+    Args:
+        channel: of the publisher.
+        message: what could not be routed or delivered.
+        code: why, as 0-9-1 has it: 312 or 313.
+    """
     found = _RETURNS.get(message.family)
     if found is None:
         return False
     kind, listed = found
-    method = kind(code, text, message.exchange, message.routing_key)
+    errors = channel.connection.profile.errors
+    error = errors.told(ProtocolError(code, ""))
+    name = errors.text(error).partition(" ")[0]
+    method = kind(error.code, name, message.exchange, message.routing_key)
     send_body(channel, method, listed, message.raw, message.body)
     return True

@@ -11,6 +11,7 @@ cdef class Connection(Link):
     cdef public bint intercepts
     cdef public list confirming
     cdef public object closed_channels
+    cdef public object shared
 
     @cython.locals(opened=ChannelPort)
     cpdef int publish(self, int channel, int flags, str exchange, str routing_key,

@@ -6,7 +6,7 @@ profile (`harebell.front.session09.profile`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import Users
 from harebell.base import limits
@@ -48,6 +48,7 @@ class Connection(Link):
         spec: its methods, and their codec.
         confirming: channels with confirms to write at the end of the turn.
         closed_channels: channels we closed whose close-ok has not come.
+        shared: what all channels share of the classes file and stream; None until one is used.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Connection(Link):
         self.scanner = FrameScanner(self)
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
+        self.shared: Any = None
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
 
     # --- the shell's side -----------------------------------------------------------------------
