@@ -13,6 +13,7 @@ from decimal import Decimal
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.fields import encode_table
+from tests.fuzz.transfers import reference_seeds, transfer_seeds
 from tests.model.peer import HEADER, call, content, frame, login, m, publish
 
 TABLE = {
@@ -73,6 +74,10 @@ def seeds(target: str) -> list[bytes]:
         return [AMQP_0_9_1.encode(spec.type()) for spec in AMQP_0_9_1.methods]
     if target == "header":
         return [HEADER, b"AMQP\1\1\0\x09", b"AMQP\3\1\0\0", b"\x16\x03\x01"]
+    if target == "transfer":
+        return transfer_seeds()
+    if target == "references":
+        return reference_seeds()
     if target == "url":
         return [b"amqp://guest:guest@localhost:5672/%2F?heartbeat=10", b"amqps://[::1]/v"]
     if target == "config":

@@ -19,6 +19,7 @@ from harebell.wire.v09.content import decode_properties, encode_properties
 from harebell.wire.v09.fields import decode_table, encode_table
 from harebell.wire.v09.states import ConnectionState
 from tests.fuzz.splits import anyhow, singly
+from tests.fuzz.transfers import references, transfer
 from tests.fuzz.twins import KERNELS, scan, seen
 from tests.model.memory import MemoryBroker
 from tests.model.peer import Reader, call, login
@@ -186,6 +187,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         before_login,
         url,
         config,
+        transfer,
+        references,
         canary,
     )
 }

@@ -272,3 +272,17 @@ SEGMENT_MAX_BYTES = 1_073_741_824
 """Largest segment that may be asked for (1 GiB)."""
 OPEN_FILES = 256
 """Segments kept open for reading, and as many for writing."""
+XID_PART_BYTES = 64
+"""Length of the transaction's id in an xid, and of the branch's (X/Open XA)."""
+BRANCHES = 65_536
+"""Branches of distributed transactions that a broker knows at a time."""
+BRANCH_BYTES = 134_217_728
+"""Memory that the publishes of one branch take until they are prepared or committed (128 MiB)."""
+BRANCH_SETTLED_MESSAGES = 1_000_000
+"""Deliveries that one branch acknowledges."""
+BRANCH_TIMEOUT_SECONDS = 60
+"""How long a branch may take until it is prepared, where the client says nothing."""
+BRANCH_TIMEOUT_MOST_SECONDS = 86_400
+"""The longest time that a client may ask for: a day."""
+BRANCH_REMEMBERED_SECONDS = 3_600
+"""How long a branch that was rolled back is remembered for somebody to ask: an hour."""

@@ -17,6 +17,9 @@ from harebell.base.message import Message
 EXCHANGE_LOG = "\0log"
 """Among the arguments of an exchange's definition: the identity of the log that it keeps."""
 
+BRANCH_LOG = "0" * 32
+"""The identity of the log of prepared transactions, which is no queue's."""
+
 
 class Log:
     """The records of one queue, by position. Positions grow by one and are never reused.

@@ -24,6 +24,7 @@ from harebell.model.policies import restore_policies
 from harebell.model.queue.kind import Queue
 from harebell.model.staging import Staging
 from harebell.model.vhost import VHost
+from harebell.model.xa import Branches
 
 DEFAULT_VHOST = "/"
 
@@ -48,6 +49,7 @@ class Broker:
         global_parameters: values for all vhosts.
         default_queue_type: of queues declared without one where the vhost has none either.
         timers: whoever is to be woken; the shell runs them when they are due.
+        branches: of distributed transactions.
         staging: files that arrive in parts and are not published yet.
     """
 
@@ -75,6 +77,7 @@ class Broker:
         self.events = Events(self._editor, self.clock, node)
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
+        self.branches = Branches(store, self.timers, self.vhosts)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
         first.add_watcher(LOG_EXCHANGE)
@@ -98,6 +101,7 @@ class Broker:
     def delete_vhost(self, vhost: VHost) -> None:
         """Forget a vhost and everything in it; its connections must be closed before."""
         vhost.clear()
+        self.branches.vhost_gone(vhost.name)
         vhost.recorder.vhost_gone()
         del self.vhosts[vhost.name]
 
@@ -143,6 +147,7 @@ class Broker:
         for queue in restored_queues(self.store):
             (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).take_back(queue)
         lost = restore_bindings(self.vhosts, self.store)
+        lost += self.branches.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         return lost

@@ -10,7 +10,7 @@ from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
 from harebell.base.limits import DURABILITY_INTERVAL_MS, SEGMENT_BYTES
-from harebell.base.ports import Definitions, Files, Log, Store
+from harebell.base.ports import BRANCH_LOG, Definitions, Files, Log, Store
 from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
 from harebell.store.log import SegmentLog
@@ -156,7 +156,7 @@ class DiskStore(Store):
         """
         for folder in self.files.names(TRANSIENT):
             self._empty(f"{TRANSIENT}/{folder}")
-        known = {identity.partition("-")[0] for identity in identities}
+        known = {identity.partition("-")[0] for identity in identities} | {BRANCH_LOG}
         dropped = {key[0] for key, _ in self.definitions.load("dropped")}
         for folder in self.files.names(QUEUES):
             identity = folder.partition("-")[0]

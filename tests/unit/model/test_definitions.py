@@ -20,9 +20,9 @@ class RestartedStore(MemoryStore):
         super().__init__(Gauge())
         self.logs: dict[str, Any] = {}
 
-    def open_log(self, identity: str, *, durable: bool, segment_octets: int = 0) -> Any:
+    def open_log(self, identity: str, *, durable: bool, **options: Any) -> Any:
         if identity not in self.logs or not durable:
-            opened = super().open_log(identity, durable=durable, segment_octets=segment_octets)
+            opened = super().open_log(identity, durable=durable, **options)
             self.logs[identity] = opened
         return self.logs[identity]
 

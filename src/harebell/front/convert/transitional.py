@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any
 
 from harebell.base.limits import NAME_BYTES
 from harebell.base.message import Message, Properties, new_message
@@ -30,7 +30,7 @@ from harebell.wire.v09.content import (
     parse_properties,
 )
 from harebell.wire.v09.edit import edited
-from harebell.wire.v09.fields import encode_table, read_timestamp
+from harebell.wire.v09.fields import LongString, encode_table, read_timestamp
 from harebell.wire.v09.transfer import (
     TransferProperties,
     decode_transfer,
@@ -76,16 +76,16 @@ def to_basic(message: Message) -> Message:
     if given.ttl:
         found.expiration = str(given.ttl)
     changes: dict[str, Any] = {}
-    cluster_id = headers.get(CLUSTER_ID)
-    if _is_text(cluster_id):
+    cluster_id = _text(headers.get(CLUSTER_ID))
+    if cluster_id:
         found.cluster_id = cluster_id
         changes[CLUSTER_ID] = None
-    expiration = headers.get(EXPIRATION)
-    if _is_text(expiration) and _ttl(expiration) == given.ttl:
+    expiration = _text(headers.get(EXPIRATION))
+    if expiration and _ttl(expiration) == given.ttl:
         found.expiration = expiration
         changes[EXPIRATION] = None
     if given.transaction_id:
-        changes[TRANSACTION_ID] = given.transaction_id
+        changes[TRANSACTION_ID] = _header(given.transaction_id)
     if given.security_token:
         changes[SECURITY_TOKEN] = given.security_token
     if headers:
@@ -115,11 +115,11 @@ def from_basic(message: Message) -> Message:
     if given.expiration is not None:
         found.ttl = _ttl(given.expiration) or 0
         if not found.ttl or str(found.ttl) != given.expiration:
-            changes[EXPIRATION] = given.expiration
+            changes[EXPIRATION] = _header(given.expiration)
     if given.cluster_id is not None:
-        changes[CLUSTER_ID] = given.cluster_id
-    transaction_id = headers.get(TRANSACTION_ID)
-    if _is_text(transaction_id):
+        changes[CLUSTER_ID] = _header(given.cluster_id)
+    transaction_id = _text(headers.get(TRANSACTION_ID))
+    if transaction_id:
         found.transaction_id = transaction_id
         changes[TRANSACTION_ID] = None
     token = headers.get(SECURITY_TOKEN)
@@ -133,11 +133,21 @@ def from_basic(message: Message) -> Message:
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
 
-def _is_text(value: Any) -> TypeGuard[str]:
-    """Whether a header may go where a short string stands."""
-    if not isinstance(value, str):
-        return False
-    return 0 < len(value.encode(errors="surrogateescape")) <= NAME_BYTES
+def _text(value: Any) -> str:
+    """A header that may go where a short string stands; "" for any other."""
+    octets = value.encode(errors="surrogateescape") if isinstance(value, str) else value
+    if not isinstance(octets, bytes) or isinstance(value, bytes) != isinstance(value, LongString):
+        return ""
+    return octets.decode(errors="surrogateescape") if len(octets) <= NAME_BYTES else ""
+
+
+def _header(text: str) -> str | LongString:
+    """A text as the value of a header, where octets that are no UTF-8 have a type of their own."""
+    octets = text.encode(errors="surrogateescape")
+    try:
+        return octets.decode()
+    except UnicodeDecodeError:
+        return LongString(octets)
 
 
 def _ttl(expiration: str) -> int | None:

@@ -3,7 +3,7 @@ from harebell.base.clock cimport Clock
 from harebell.base.message cimport Message, copy_message
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.overflow cimport Overflow
-from harebell.model.queue.kept cimport Kept
+from harebell.model.queue.promised cimport PromisedQueue
 
 cdef long long _NO_POSITION
 cdef int _ACCEPTED
@@ -16,10 +16,9 @@ cdef int _FOR_EVER
 cdef int _FAILURES
 cdef int _REJECTIONS_SHIFT
 
-cdef class CompetingQueue(Kept):
+cdef class CompetingQueue(PromisedQueue):
     cdef public object dead_letters
     cdef object _surroundings
-    cdef Overflow _overflow
     cdef bint _lasting
     cdef Clock _clock
     cdef long long _ttl

@@ -14,11 +14,12 @@ from harebell.base.message import PERSISTENT, Message, copy_message
 from harebell.base.timers import NEVER, Timer
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
-from harebell.model.queue.kept import NO_POSITION, Kept
+from harebell.model.queue.kept import NO_POSITION
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.kind import REJECTED as FULL
 from harebell.model.queue.no_local import NoLocal
 from harebell.model.queue.overflow import Overflow, overflow_of
+from harebell.model.queue.promised import PromisedQueue
 from harebell.model.queue.retry import FAILURES, REJECTIONS_SHIFT, Retry, Rules
 from harebell.model.queue.unused import Unused
 
@@ -38,7 +39,7 @@ _REJECTIONS_SHIFT = REJECTIONS_SHIFT
 _NO_CLOCK = Clock()
 
 
-class CompetingQueue(Kept):
+class CompetingQueue(PromisedQueue):
     """Consumers compete for its messages.
 
     Args:
@@ -63,7 +64,6 @@ class CompetingQueue(Kept):
         super().__init__(name, vhost, **options)
         self.dead_letters: DeadLetters | None = None
         self._surroundings: Surroundings | None = None
-        self._overflow: Overflow | None = None
         self._lasting = self.LASTING
         self._clock = _NO_CLOCK
         self._ttl = _FOR_EVER

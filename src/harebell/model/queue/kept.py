@@ -47,9 +47,17 @@ class Kept(TakingTurns):
         """The next ready message, which stays ready."""
         raise NotImplementedError
 
+    def head(self) -> Message | None:
+        """The next ready message, which stays ready."""
+        return self._peek() if self._ready > 0 else None
+
     def _read(self, position: int) -> Message | None:
         """A message that was delivered."""
         raise NotImplementedError
+
+    def delivered(self, position: int) -> Message | None:
+        """A message that was delivered and is not settled."""
+        return None if self.deleted else self._read(position)
 
     def _drop(self, position: int) -> int:
         """A message is done with."""

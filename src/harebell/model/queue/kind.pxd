@@ -18,6 +18,8 @@ cdef class Queue:
     cdef public bint deleted
 
     cpdef int publish(self, Message message) except -1
+    cpdef int admit(self, Message message) except -1
+    cpdef bint withhold(self, long long position) except -1
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1

@@ -113,6 +113,18 @@ class Queue:
     def committed(self) -> None:
         """A commit is on disk that this queue waited for."""
 
+    def admit(self, message: Message) -> int:
+        """Take a message that was promised room; as `publish`, but never REJECTED."""
+        return self.publish(message)
+
+    def withhold(self, position: int) -> bool:
+        """After a restart: a message is out; False for one that is not there, or cannot be.
+
+        Called before `configure`, for what a distributed transaction has acknowledged that is
+        prepared; the position is settled or comes back later like that of a delivery.
+        """
+        return False
+
     def ready_count(self) -> int:
         """Messages waiting for a consumer."""
         raise NotImplementedError
@@ -120,6 +132,14 @@ class Queue:
     def get(self) -> tuple[Message, int, bool] | None:
         """Take the next message: (message, position, redelivered), or None when there is none."""
         raise NotImplementedError
+
+    def head(self) -> Message | None:
+        """The next message, which stays ready; None when there is none, or it is not known."""
+        return None
+
+    def delivered(self, position: int) -> Message | None:
+        """A message that was delivered and is not settled; None when it cannot be read again."""
+        return None
 
     def settle(self, position: int) -> int:
         """A delivered message is done with."""

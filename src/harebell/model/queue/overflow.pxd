@@ -6,6 +6,7 @@ cdef class Overflow:
     cdef readonly bint counts
     cdef public long long octets
     cdef public bint refusing
+    cdef public bint promised
 
     cpdef bint full(self, long long ready, long long octets) except -1
     cpdef bint over(self, long long ready) except -1

@@ -33,9 +33,19 @@ class Overflow:
         counts: whether octets are counted.
         octets: of the bodies that are ready, where they are counted.
         refusing: a quorum queue was too full, and still is not empty enough.
+        promised: the message that comes has been promised room.
     """
 
-    __slots__ = ("counts", "drops", "letters", "most", "most_octets", "octets", "refusing")
+    __slots__ = (
+        "counts",
+        "drops",
+        "letters",
+        "most",
+        "most_octets",
+        "octets",
+        "promised",
+        "refusing",
+    )
 
     def __init__(self, most: int, most_octets: int, way: str) -> None:
         self.most = most
@@ -45,9 +55,12 @@ class Overflow:
         self.counts = most_octets != _NONE
         self.octets = 0
         self.refusing = False
+        self.promised = False
 
     def full(self, ready: int, octets: int) -> bool:
         """Whether one more message of that size would be too much."""
+        if self.promised:
+            return False
         if self.most >= 0 and ready >= self.most:
             return True
         return self.counts and self.octets + octets > self.most_octets

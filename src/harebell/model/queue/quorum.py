@@ -210,7 +210,7 @@ class QuorumQueue(GroupedQueue):
         As with RabbitMQ the message that is one too many is taken, and those after it are not
         until there is room again.
         """
-        return overflow.refusing and not overflow.drops
+        return overflow.refusing and not (overflow.drops or overflow.promised)
 
     def has_room(self, sizes: Sequence[int]) -> bool:
         """Whether messages of these sizes would all be taken, were there no consumer."""

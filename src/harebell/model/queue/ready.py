@@ -222,6 +222,8 @@ class ReadyOrder:
             return False
         if self._held is None:
             self._held = set()
+        if position in self._held:
+            return False
         self._held.add(position)
         self.count -= 1
         return True
@@ -274,6 +276,7 @@ class ReadyOrder:
         end = self.log.end()
         begin = self._cursor
         for position in sorted(self._held) if self._held is not None else ():
+            # It is not ready, but out.
             if position >= begin:
                 self.log.settle_range(begin, position)
                 begin = position + 1

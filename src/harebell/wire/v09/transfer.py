@@ -351,3 +351,9 @@ def stamped_transfer(raw: bytes, now_ms: int, message_id: str) -> bytes:
         min(expiration, (1 << 8 * _LENGTH) - 1),
     )
     return fixed + rest
+
+
+def expiring_transfer(raw: bytes, seconds: int) -> bytes:
+    """The same properties with the field expiration, in seconds since 1970."""
+    begin = _FIXED.size - _LENGTH
+    return raw[:begin] + seconds.to_bytes(_LENGTH) + raw[_FIXED.size :]

@@ -19,7 +19,7 @@ from harebell.wire.v09.content import (
     encode_properties,
     parse_properties,
 )
-from harebell.wire.v09.fields import Timestamp, encode_table
+from harebell.wire.v09.fields import LongString, Timestamp, encode_table
 from harebell.wire.v09.transfer import (
     EMPTY,
     TransferProperties,
@@ -129,6 +129,12 @@ def test_what_basic_cannot_say_is_a_header_there(name: str, header: str, value: 
     there = to_basic(message)
     assert decode_properties(there.raw) == BasicProperties(headers={"a": 1, header: value})
     assert as_transfer(there) == decode_transfer(message.raw)
+
+
+def test_texts_that_are_no_utf8_keep_their_octets_in_headers() -> None:
+    there = to_basic(transfer(transaction_id="\udcda"))
+    assert decode_properties(there.raw).headers == {"x-amqp-transaction-id": LongString(b"\xda")}
+    assert as_transfer(there) == TransferProperties(transaction_id="\udcda")
 
 
 def test_a_cluster_id_is_a_header_in_a_transfer() -> None:

@@ -1,0 +1,151 @@
+r"""One session's part in distributed transactions: which branch it works on, and which it has left.
+
+    select -> start -> work -> end                      the work is the branch's
+                          \-> end with suspend ... start with resume -> work -> end
+
+Outside of start and end the session's work is nobody's but its own, and takes effect at once. A
+session that ends without `end` makes its branches fail.
+"""
+
+from __future__ import annotations
+
+from harebell.model.branch import Branch, BranchError
+from harebell.model.xa import Branches, unknown
+from harebell.model.xa_states import ASSOCIATED, Call, Fault, Status
+from harebell.model.xid import Xid
+
+
+class Association:
+    """What a session has to do with branches.
+
+    Args:
+        branches: of the broker.
+        vhost: the session's.
+        user: the session's.
+
+    Attributes:
+        selected: whether the session said that it wants distributed transactions.
+        branch: the one that it works on now.
+    """
+
+    def __init__(self, branches: Branches, vhost: str, user: str) -> None:
+        self.selected = False
+        self.branch: Branch | None = None
+        self._suspended: dict[Xid, Branch] = {}
+        self._branches = branches
+        self._vhost = vhost
+        self._user = user
+
+    def select(self) -> None:
+        """The session wants distributed transactions."""
+        self.selected = True
+
+    def start(self, xid: Xid, *, join: bool = False, resume: bool = False) -> Status:
+        """Work on a branch from now on, unless the answer is another than OK.
+
+        Args:
+            xid: which; a new one without the flags.
+            join: it is known, and others work on it or have.
+            resume: this session has suspended its work on it.
+
+        Raises:
+            BranchError: that is not possible.
+        """
+        self._check_selected("start")
+        if join and resume:
+            raise BranchError(Fault.INVALID, f"xid {xid}: join and resume exclude each other")
+        found = self._branches.find(self._vhost, xid)
+        if self.branch is not None and (join or resume or found is None):
+            raise BranchError(
+                Fault.ILLEGAL_STATE,
+                f"xid {xid} cannot be started: the session works on xid {self.branch.xid}",
+            )
+        if resume:
+            return self._resume(xid, found)
+        if join:
+            return self._join(xid, found)
+        self._enter(self._branches.begin(self._vhost, xid, self._user))
+        return Status.OK
+
+    def _enter(self, branch: Branch) -> None:
+        branch.sessions += 1
+        self.branch = branch
+
+    def _join(self, xid: Xid, found: Branch | None) -> Status:
+        if found is None:
+            raise unknown(xid)
+        if xid in self._suspended:
+            raise BranchError(Fault.ILLEGAL_STATE, f"xid {xid} is suspended here: resume it")
+        status = self._branches.apply(found, Call.JOIN).status
+        if status is Status.OK:
+            self._enter(found)
+        return status
+
+    def _resume(self, xid: Xid, found: Branch | None) -> Status:
+        branch = self._suspended.get(xid)
+        if branch is None:
+            if found is None:
+                raise unknown(xid)
+            raise BranchError(
+                Fault.ILLEGAL_STATE, f"xid {xid} cannot be resumed: it is not suspended here"
+            )
+        status = self._branches.apply(branch, Call.RESUME).status
+        del self._suspended[xid]
+        if status is Status.OK:
+            self.branch = branch
+        else:
+            # It was rolled back meanwhile, and nobody goes on with it.
+            self._leave(branch, Call.END, Call.LAST_END)
+        return status
+
+    def end(self, xid: Xid, *, fail: bool = False, suspend: bool = False) -> Status:
+        """Work on the branch no longer.
+
+        Args:
+            xid: which.
+            fail: the work has failed.
+            suspend: it goes on later.
+
+        Raises:
+            BranchError: the session does not work on it.
+        """
+        self._check_selected("end")
+        if fail and suspend:
+            raise BranchError(Fault.INVALID, f"xid {xid}: suspend and fail exclude each other")
+        branch = self.branch
+        if branch is not None and branch.xid == xid:
+            self.branch = None
+        elif suspend or xid not in self._suspended:
+            raise BranchError(Fault.ILLEGAL_STATE, f"the session is not associated with xid {xid}")
+        else:
+            branch = self._suspended.pop(xid)
+        if fail:
+            return self._leave(branch, Call.FAIL, Call.LAST_FAIL)
+        if suspend:
+            status = self._branches.apply(branch, Call.SUSPEND).status
+            if status is Status.OK:
+                self._suspended[xid] = branch
+                return status
+        return self._leave(branch, Call.END, Call.LAST_END)
+
+    def close(self) -> None:
+        """The session is over: what it has not ended has failed."""
+        branches = [*self._suspended.values()]
+        if self.branch is not None:
+            branches.append(self.branch)
+        self.branch = None
+        self._suspended.clear()
+        for branch in branches:
+            if branch.state in ASSOCIATED:
+                self._leave(branch, Call.LOST, Call.LAST_LOST)
+
+    def _leave(self, branch: Branch, call: Call, last: Call) -> Status:
+        branch.sessions -= 1
+        return self._branches.apply(branch, call if branch.sessions else last).status
+
+    def _check_selected(self, what: str) -> None:
+        if not self.selected:
+            raise BranchError(
+                Fault.INVALID,
+                f"{what} is not possible: the session has not selected distributed transactions",
+            )

@@ -1,0 +1,185 @@
+"""One branch of a distributed transaction: what it has done, and who works on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from harebell.base import limits
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.message import Message
+from harebell.base.timers import Timer
+from harebell.model.queue.kind import Queue
+from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE, Entry, Transaction
+from harebell.model.xa_states import DONE, Fault, State
+from harebell.model.xid import Xid
+
+_KINDS = {
+    Fault.UNKNOWN_XID: ErrorKind.NOT_FOUND,
+    Fault.ALREADY_KNOWN: ErrorKind.NOT_ALLOWED,
+    Fault.ILLEGAL_STATE: ErrorKind.PRECONDITION_FAILED,
+    Fault.INVALID: ErrorKind.NOT_ALLOWED,
+    Fault.BAD_VALUE: ErrorKind.PRECONDITION_FAILED,
+    Fault.TOO_MUCH: ErrorKind.RESOURCE_ERROR,
+    Fault.FAILED: ErrorKind.INTERNAL_ERROR,
+}
+
+
+class BranchError(Refusal):
+    """A call is refused.
+
+    Args:
+        fault: why; every protocol version has its own code for that.
+        text: the explanation, naming the branch.
+    """
+
+    def __init__(self, fault: Fault, text: str) -> None:
+        super().__init__(_KINDS[fault], text)
+        self.fault = fault
+
+
+class Taken(NamedTuple):
+    """A delivery that the branch has settled."""
+
+    queue: Queue
+    position: int
+
+
+class Committer:
+    """Does the work of a branch, for whom it is all the same who did it first.
+
+    Args:
+        promised: whether the queues have promised to take what is published.
+    """
+
+    def __init__(self, *, promised: bool = False) -> None:
+        self._promised = promised
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Hand a message to its queues; what is unroutable was told when it was published."""
+        result = 0
+        for queue in queues:
+            result |= queue.admit(message) if self._promised else queue.publish(message)
+        return result
+
+    def take_effect(self, entries: Sequence[Taken], kind: int) -> None:
+        """Settle deliveries, and serve who is ready."""
+        for queue, position in entries:
+            if kind == ACCEPT:
+                queue.settle(position)
+            elif kind == REJECT:
+                queue.reject(position)
+            elif kind == GIVE_BACK:
+                queue.give_back(position)
+            else:
+                queue.requeue(position)
+        for queue in {entry.queue: None for entry in entries}:
+            queue.drain()
+
+
+class Branch:
+    """A branch.
+
+    Args:
+        xid: its name.
+        vhost: where it works.
+        user: who started it.
+
+    Attributes:
+        state: see `xa_states`.
+        sessions: how many are associated with it, suspended or not.
+        work: what they did, until it is prepared or over.
+        octets: what the publishes among it take in memory.
+        timeout: seconds.
+        timer: ends it.
+        position: of its record in the log of the branches; -1 without one.
+        moment: when it was prepared, in milliseconds since 1970; 0 before.
+        counted: publishes and settlements of what is prepared.
+        held: which settlements of what was prepared by another process still mean a message: by
+            the number of the queue, and position. None for what this process prepared.
+    """
+
+    __slots__ = (
+        "_settled",
+        "counted",
+        "held",
+        "moment",
+        "octets",
+        "position",
+        "sessions",
+        "state",
+        "timeout",
+        "timer",
+        "user",
+        "vhost",
+        "work",
+        "xid",
+    )
+
+    def __init__(self, xid: Xid, vhost: str, user: str) -> None:
+        self.xid = xid
+        self.vhost = vhost
+        self.user = user
+        self.state = State.UNKNOWN
+        self.sessions = 0
+        self.work: Transaction[Taken] = Transaction()
+        self.octets = 0
+        self.timeout = 0
+        self.timer: Timer | None = None
+        self.position = -1
+        self.moment = 0
+        self.counted = (0, 0)
+        self.held: set[tuple[int, int]] | None = None
+        self._settled = 0
+
+    def pending(self) -> tuple[int, int]:
+        """How many publishes, and how many settled deliveries, wait for its end."""
+        done = self.work.pending()
+        return done if done != (0, 0) else self.counted
+
+    def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
+        """Keep a publish for the commit.
+
+        Raises:
+            BranchError: it is too much.
+        """
+        if self.state in DONE:
+            return
+        octets = self.octets + message.footprint()
+        if octets > limits.BRANCH_BYTES:
+            raise BranchError(
+                Fault.TOO_MUCH,
+                f"xid {self.xid} publishes more than {limits.BRANCH_BYTES} octets",
+            )
+        self.octets = octets
+        self.work.publish(message, queues, flags)
+
+    def settle(self, entries: Sequence[Entry], kind: int) -> None:
+        """Keep a settlement for the commit.
+
+        Raises:
+            BranchError: it is too much.
+        """
+        taken = [Taken(entry.queue, entry.position) for entry in entries]
+        if self.state in DONE:
+            take_back(taken)
+            return
+        self._settled += len(taken)
+        if self._settled > limits.BRANCH_SETTLED_MESSAGES:
+            take_back(taken)
+            raise BranchError(
+                Fault.TOO_MUCH,
+                f"xid {self.xid} settles more than {limits.BRANCH_SETTLED_MESSAGES} deliveries",
+            )
+        self.work.settle(taken, kind)
+
+    def undo(self) -> None:
+        """What was published is forgotten, and what was acknowledged goes back."""
+        self.octets = 0
+        for entries in self.work.forget():
+            take_back(entries)
+
+
+def take_back(entries: Sequence[Taken]) -> None:
+    """What was acknowledged in vain is ready again, and goes to whoever is ready for it."""
+    Committer().take_effect(entries, REQUEUE)

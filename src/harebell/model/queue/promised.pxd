@@ -1,0 +1,11 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.model.queue.kept cimport Kept
+from harebell.model.queue.overflow cimport Overflow
+
+cdef class PromisedQueue(Kept):
+    cdef Overflow _overflow
+
+    @cython.locals(overflow=Overflow)
+    cpdef int admit(self, Message message) except -1
+    cpdef bint withhold(self, long long position) except -1

@@ -1,0 +1,398 @@
+"""Distributed transactions (X/Open XA): the branches that a broker has, and what is done to them.
+
+What a call does to a branch is in the table of `xa_states`; here is what that means for its work.
+Until it is prepared, a branch keeps its work in memory. To prepare it is to write all of that as
+one record (`xa_record`) into a log of the broker's own. From then on the record is the work, in
+this process and in the next: the commit reads it, does it and settles it, all in one commit of the
+disk that a crash keeps whole or not at all. What the branch has acknowledged stays out meanwhile,
+neither delivered nor lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from harebell.base import limits
+from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.base.ports import BRANCH_LOG, Log, Store
+from harebell.base.timers import Timers
+from harebell.model.branch import Branch, BranchError, Committer, Taken, take_back
+from harebell.model.queue.kind import Queue
+from harebell.model.transaction import Transaction
+from harebell.model.xa_record import BranchRecord, Place, Publish, RecordError, Settlement, decode
+from harebell.model.xa_states import DONE, IN_DOUBT, Call, Fault, State, Status, Step, step
+from harebell.model.xid import Xid
+
+if TYPE_CHECKING:
+    from harebell.model.vhost import VHost
+
+_MS = 1000
+_RECORD = Properties(b"", delivery_mode=PERSISTENT)
+
+
+class Outcome(NamedTuple):
+    """What became of a call.
+
+    Args:
+        status: the answer of XA.
+        ticket: of the commit that has to be on disk before anybody is told; 0 for none.
+    """
+
+    status: Status
+    ticket: int = 0
+
+
+class Branches:
+    """All branches of a broker.
+
+    Args:
+        store: keeps what is prepared.
+        timers: end what takes too long.
+        vhosts: where the queues are.
+    """
+
+    def __init__(self, store: Store, timers: Timers, vhosts: Mapping[str, VHost]) -> None:
+        self._store = store
+        self._commit = store.commit
+        self._timers = timers
+        self._clock = timers.clock
+        self._vhosts = vhosts
+        self._found: dict[tuple[str, Xid], Branch] = {}
+        self._kept: Log | None = None
+
+    # --- what there is --------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def find(self, vhost: str, xid: Xid) -> Branch | None:
+        """A branch that is known."""
+        return self._found.get((vhost, xid))
+
+    def of(self, vhost: str | None = None) -> list[Branch]:
+        """The branches of a vhost, or of all, the oldest first."""
+        return [each for each in self._found.values() if vhost in (None, each.vhost)]
+
+    def in_doubt(self, vhost: str) -> list[Xid]:
+        """What a recovery scan tells of: what is prepared, or was decided heuristically."""
+        return [branch.xid for branch in self.of(vhost) if branch.state in IN_DOUBT]
+
+    # --- what sessions do -----------------------------------------------------------------------
+
+    def begin(self, vhost: str, xid: Xid, user: str) -> Branch:
+        """A new branch, for the session that starts it.
+
+        Raises:
+            BranchError: it is known already, or there are too many.
+        """
+        found = self.find(vhost, xid)
+        if found is not None:
+            # What was only read is over already, though it is remembered.
+            self.apply(found, Call.START)
+            self._forget(found)
+        if len(self._found) >= limits.BRANCHES:
+            raise BranchError(
+                Fault.TOO_MUCH,
+                f"xid {xid} cannot be started: there are {limits.BRANCHES} branches already",
+            )
+        branch = Branch(xid, vhost, user)
+        self.apply(branch, Call.START)
+        self._found[vhost, xid] = branch
+        branch.timeout = limits.BRANCH_TIMEOUT_SECONDS
+        self._wake(branch, branch.timeout)
+        return branch
+
+    def apply(self, branch: Branch, call: Call) -> Step:
+        """Do to a branch what the table says, and what follows from that for its work.
+
+        Raises:
+            BranchError: the table refuses it.
+        """
+        before = branch.state
+        found = step(before, call)
+        if isinstance(found, Fault):
+            raise refused(branch, found, call)
+        branch.state = found.state
+        if found.state in DONE and before not in DONE:
+            branch.undo()
+        if found.state is State.UNKNOWN:
+            self._forget(branch)
+        elif found.state in (State.FAILED, State.EXPIRED, State.READ_ONLY):
+            if found.state is not before:
+                self._wake(branch, limits.BRANCH_REMEMBERED_SECONDS)
+        elif found.state in IN_DOUBT and branch.timer is not None:
+            branch.timer.stop()
+        return found
+
+    # --- what coordinators do -------------------------------------------------------------------
+
+    def prepare(self, vhost: str, xid: Xid) -> Outcome:
+        """Make certain that the branch can be committed, and rolled back, whatever happens.
+
+        Raises:
+            BranchError: it is not known, or not in a state for that.
+        """
+        branch = self._named(vhost, xid)
+        call = Call.PREPARE
+        if branch.work.pending() == (0, 0):
+            call = Call.PREPARE_NOTHING
+        elif not branch.work.has_room():
+            call = Call.PREPARE_CROWDED
+        if call is Call.PREPARE and branch.state is State.IDLE:
+            branch.moment = self._clock.ms
+            branch.counted = branch.work.pending()
+            self._write(branch, _record_of(branch))
+            branch.work = Transaction()
+            branch.octets = 0
+        found = self.apply(branch, call)
+        waits = found.state is State.PREPARED
+        return Outcome(found.status, self._commit.ticket if waits else 0)
+
+    def commit(self, vhost: str, xid: Xid, *, one_phase: bool) -> Outcome:
+        """Do the work of a branch.
+
+        Args:
+            vhost: where.
+            xid: which.
+            one_phase: whether it was not prepared.
+
+        Raises:
+            BranchError: it is not known, or not in a state for that.
+        """
+        branch = self._named(vhost, xid)
+        call = Call.COMMIT
+        if one_phase:
+            crowded = branch.state is State.IDLE and not branch.work.has_room()
+            call = Call.COMMIT_CROWDED if crowded else Call.COMMIT_ONE_PHASE
+        prepared = branch.state is State.PREPARED
+        if prepared and call is Call.COMMIT:
+            self._finish(branch, do=True)
+        found = self.apply(branch, call)
+        if found.status is Status.OK and not prepared:
+            now = self._clock.steady
+            branch.work.commit(Committer(), self._commit, now)
+        if found.state is State.UNKNOWN:
+            branch.undo()
+        return self._said(found)
+
+    def rollback(self, vhost: str, xid: Xid) -> Outcome:
+        """Do none of the work of a branch: what it acknowledged goes back.
+
+        Raises:
+            BranchError: it is not known, or not in a state for that.
+        """
+        branch = self._named(vhost, xid)
+        prepared = branch.state is State.PREPARED
+        if prepared:
+            self._finish(branch, do=False)
+        found = self.apply(branch, Call.ROLLBACK)
+        branch.undo()
+        return self._said(found) if prepared else Outcome(found.status)
+
+    def forget(self, vhost: str, xid: Xid) -> Outcome:
+        """A heuristic decision was heard of, and need not be remembered.
+
+        Raises:
+            BranchError: it is not known, or nothing was decided.
+        """
+        branch = self._named(vhost, xid)
+        found = self.apply(branch, Call.FORGET)
+        self._settle(branch)
+        return self._said(found)
+
+    def decide(self, vhost: str, xid: Xid, *, commit: bool) -> Outcome:
+        """An operator decides in the place of a transaction manager that does not come back.
+
+        Raises:
+            BranchError: it is not known, or not prepared.
+        """
+        branch = self._named(vhost, xid)
+        call = Call.DECIDE_COMMIT if commit else Call.DECIDE_ROLLBACK
+        found = step(branch.state, call)
+        if isinstance(found, Fault):
+            raise refused(branch, found, call)
+        self._commit.joint = True
+        self._finish(branch, do=commit)
+        self.apply(branch, call)
+        record = BranchRecord(xid, vhost, branch.user, branch.state, branch.moment, branch.timeout)
+        self._write(branch, record)
+        return self._said(found)
+
+    def set_timeout(self, vhost: str, xid: Xid, seconds: int) -> None:
+        """A branch takes at most so long from now on; 0 for the default.
+
+        Raises:
+            BranchError: it is not known, or the time is too long.
+        """
+        branch = self._named(vhost, xid)
+        most = limits.BRANCH_TIMEOUT_MOST_SECONDS
+        if seconds > most:
+            raise BranchError(
+                Fault.BAD_VALUE, f"a timeout of {seconds} s for xid {xid}: {most} s is the most"
+            )
+        self.apply(branch, Call.SET_TIMEOUT)
+        branch.timeout = seconds or limits.BRANCH_TIMEOUT_SECONDS
+        if branch.state in (State.ACTIVE, State.IDLE):
+            self._wake(branch, branch.timeout)
+
+    def timeout(self, vhost: str, xid: Xid) -> int:
+        """How many seconds a branch may take.
+
+        Raises:
+            BranchError: it is not known.
+        """
+        branch = self._named(vhost, xid)
+        self.apply(branch, Call.GET_TIMEOUT)
+        return branch.timeout
+
+    # --- restarts -------------------------------------------------------------------------------
+
+    def restore(self) -> list[str]:
+        """Bring back what was prepared; queues must be there, and not be configured yet.
+
+        Returns:
+            A sentence for each record that cannot be understood.
+        """
+        log = self._log()
+        lost = []
+        position = log.first()
+        while position < log.end():
+            message = log.read(position)
+            if message is not None:
+                try:
+                    self._restore(position, decode(message.body))
+                except RecordError as error:
+                    lost.append(f"a prepared transaction at position {position}: {error}")
+            position = log.next(position + 1)
+        return lost
+
+    def vhost_gone(self, vhost: str) -> None:
+        """A vhost is deleted, and its branches with it."""
+        for branch in self.of(vhost):
+            self._settle(branch)
+            self._forget(branch)
+
+    def _restore(self, position: int, record: BranchRecord) -> None:
+        branch = Branch(record.xid, record.vhost, record.user)
+        branch.state = record.state
+        branch.moment = record.moment
+        branch.timeout = record.timeout
+        branch.position = position
+        branch.counted = (len(record.publishes), len(record.settlements))
+        branch.held = {
+            (each.queue, each.position)
+            for each, queue in self._places(record)
+            if queue is not None and queue.withhold(each.position)
+        }
+        self._found[record.vhost, record.xid] = branch
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _named(self, vhost: str, xid: Xid) -> Branch:
+        branch = self.find(vhost, xid)
+        if branch is None:
+            raise unknown(xid)
+        return branch
+
+    def _said(self, found: Step) -> Outcome:
+        """The answer to what was changed in a log: somebody waits for the disk."""
+        self._commit.urgent = True
+        return Outcome(found.status, self._commit.ticket)
+
+    def _log(self) -> Log:
+        if self._kept is None:
+            self._kept = self._store.open_log(BRANCH_LOG, durable=True, keep_all=True)
+        return self._kept
+
+    def _write(self, branch: Branch, record: BranchRecord) -> None:
+        branch.position = self._log().append(Message("", "", _RECORD, record.encode()))
+        self._commit.urgent = True
+
+    def _settle(self, branch: Branch) -> None:
+        if branch.position >= 0:
+            self._log().settle(branch.position)
+            self._log().sync_soon()
+            branch.position = -1
+
+    def _finish(self, branch: Branch, *, do: bool) -> None:
+        """Commit what is prepared, or roll it back: from its record, whoever wrote that."""
+        message = self._log().read(branch.position)
+        if message is None:
+            raise BranchError(
+                Fault.FAILED, f"xid {branch.xid}: the record of its work cannot be read"
+            )
+        record = decode(message.body)
+        work: Transaction[Taken] = Transaction()
+        for publish in record.publishes:
+            queues = [self._queue(record, record.queues[number]) for number in publish.queues]
+            there = tuple(queue for queue in queues if queue is not None)
+            work.publish(publish.message, there, 0)
+        for each, queue in self._places(record):
+            mine = branch.held is None or (each.queue, each.position) in branch.held
+            if queue is not None and mine:
+                work.settle([Taken(queue, each.position)], each.kind)
+        if do:
+            work.commit(Committer(promised=True), self._commit, self._clock.steady, more=1)
+        else:
+            for entries in work.forget():
+                take_back(entries)
+        self._settle(branch)
+
+    def _places(self, record: BranchRecord) -> list[tuple[Settlement, Queue | None]]:
+        """What a record settles, and where: None for a queue that is gone."""
+        queues = [self._queue(record, place) for place in record.queues]
+        return [(each, queues[each.queue]) for each in record.settlements]
+
+    def _queue(self, record: BranchRecord, place: Place) -> Queue | None:
+        vhost = self._vhosts.get(record.vhost)
+        queue = None if vhost is None else vhost.queues.get(place.name)
+        return queue if queue is not None and queue.identity == place.identity else None
+
+    def _wake(self, branch: Branch, seconds: int) -> None:
+        if branch.timer is None:
+            branch.timer = self._timers.timer(partial(self._time_out, branch))
+        branch.timer.set(self._clock.steady + seconds * _MS)
+
+    def _time_out(self, branch: Branch) -> None:
+        if self._found.get((branch.vhost, branch.xid)) is branch:
+            self.apply(branch, Call.TIMEOUT)
+
+    def _forget(self, branch: Branch) -> None:
+        if branch.timer is not None:
+            branch.timer.stop()
+        self._found.pop((branch.vhost, branch.xid), None)
+
+
+def unknown(xid: Xid) -> BranchError:
+    """The error for a branch that is not known."""
+    return BranchError(Fault.UNKNOWN_XID, f"xid {xid} is not known")
+
+
+def refused(branch: Branch, fault: Fault, call: Call) -> BranchError:
+    """The error for a call that the table refuses."""
+    if fault is Fault.UNKNOWN_XID:
+        return unknown(branch.xid)
+    if fault is Fault.ALREADY_KNOWN:
+        return BranchError(fault, f"xid {branch.xid} is known already")
+    return BranchError(
+        fault, f"{call.value} is not possible for xid {branch.xid}: it is {branch.state.value}"
+    )
+
+
+def _record_of(branch: Branch) -> BranchRecord:
+    record = BranchRecord(
+        branch.xid, branch.vhost, branch.user, moment=branch.moment, timeout=branch.timeout
+    )
+    for message, queues, _ in branch.work.publishes:
+        there: Sequence[Queue] = [queue for queue in queues if not queue.deleted]
+        if there:
+            numbers = tuple(record.number(queue) for queue in there)
+            record.publishes.append(Publish(message, numbers))
+    for entries, kind in branch.work.settled:
+        for entry in entries:
+            if not entry.queue.deleted:
+                number = record.number(entry.queue)
+                record.settlements.append(Settlement(number, entry.position, kind))
+    return record

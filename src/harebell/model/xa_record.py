@@ -1,0 +1,222 @@
+"""What is kept of a branch that is prepared: one record in the log of the branches.
+
+    the body of the record's message; all numbers are little-endian
+
+    u8  version, 1          u8  state: 0 prepared, 1 committed heuristically, 2 rolled back so
+    u64 when it was prepared, ms since 1970      u32 timeout in seconds
+    u16 length, and the xid (see `xid`)
+    text vhost | text user                       text: u16 length, UTF-8
+    u32 queues       each: text name | text identity of its log
+    u32 publishes    each: u64 time to live from the commit on in ms, 2^64-1 for none
+                           u16 queues, each: u32 number in the list above
+                           u32 length, and a record of the message (store/FORMAT.md)
+    u32 settlements  each: u32 queue | u64 position | u8 0 accept, 1 reject, 2 requeue, 3 give back
+
+It is one record because that is there whole or not at all: a branch is prepared when it is on
+disk. What was decided heuristically has no queues, publishes and settlements any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from struct import Struct
+from struct import error as struct_error
+
+from harebell.base.message import Message
+from harebell.kernels.records import RecordBuffer, parse
+from harebell.model.queue.kind import Queue
+from harebell.model.transaction import KINDS, due_at_commit, ttl_until_commit
+from harebell.model.xa_states import State
+from harebell.model.xid import Xid, XidError, xid_of_octets
+
+_VERSION = 1
+_STATES = (State.PREPARED, State.DECIDED_COMMIT, State.DECIDED_ROLLBACK)
+_HEAD = Struct("<BBQI")
+_SHORT = Struct("<H")
+_LONG = Struct("<I")
+_TTL = Struct("<Q")
+_SETTLED = Struct("<IQB")
+_NEVER = 2**64 - 1
+_MOST = 2**63 - 1
+
+
+class RecordError(ValueError):
+    """Octets that are no record of a branch; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A queue, as it is found again: by its name, if it is still the same one."""
+
+    name: str
+    identity: str
+
+
+@dataclass(slots=True)
+class Publish:
+    """A message, and the numbers of the queues that it goes to."""
+
+    message: Message
+    queues: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Settlement:
+    """The number of a queue, a position there, and what was done with it."""
+
+    queue: int
+    position: int
+    kind: int
+
+
+@dataclass(slots=True)
+class BranchRecord:
+    """What a record says."""
+
+    xid: Xid
+    vhost: str
+    user: str
+    state: State = State.PREPARED
+    moment: int = 0
+    timeout: int = 0
+    queues: list[Place] = field(default_factory=list)
+    publishes: list[Publish] = field(default_factory=list)
+    settlements: list[Settlement] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, queue: Queue) -> int:
+        """The number of a queue in the list, which gets it if need be."""
+        found = self._numbers.get(queue.identity)
+        if found is None:
+            found = self._numbers[queue.identity] = len(self.queues)
+            self.queues.append(Place(queue.name, queue.identity))
+        return found
+
+    def encode(self) -> bytes:
+        """The record's octets."""
+        head = _HEAD.pack(_VERSION, _STATES.index(self.state), self.moment, self.timeout)
+        xid = self.xid.octets()
+        parts = [head, _SHORT.pack(len(xid)), xid, _text(self.vhost), _text(self.user)]
+        parts.append(_LONG.pack(len(self.queues)))
+        for place in self.queues:
+            parts += [_text(place.name), _text(place.identity)]
+        parts.append(_LONG.pack(len(self.publishes)))
+        for publish in self.publishes:
+            parts += _publish(publish)
+        parts.append(_LONG.pack(len(self.settlements)))
+        for each in self.settlements:
+            parts.append(_SETTLED.pack(each.queue, each.position, each.kind))
+        return b"".join(parts)
+
+
+def _text(text: str) -> bytes:
+    octets = text.encode("utf-8", "surrogateescape")
+    return _SHORT.pack(len(octets)) + octets
+
+
+def _publish(publish: Publish) -> Iterable[bytes]:
+    message = publish.message
+    ttl = ttl_until_commit(message.due) if message.due < 0 else _NEVER
+    buffer = RecordBuffer(0, 0)
+    buffer.message(0, 0, message, True)
+    record = buffer.take()
+    return [
+        _TTL.pack(ttl),
+        _SHORT.pack(len(publish.queues)),
+        *(_LONG.pack(number) for number in publish.queues),
+        _LONG.pack(len(record)),
+        record,
+    ]
+
+
+class _Reader:
+    """Takes a record apart, from its beginning."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def numbers(self, kind: Struct) -> tuple[int, ...]:
+        """The next numbers."""
+        found = kind.unpack_from(self._data, self._at)
+        self._at += kind.size
+        return found
+
+    def number(self, kind: Struct) -> int:
+        """The next number."""
+        return self.numbers(kind)[0]
+
+    def octets(self, size: int) -> bytes:
+        """The next octets."""
+        if size > len(self._data) - self._at:
+            raise RecordError(f"{size} octets are said to follow octet {self._at}")
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+    def text(self) -> str:
+        """The next text."""
+        return self.octets(self.number(_SHORT)).decode("utf-8", "surrogateescape")
+
+    def count(self) -> int:
+        """How many things follow, each of one octet at least."""
+        count = self.number(_LONG)
+        if count > len(self._data) - self._at:
+            raise RecordError(f"{count} entries are said to follow octet {self._at}")
+        return count
+
+    def end(self) -> None:
+        """There must not be more."""
+        if self._at != len(self._data):
+            raise RecordError(f"{len(self._data) - self._at} octets are left over")
+
+
+def decode(data: bytes) -> BranchRecord:
+    """The record that octets are.
+
+    Raises:
+        RecordError: they are none.
+    """
+    try:
+        return _decode(_Reader(data))
+    except (struct_error, XidError, UnicodeDecodeError) as error:
+        raise RecordError(str(error)) from None
+
+
+def _decode(reader: _Reader) -> BranchRecord:
+    version, state, moment, timeout = reader.numbers(_HEAD)
+    if version != _VERSION:
+        raise RecordError(f"its format is {version}, and this version reads {_VERSION}")
+    if state >= len(_STATES):
+        raise RecordError(f"there is no state {state}")
+    xid = xid_of_octets(reader.octets(reader.number(_SHORT)))
+    record = BranchRecord(xid, reader.text(), reader.text(), _STATES[state], moment, timeout)
+    for _ in range(reader.count()):
+        record.queues.append(Place(reader.text(), reader.text()))
+    for _ in range(reader.count()):
+        record.publishes.append(_read_publish(reader, len(record.queues)))
+    for _ in range(reader.count()):
+        queue, position, kind = reader.numbers(_SETTLED)
+        if queue >= len(record.queues) or kind not in KINDS or position >= _MOST:
+            raise RecordError(
+                f"a settlement of kind {kind} at position {position} of {queue} makes no sense"
+            )
+        record.settlements.append(Settlement(queue, position, kind))
+    reader.end()
+    return record
+
+
+def _read_publish(reader: _Reader, queues: int) -> Publish:
+    ttl = reader.number(_TTL)
+    numbers = tuple(reader.number(_LONG) for _ in range(reader.number(_SHORT)))
+    message = parse(reader.octets(reader.number(_LONG)), 0, 0)
+    if message is None:
+        raise RecordError("a message in it is damaged")
+    if any(number >= queues for number in numbers):
+        raise RecordError(f"a message goes to queue {max(numbers)} of {queues}")
+    message.timestamp = 0
+    if ttl != _NEVER and ttl >= _MOST:
+        raise RecordError(f"a message is to last {ttl} ms")
+    if ttl != _NEVER:
+        message.due = due_at_commit(ttl)
+    return Publish(message, numbers)

@@ -1,0 +1,99 @@
+"""The name of a branch of a distributed transaction (X/Open XA).
+
+    octets   u32 format | u8 g | u8 b | g octets of the transaction's id | b octets of the branch's
+
+All numbers are big-endian, as in the domain `xid` of the transitional AMQP 0-10; the final one has
+the same three parts as a struct. A transaction manager chooses them, and every broker and database
+that takes part in a transaction gets a branch of its own.
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+from typing import NamedTuple
+
+from harebell.base.limits import XID_PART_BYTES
+
+_HEAD = Struct(">IBB")
+_FORMATS = 2**32
+_PARTS = 3
+
+
+class XidError(ValueError):
+    """Octets or a text that are no xid; says why."""
+
+
+class Xid(NamedTuple):
+    """Names a branch.
+
+    Args:
+        format: what the other two mean; the transaction manager's business.
+        global_id: of the transaction.
+        branch_id: of the branch.
+    """
+
+    format: int
+    global_id: bytes
+    branch_id: bytes
+
+    def octets(self) -> bytes:
+        """The xid as the transitional 0-10 sends it."""
+        head = _HEAD.pack(self.format, len(self.global_id), len(self.branch_id))
+        return head + self.global_id + self.branch_id
+
+    def __str__(self) -> str:
+        return f"{self.format}:{self.global_id.hex()}:{self.branch_id.hex()}"
+
+
+def checked_xid(format_id: int, global_id: bytes, branch_id: bytes) -> Xid:
+    """An xid of these parts.
+
+    Raises:
+        XidError: one of the parts is too long.
+    """
+    for part, name in ((global_id, "transaction id"), (branch_id, "branch id")):
+        if len(part) > XID_PART_BYTES:
+            raise XidError(
+                f"the {name} of an xid has {len(part)} octets, and {XID_PART_BYTES} is the most"
+            )
+    return Xid(format_id, bytes(global_id), bytes(branch_id))
+
+
+def xid_of_octets(data: bytes) -> Xid:
+    """The xid that octets are.
+
+    Raises:
+        XidError: they are none.
+    """
+    if len(data) < _HEAD.size:
+        raise XidError(f"an xid has at least {_HEAD.size} octets, and this one {len(data)}")
+    format_id, first, second = _HEAD.unpack_from(data)
+    if _HEAD.size + first + second != len(data):
+        raise XidError(
+            f"the two lengths in an xid, {first} and {second}, say {first + second} octets of "
+            f"data, and there are {len(data) - _HEAD.size}"
+        )
+    start = _HEAD.size
+    return checked_xid(format_id, data[start : start + first], data[start + first :])
+
+
+def xid_of_text(text: str) -> Xid:
+    """The xid that `str` has made a text of.
+
+    Raises:
+        XidError: it is none.
+    """
+    parts = text.split(":")
+    try:
+        if len(parts) != _PARTS:
+            raise ValueError
+        format_id = int(parts[0])
+        if not 0 <= format_id < _FORMATS:
+            raise ValueError
+        global_id, branch_id = bytes.fromhex(parts[1]), bytes.fromhex(parts[2])
+    except ValueError:
+        raise XidError(
+            f"'{text}' is no xid: that is a number, and two ids in hexadecimal, with colons "
+            "between them, such as 0:7478:6231"
+        ) from None
+    return checked_xid(format_id, global_id, branch_id)

@@ -1,0 +1,411 @@
+"""Between class basic and the header segment of final 0-10.
+
+    basic                                     delivery-properties
+    delivery-mode priority timestamp          the fields of the same names
+    expiration                                ttl; header x-amqp-expiration when it is no number
+    header x-amqp-expires-at                  expiration (a moment)
+    header x-amqp-resume-id, -resume-ttl      resume-id, resume-ttl
+
+    basic                                     message-properties
+    content-type content-encoding             the fields of the same names
+    user-id app-id correlation-id             the same; header x-amqp-... when longer than 255
+    message-id                                message-id when it is a UUID, else a header
+    reply-to                                  reply-to's routing-key, with the default exchange
+    header x-amqp-reply-to-exchange           reply-to's exchange
+    headers                                   application-headers
+    type cluster-id                           headers x-amqp-type, x-amqp-cluster-id
+    header x-amqp-structs                     any other struct, as it came
+
+Exchange and routing key are the message's own, and put in where it is delivered. What says
+something of one transfer alone ends with it: discard-unroutable, immediate and redelivered. And
+content-length follows from the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import NAME_BYTES
+from harebell.base.message import FAMILY_010, Message, Properties, new_message
+from harebell.wire.convert.maps import to_map, to_table
+from harebell.wire.v09.content import (
+    BasicProperties,
+    decode_properties,
+    encode_properties,
+    parse_properties,
+)
+from harebell.wire.v09.fields import Timestamp, encode_table, entries, read_timestamp
+
+EXPIRATION = "x-amqp-expiration"
+EXPIRES_AT = "x-amqp-expires-at"
+RESUME_ID = "x-amqp-resume-id"
+RESUME_TTL = "x-amqp-resume-ttl"
+REPLY_TO_EXCHANGE = "x-amqp-reply-to-exchange"
+MESSAGE_ID = "x-amqp-message-id"
+TYPE = "x-amqp-type"
+CLUSTER_ID = "x-amqp-cluster-id"
+STRUCTS = "x-amqp-structs"
+LONG = {
+    name: f"x-amqp-{name.replace('_', '-')}" for name in ("correlation_id", "user_id", "app_id")
+}
+"""Headers for what is longer than basic has room for."""
+
+_DELIVERY, _MESSAGE = b"\x04\x01", b"\x04\x03"
+_HEAD = 8
+_UINT64_MAX = (1 << 64) - 1
+
+# The fields of the two structs in order: octets of a value, or minus the octets of its length.
+_DELIVERY_FIELDS = (
+    ("discard_unroutable", 0),
+    ("immediate", 0),
+    ("redelivered", 0),
+    ("priority", 1),
+    ("delivery_mode", 1),
+    ("ttl", 8),
+    ("timestamp", 8),
+    ("expiration", 8),
+    ("exchange", -1),
+    ("routing_key", -1),
+    ("resume_id", -2),
+    ("resume_ttl", 8),
+)
+_MESSAGE_FIELDS = (
+    ("content_length", 8),
+    ("message_id", 16),
+    ("correlation_id", -2),
+    ("reply_to", -2),
+    ("content_type", -1),
+    ("content_encoding", -1),
+    ("user_id", -2),
+    ("app_id", -2),
+    ("application_headers", -4),
+)
+_REPLY_TO_FIELDS = (("exchange", -1), ("routing_key", -1))
+_Fields = tuple[tuple[str, int], ...]
+
+_EMPTY_TABLE = 4
+_HEADERS_FLAG = 1 << 13
+_BEFORE_HEADERS = (1 << 15, 1 << 14)
+
+
+# --- from 0-10 ----------------------------------------------------------------------------------
+
+
+def to_basic(message: Message) -> Message:
+    """A message of 0-10 as class basic has it."""
+    try:
+        properties = parse_properties(_basic(message.raw))
+    except (ValueError, IndexError, ProtocolError):
+        # What its publisher made a mess of stays whole, where nobody has to read it.
+        found = BasicProperties(
+            delivery_mode=message.delivery_mode or None,
+            priority=message.priority if message.priority >= 0 else None,
+        )
+        raw = _with_table(encode_properties(found), _entry(STRUCTS, message.raw))
+        properties = parse_properties(raw)
+    return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def _basic(raw: bytes) -> bytes:
+    """The property list of basic.
+
+    Raises:
+        ValueError, IndexError, ProtocolError: the header segment is malformed.
+    """
+    delivery: dict[str, bytes] = {}
+    given: dict[str, bytes] = {}
+    others = b""
+    for code, begin, end in _structs(raw):
+        if code == _DELIVERY and not delivery:
+            delivery = _read(raw, begin, end, _DELIVERY_FIELDS)
+        elif code == _MESSAGE and not given:
+            given = _read(raw, begin, end, _MESSAGE_FIELDS)
+        else:
+            others += raw[begin - _HEAD + 2 : end]
+    found = BasicProperties()
+    table = to_table(given["application_headers"]) if given.get("application_headers") else b""
+    kept, restored = _restored(table)
+    more = _from_delivery(delivery, restored, found)
+    more |= _from_message(given, found)
+    for name in ("type", "cluster_id", "message_id"):
+        text = restored.get(f"x-amqp-{name.replace('_', '-')}")
+        if text is not None and getattr(found, name) is None:
+            setattr(found, name, text)
+    if others:
+        more[STRUCTS] = others
+    entry = b"".join(_entry(name, value) for name, value in more.items())
+    return _with_table(encode_properties(found), kept + entry)
+
+
+def _restored(table: bytes) -> tuple[bytes, dict[str, str]]:
+    """A table without the headers that stand for properties of basic, and those."""
+    kept = b""
+    restored: dict[str, str] = {}
+    sized = len(table).to_bytes(4) + table
+    for name, begin, end in entries(sized, 0):
+        key = name.decode(errors="surrogateescape")
+        value = _short_text(sized, begin + 1 + len(name), end)
+        if key in (TYPE, CLUSTER_ID, MESSAGE_ID, EXPIRATION) and value is not None:
+            restored[key] = value
+        else:
+            kept += sized[begin:end]
+    return kept, restored
+
+
+def _short_text(data: bytes, at: int, end: int) -> str | None:
+    """The text whose tag stands there, if basic has room for it."""
+    if data[at : at + 1] != b"S" or end - at - 5 > NAME_BYTES:
+        return None
+    return data[at + 5 : end].decode(errors="surrogateescape")
+
+
+def _from_delivery(
+    delivery: Mapping[str, bytes], restored: Mapping[str, str], found: BasicProperties
+) -> dict[str, Any]:
+    """Take the delivery properties over; what basic lacks comes back, for its headers."""
+    more: dict[str, Any] = {}
+    if "priority" in delivery:
+        found.priority = delivery["priority"][0]
+    if "delivery_mode" in delivery:
+        found.delivery_mode = delivery["delivery_mode"][0]
+    if "ttl" in delivery:
+        found.expiration = str(int.from_bytes(delivery["ttl"]))
+    found.expiration = restored.get(EXPIRATION, found.expiration)
+    if "timestamp" in delivery:
+        found.timestamp = read_timestamp(int.from_bytes(delivery["timestamp"]))
+    if "expiration" in delivery:
+        more[EXPIRES_AT] = Timestamp(int.from_bytes(delivery["expiration"]))
+    if "resume_id" in delivery:
+        more[RESUME_ID] = _text(delivery["resume_id"])
+    if "resume_ttl" in delivery:
+        more[RESUME_TTL] = str(int.from_bytes(delivery["resume_ttl"]))
+    return more
+
+
+def _from_message(given: Mapping[str, bytes], found: BasicProperties) -> dict[str, Any]:
+    more: dict[str, Any] = {}
+    for name in ("content_type", "content_encoding"):
+        if name in given:
+            setattr(found, name, _text(given[name]))
+    for name, header in LONG.items():
+        value = given.get(name)
+        if value is not None and len(value) <= NAME_BYTES:
+            setattr(found, name, _text(value))
+        elif value is not None:
+            more[header] = value
+    if "message_id" in given:
+        found.message_id = str(UUID(bytes=given["message_id"]))
+    if "reply_to" in given:
+        reply_to = _read(given["reply_to"], 0, len(given["reply_to"]), _REPLY_TO_FIELDS)
+        found.reply_to = _text(reply_to.get("routing_key", b""))
+        if reply_to.get("exchange"):
+            more[REPLY_TO_EXCHANGE] = _text(reply_to["exchange"])
+    return more
+
+
+# --- to 0-10 ------------------------------------------------------------------------------------
+
+
+def from_basic(message: Message) -> Message:
+    """A message of class basic as 0-10 has it."""
+    given = decode_properties(message.raw)
+    headers = given.headers or {}
+    delivery: dict[str, bytes] = {}
+    found: dict[str, bytes] = {}
+    more: dict[str, Any] = {}
+    gone: set[str] = set()
+    _to_delivery(given, headers, delivery, more, gone)
+    _to_message(given, headers, found, more, gone)
+    table = b"".join(_entry(name, value) for name, value in more.items())
+    begin, end = _table_place(message.raw)
+    if begin < end:
+        kept = [
+            message.raw[start:after]
+            for name, start, after in entries(message.raw, begin)
+            if name.decode(errors="surrogateescape") not in gone
+        ]
+        table = b"".join(kept) + table
+    if table:
+        found["application_headers"] = to_map(table)
+    raw = _struct(_DELIVERY, delivery, _DELIVERY_FIELDS) if delivery else b""
+    raw += _struct(_MESSAGE, found, _MESSAGE_FIELDS) if found else b""
+    others = headers.get(STRUCTS)
+    if isinstance(others, bytes):
+        raw += others
+    properties = Properties(
+        raw, given.delivery_mode or 0, -1 if given.priority is None else given.priority,
+        bool(table), family=FAMILY_010,
+    )  # fmt: skip
+    return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def _to_delivery(
+    given: BasicProperties,
+    headers: Mapping[str, Any],
+    found: dict[str, bytes],
+    more: dict[str, Any],
+    gone: set[str],
+) -> None:
+    if given.priority is not None:
+        found["priority"] = given.priority.to_bytes(1)
+    if given.delivery_mode is not None:
+        found["delivery_mode"] = given.delivery_mode.to_bytes(1)
+    if given.timestamp is not None:
+        found["timestamp"] = _seconds(given.timestamp).to_bytes(8)
+    if given.expiration is not None:
+        ttl = _number(given.expiration)
+        if ttl is None:
+            more[EXPIRATION] = given.expiration
+        else:
+            found["ttl"] = ttl.to_bytes(8)
+            if str(ttl) != given.expiration:
+                more[EXPIRATION] = given.expiration
+    moment = headers.get(EXPIRES_AT)
+    if isinstance(moment, datetime | Timestamp):
+        found["expiration"] = _seconds(moment).to_bytes(8)
+        gone.add(EXPIRES_AT)
+    resume_id = headers.get(RESUME_ID)
+    if isinstance(resume_id, str):
+        found["resume_id"] = resume_id.encode(errors="surrogateescape")
+        gone.add(RESUME_ID)
+    resume_ttl = headers.get(RESUME_TTL)
+    if isinstance(resume_ttl, str) and _number(resume_ttl) is not None:
+        found["resume_ttl"] = (_number(resume_ttl) or 0).to_bytes(8)
+        gone.add(RESUME_TTL)
+
+
+def _to_message(
+    given: BasicProperties,
+    headers: Mapping[str, Any],
+    found: dict[str, bytes],
+    more: dict[str, Any],
+    gone: set[str],
+) -> None:
+    for name in ("content_type", "content_encoding", *LONG):
+        text = getattr(given, name)
+        if text is not None:
+            found[name] = text.encode(errors="surrogateescape")
+    for name, header in LONG.items():
+        value = headers.get(header)
+        if isinstance(value, bytes) and name not in found:
+            found[name] = value
+            gone.add(header)
+    if given.message_id is not None:
+        uuid = _uuid(given.message_id)
+        if uuid is None:
+            more[MESSAGE_ID] = given.message_id
+        else:
+            found["message_id"] = uuid.bytes
+    for name, header in (("type", TYPE), ("cluster_id", CLUSTER_ID)):
+        if getattr(given, name) is not None:
+            more[header] = getattr(given, name)
+    if given.reply_to is not None:
+        reply_to = {"routing_key": given.reply_to.encode(errors="surrogateescape")}
+        exchange = headers.get(REPLY_TO_EXCHANGE)
+        if isinstance(exchange, str) and len(exchange.encode()) <= NAME_BYTES:
+            reply_to["exchange"] = exchange.encode()
+            gone.add(REPLY_TO_EXCHANGE)
+        found["reply_to"] = _fields(reply_to, _REPLY_TO_FIELDS)
+    gone.add(STRUCTS)
+    gone.update(more)
+
+
+def _number(text: str) -> int | None:
+    if not (text.isascii() and text.isdigit()):
+        return None
+    number = int(text)
+    return number if number <= _UINT64_MAX else None
+
+
+def _uuid(text: str) -> UUID | None:
+    """A UUID, if it is written the way it will come back."""
+    try:
+        uuid = UUID(text)
+    except ValueError:
+        return None
+    return uuid if str(uuid) == text else None
+
+
+def _seconds(timestamp: datetime | int) -> int:
+    seconds = timestamp if isinstance(timestamp, int) else int(timestamp.timestamp())
+    return max(0, seconds)
+
+
+# --- octets -------------------------------------------------------------------------------------
+
+
+def _structs(raw: bytes) -> Iterator[tuple[bytes, int, int]]:
+    """Code, begin of the packing flags and end of each struct."""
+    at = 0
+    while at < len(raw):
+        end = at + 4 + int.from_bytes(raw[at : at + 4])
+        if at + _HEAD > end or end > len(raw):
+            raise ValueError("a struct is cut off")
+        yield raw[at + 4 : at + 6], at + 6, end
+        at = end
+
+
+def _read(raw: bytes, at: int, end: int, fields: _Fields) -> dict[str, bytes]:
+    """The octets of the fields that are there."""
+    flags = int.from_bytes(raw[at : at + 2], "little")
+    at += 2
+    found: dict[str, bytes] = {}
+    for place, (name, width) in enumerate(fields):
+        if not flags >> place & 1:
+            continue
+        if width < 0:
+            width, at = int.from_bytes(raw[at : at - width]), at - width
+        found[name] = raw[at : at + width]
+        at += width
+        if at > end:
+            raise ValueError(f"{name} is cut off")
+    return found
+
+
+def _fields(found: Mapping[str, bytes], fields: _Fields) -> bytes:
+    """Packing flags and fields."""
+    flags = 0
+    out = b""
+    for place, (name, width) in enumerate(fields):
+        if name in found:
+            flags |= 1 << place
+            out += found[name] if width >= 0 else len(found[name]).to_bytes(-width) + found[name]
+    return flags.to_bytes(2, "little") + out
+
+
+def _struct(code: bytes, found: Mapping[str, bytes], fields: _Fields) -> bytes:
+    content = code + _fields(found, fields)
+    return len(content).to_bytes(4) + content
+
+
+def _text(octets: bytes) -> str:
+    return octets.decode(errors="surrogateescape")
+
+
+def _entry(name: str, value: Any) -> bytes:
+    return encode_table({name: value})[_EMPTY_TABLE:]
+
+
+def _table_place(raw: bytes) -> tuple[int, int]:
+    """Where the headers of a property list of basic begin and end; an empty range without any."""
+    flags = int.from_bytes(raw[:2])
+    at = 2
+    for flag in _BEFORE_HEADERS:
+        if flags & flag:
+            at += 1 + raw[at]
+    if not flags & _HEADERS_FLAG:
+        return at, at
+    return at, at + 4 + int.from_bytes(raw[at : at + 4])
+
+
+def _with_table(raw: bytes, table: bytes) -> bytes:
+    """A property list without headers, and these headers in it."""
+    if not table:
+        return raw
+    flags = int.from_bytes(raw[:2]) | _HEADERS_FLAG
+    at, _ = _table_place(raw)
+    return flags.to_bytes(2) + raw[2:at] + len(table).to_bytes(4) + table + raw[at:]
