@@ -34,7 +34,7 @@ from harebell.base.message import (
 MODULES = {
     FAMILY_FILE: "harebell.front.convert.file",
     FAMILY_STREAM: "harebell.front.convert.stream",
-    FAMILY_010: "harebell.wire.convert.final",
+    FAMILY_010: "harebell.front.convert.final",
     FAMILY_010T: "harebell.front.convert.transitional",
 }
 """The modules of the families other than basic."""

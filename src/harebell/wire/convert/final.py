@@ -11,10 +11,11 @@
     user-id app-id correlation-id             the same; header x-amqp-... when longer than 255
     message-id                                message-id when it is a UUID, else a header
     reply-to                                  reply-to's routing-key, with the default exchange
-    header x-amqp-reply-to-exchange           reply-to's exchange
+    header x-amqp-reply-exchange            reply-to's exchange
     headers                                   application-headers
     type cluster-id                           headers x-amqp-type, x-amqp-cluster-id
     header x-amqp-structs                     any other struct, as it came
+    header x-amqp-unreadable                  a header segment that cannot be read, as it came
 
 Exchange and routing key are the message's own, and put in where it is delivered. What says
 something of one transfer alone ends with it: discard-unroutable, immediate and redelivered. And
@@ -44,11 +45,12 @@ EXPIRATION = "x-amqp-expiration"
 EXPIRES_AT = "x-amqp-expires-at"
 RESUME_ID = "x-amqp-resume-id"
 RESUME_TTL = "x-amqp-resume-ttl"
-REPLY_TO_EXCHANGE = "x-amqp-reply-to-exchange"
+REPLY_EXCHANGE = "x-amqp-reply-exchange"
 MESSAGE_ID = "x-amqp-message-id"
 TYPE = "x-amqp-type"
 CLUSTER_ID = "x-amqp-cluster-id"
 STRUCTS = "x-amqp-structs"
+UNREADABLE = "x-amqp-unreadable"
 LONG = {
     name: f"x-amqp-{name.replace('_', '-')}" for name in ("correlation_id", "user_id", "app_id")
 }
@@ -57,6 +59,7 @@ LONG = {
 _DELIVERY, _MESSAGE = b"\x04\x01", b"\x04\x03"
 _HEAD = 8
 _UINT64_MAX = (1 << 64) - 1
+_INT64_MAX = (1 << 63) - 1
 
 # The fields of the two structs in order: octets of a value, or minus the octets of its length.
 _DELIVERY_FIELDS = (
@@ -105,7 +108,7 @@ def to_basic(message: Message) -> Message:
             delivery_mode=message.delivery_mode or None,
             priority=message.priority if message.priority >= 0 else None,
         )
-        raw = _with_table(encode_properties(found), _entry(STRUCTS, message.raw))
+        raw = _with_table(encode_properties(found), _entry(UNREADABLE, message.raw))
         properties = parse_properties(raw)
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
@@ -182,7 +185,8 @@ def _from_delivery(
     if "resume_id" in delivery:
         more[RESUME_ID] = _text(delivery["resume_id"])
     if "resume_ttl" in delivery:
-        more[RESUME_TTL] = str(int.from_bytes(delivery["resume_ttl"]))
+        ttl = int.from_bytes(delivery["resume_ttl"])
+        more[RESUME_TTL] = ttl if ttl <= _INT64_MAX else str(ttl)
     return more
 
 
@@ -203,7 +207,7 @@ def _from_message(given: Mapping[str, bytes], found: BasicProperties) -> dict[st
         reply_to = _read(given["reply_to"], 0, len(given["reply_to"]), _REPLY_TO_FIELDS)
         found.reply_to = _text(reply_to.get("routing_key", b""))
         if reply_to.get("exchange"):
-            more[REPLY_TO_EXCHANGE] = _text(reply_to["exchange"])
+            more[REPLY_EXCHANGE] = _text(reply_to["exchange"])
     return more
 
 
@@ -214,6 +218,12 @@ def from_basic(message: Message) -> Message:
     """A message of class basic as 0-10 has it."""
     given = decode_properties(message.raw)
     headers = given.headers or {}
+    unreadable = headers.get(UNREADABLE)
+    if isinstance(unreadable, bytes):
+        properties = Properties(
+            unreadable, message.delivery_mode, message.priority, family=FAMILY_010
+        )
+        return new_message(message.exchange, message.routing_key, properties, message.body)
     delivery: dict[str, bytes] = {}
     found: dict[str, bytes] = {}
     more: dict[str, Any] = {}
@@ -231,8 +241,7 @@ def from_basic(message: Message) -> Message:
         table = b"".join(kept) + table
     if table:
         found["application_headers"] = to_map(table)
-    raw = _struct(_DELIVERY, delivery, _DELIVERY_FIELDS) if delivery else b""
-    raw += _struct(_MESSAGE, found, _MESSAGE_FIELDS) if found else b""
+    raw = _struct(_DELIVERY, delivery, _DELIVERY_FIELDS) + _struct(_MESSAGE, found, _MESSAGE_FIELDS)
     others = headers.get(STRUCTS)
     if isinstance(others, bytes):
         raw += others
@@ -273,9 +282,11 @@ def _to_delivery(
         found["resume_id"] = resume_id.encode(errors="surrogateescape")
         gone.add(RESUME_ID)
     resume_ttl = headers.get(RESUME_TTL)
-    if isinstance(resume_ttl, str) and _number(resume_ttl) is not None:
-        found["resume_ttl"] = (_number(resume_ttl) or 0).to_bytes(8)
-        gone.add(RESUME_TTL)
+    if isinstance(resume_ttl, str | int) and not isinstance(resume_ttl, bool | Timestamp):
+        ttl = _number(str(resume_ttl))
+        if ttl is not None:
+            found["resume_ttl"] = ttl.to_bytes(8)
+            gone.add(RESUME_TTL)
 
 
 def _to_message(
@@ -305,20 +316,22 @@ def _to_message(
             more[header] = getattr(given, name)
     if given.reply_to is not None:
         reply_to = {"routing_key": given.reply_to.encode(errors="surrogateescape")}
-        exchange = headers.get(REPLY_TO_EXCHANGE)
+        exchange = headers.get(REPLY_EXCHANGE)
         if isinstance(exchange, str) and len(exchange.encode()) <= NAME_BYTES:
             reply_to["exchange"] = exchange.encode()
-            gone.add(REPLY_TO_EXCHANGE)
+            gone.add(REPLY_EXCHANGE)
         found["reply_to"] = _fields(reply_to, _REPLY_TO_FIELDS)
     gone.add(STRUCTS)
     gone.update(more)
 
 
 def _number(text: str) -> int | None:
-    if not (text.isascii() and text.isdigit()):
+    """The number that a text says, if 64 bits can hold it."""
+    try:
+        number = int(text)
+    except ValueError:
         return None
-    number = int(text)
-    return number if number <= _UINT64_MAX else None
+    return number if 0 <= number <= _UINT64_MAX else None
 
 
 def _uuid(text: str) -> UUID | None:

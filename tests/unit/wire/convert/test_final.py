@@ -142,7 +142,9 @@ SENT = [
 
 @pytest.mark.parametrize("struct", SENT, ids=repr)
 def test_what_0_10_says_comes_back_through_basic(struct: Any) -> None:
-    assert structs_of(from_basic(to_basic(final(struct)))) == {type(struct).__name__: struct}
+    found = structs_of(from_basic(to_basic(final(struct))))
+    assert found.pop(type(struct).__name__) == struct
+    assert all(other == type(other)() for other in found.values())
 
 
 def test_what_belongs_to_one_transfer_ends_with_it() -> None:
@@ -150,7 +152,8 @@ def test_what_belongs_to_one_transfer_ends_with_it() -> None:
         DeliveryProperties(discard_unroutable=True, immediate=True, exchange="x", routing_key="k"),
         MessageProperties(content_length=4),
     )
-    assert structs_of(from_basic(to_basic(sent))) == {}
+    found = structs_of(from_basic(to_basic(sent)))
+    assert all(struct == type(struct)() for struct in found.values())
 
 
 @given(st.binary(max_size=200))
