@@ -114,6 +114,8 @@ CONVERSIONS_KEPT_BYTES = 131_072
 DUMP_FRAME_BYTES = 1_048_576
 """The longest frame that `harebell dump` keeps to decode it; longer bodies are only counted."""
 
+SPARING_SCAN_MESSAGES = 1_000
+"""Messages that a queue which is too full looks through for one that may go, past files."""
 FILE_DELIVERIES_COUNT = 5
 """Deliveries of a file without acknowledgement after which it is a dead letter (AMQP 0-8, file)."""
 FILE_ASIDE_COUNT = 1_000

@@ -38,13 +38,23 @@ from harebell.wire.v09.property_list import (
     StreamProperties,
 )
 from harebell.wire.v09.spec import ProtocolSpec
-from tests.conformance.frames import BODY, HEADER, METHOD, Frame, Reader, frame
+from tests.conformance.frames import (
+    BODY,
+    HEADER,
+    METHOD,
+    Frame,
+    Reader,
+    content_header,
+    frame,
+)
 from tests.conformance.sites import MemorySite, Site, Wire
 
 WAIT_SECONDS = 60.0
 HEADER_0_8 = b"AMQP\x01\x01\x08\x00"
 HEADER_0_9 = b"AMQP\x01\x01\x00\x09"
 BARRIER = 999
+MEMORY_TURNS = 50
+"""How often a tenth of a second passes for a broker in memory, before nothing comes."""
 M = TypeVar("M", bound=Method)
 
 
@@ -113,6 +123,22 @@ class Peer08:
         self.wire.write(octets)
         return self
 
+    def send_header(self, payload: bytes, channel: int = 1) -> Peer08:
+        """A content header of any octets."""
+        self.wire.write(frame(HEADER, channel, payload))
+        return self
+
+    def send_basic(self, key: str, raw: bytes, body: bytes, channel: int = 1) -> Peer08:
+        """basic.publish to the default exchange, with its content."""
+        method = m.BasicPublish("", key)
+        octets = frame(METHOD, channel, self.spec.encode(method))
+        octets += frame(HEADER, channel, content_header(len(body), raw, channel=channel)[7:-1])
+        most = self.frame_max - 8
+        for at in range(0, len(body), most):
+            octets += frame(BODY, channel, body[at : at + most])
+        self.wire.write(octets)
+        return self
+
     def packet(
         self, key: str, body: bytes, exchange: str = "", channel: int = 1, *, flags: int = 0,
         **properties: Any,
@@ -156,6 +182,7 @@ class Peer08:
 
     def _frame(self, seconds: float) -> Frame | None:
         until = time.monotonic() + seconds
+        turns = MEMORY_TURNS
         while True:
             found = self.reader.next()
             if found is not None or self.ended:
@@ -165,7 +192,10 @@ class Peer08:
                 self.ended = True
             elif data:
                 self.reader.data += data
-            elif time.monotonic() >= until or isinstance(self.site, MemorySite):
+            elif isinstance(self.site, MemorySite) and turns:
+                turns -= 1
+                self.site.pass_time(0.1)
+            elif isinstance(self.site, MemorySite) or time.monotonic() >= until:
                 return None
 
     def next_method(self) -> tuple[int, Any]:
