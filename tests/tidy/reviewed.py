@@ -42,6 +42,21 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
         ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
     ),
+    **dict.fromkeys(
+        tuple(
+            f"front/session010t/{name}"
+            for name in ("access", "basic", "binding", "channel", "connection", "consumer")
+        )
+        + tuple(f"front/session010t/{name}" for name in ("dispatch", "exchange", "execution"))
+        + tuple(f"front/session010t/{name}" for name in ("flow", "frames", "handshake"))
+        + tuple(f"front/session010t/{name}" for name in ("profile", "queue", "session"))
+        + ("front/session010t/sessions",),
+        ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
+    ),
+    "model/alternate": (
+        "tests/conformance/v010t/test_queue.py",
+        "is about queues that peers declare there",
+    ),
     "wire/v09/property_values": (
         "tests/unit/wire/v09/test_property_list.py",
         "is what every list is written with",

@@ -10,4 +10,6 @@ cdef class Hub:
     cdef public bint short
     cdef public object finishing
     cdef public object offenders
+    cdef public dict sessions
+    cdef public object tickets
     cdef public long long accepted

@@ -6,10 +6,11 @@ what), so it is decided here and not in the shell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.gauge import Gauge
 from harebell.front.offenders import Offenders
+from harebell.front.tickets import Tickets
 
 if TYPE_CHECKING:
     from harebell.front.link import Link
@@ -46,6 +47,8 @@ class Hub:
         accepted: how many connections there were.
         finishing: the publisher that may bring its message to an end although memory is short.
         offenders: who keeps failing to begin a connection.
+        sessions: those of transitional 0-10 that outlive their channels, by identifier.
+        tickets: the access tickets of versions before 0-9-1.
     """
 
     def __init__(self, gauge: Gauge) -> None:
@@ -59,6 +62,8 @@ class Hub:
         self.finishing: Link | None = None
         self.offenders = Offenders()
         self.accepted = 0
+        self.sessions: dict[bytes, Any] = {}
+        self.tickets = Tickets()
 
     def take_dirty(self) -> list[Link]:
         """The connections with something to do; none are dirty afterwards."""

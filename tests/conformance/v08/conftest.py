@@ -1,18 +1,75 @@
-"""Peers of 0-8 that stage files and send packets; see `contents`."""
+"""Peers of 0-8 and 0-9, on both sites; see `tests.conformance.conftest`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import uuid
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from harebell.wire.v09.methods import ExchangeDelete, QueueDelete
-from tests.conformance.raw import Peer
-from tests.conformance.sites import MemorySite, Site, SocketSite
+from tests.conformance.conftest import delete_declared
+from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v08.contents import Connect08, Peer08
+from tests.conformance.v08.peer import Peer8, Peer9
+
+Connect = Callable[[], Peer8]
 
 
-def _connector(site: Site) -> Iterator[Connect08]:
+def _connector(site: Site, kind: type[Peer8]) -> Iterator[Connect]:
+    peers: list[Peer8] = []
+
+    def connect() -> Peer8:
+        peers.append(kind(site, site.connect()))
+        return peers[-1]
+
+    yield connect
+    for peer in peers:
+        peer.done()
+
+
+@pytest.fixture
+def connect(site: Site) -> Iterator[Connect]:
+    """Makes peers that have sent nothing yet."""
+    yield from _connector(site, Peer8)
+
+
+@pytest.fixture
+def connect_memory(memory: MemorySite) -> Iterator[Connect]:
+    """The same, in memory."""
+    yield from _connector(memory, Peer8)
+
+
+@pytest.fixture
+def connect_0_9(site: Site) -> Iterator[Connect]:
+    """The same for 0-9."""
+    yield from _connector(site, Peer9)
+
+
+@pytest.fixture(params=[Peer8, Peer9], ids=["0-8", "0-9"])
+def connect_older(request: pytest.FixtureRequest, site: Site) -> Iterator[Connect]:
+    """Peers of either version."""
+    yield from _connector(site, request.param)
+
+
+@pytest.fixture
+def peer(connect: Connect) -> Peer8:
+    """An open connection with channel 1 open."""
+    return connect().open()
+
+
+@pytest.fixture
+def older(connect_older: Connect) -> Peer8:
+    """The same, of either version."""
+    return connect_older().open()
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test has: the broker behind the socket is shared."""
+    return f"t-{uuid.uuid4().hex[:12]}"
+
+
+def _contents(site: Site) -> Iterator[Connect08]:
     peers: list[Peer08] = []
 
     def connect() -> Peer08:
@@ -20,36 +77,26 @@ def _connector(site: Site) -> Iterator[Connect08]:
         return peers[-1]
 
     yield connect
-    for each in peers:
-        each.done()
-    if isinstance(site, SocketSite):
-        names = set().union(*(each.declared for each in peers))
-        cleaner = Peer(site, site.connect()).open()
-        for kind, name in sorted(names):
-            cleaner.send(
-                QueueDelete(queue=name, nowait=True)
-                if kind == "queue"
-                else ExchangeDelete(exchange=name, nowait=True)
-            )
-        cleaner.close()
-        cleaner.done()
+    for peer in peers:
+        peer.done()
+    delete_declared(site, peers)
 
 
 @pytest.fixture
 def connect08(site: Site) -> Iterator[Connect08]:
-    """Makes peers of 0-8 that have sent nothing yet."""
-    yield from _connector(site)
+    """Makes peers that stage files and send packets, and have sent nothing yet."""
+    yield from _contents(site)
 
 
 @pytest.fixture
 def connect08_memory(memory: MemorySite) -> Iterator[Connect08]:
     """The same, with a broker in memory whose clock the test moves."""
-    yield from _connector(memory)
+    yield from _contents(memory)
 
 
 @pytest.fixture
 def peer08(connect08: Connect08) -> Peer08:
-    """An open connection with channel 1 open."""
+    """One of them, with channel 1 open."""
     return connect08().open()
 
 

@@ -67,14 +67,14 @@ def test_a_client_that_has_a_part_of_a_file_gets_the_rest(peer08: Peer08, other0
     other08.files(queue)
     opened = other08.expect(FileOpen, content_size=len(BODY))
     other08.send(FileOpenOk(0))
-    half = other08.expect_content(FileStage).body[:100_000]
+    half = other08.expect_whole(FileStage).body[:100_000]
     other08.lose()
     peer08.wait_for_count(queue, 1)
     peer08.files(queue)
     again = peer08.expect(FileOpen, content_size=len(BODY), identifier=opened.identifier)
     assert again.identifier == opened.identifier
     peer08.send(FileOpenOk(len(half)))
-    assert half + peer08.expect_content(FileStage).body == BODY
+    assert half + peer08.expect_whole(FileStage).body == BODY
     assert peer08.next_method()[1].redelivered
 
 
@@ -93,7 +93,7 @@ def test_a_client_cannot_have_more_than_there_is(peer08: Peer08, staged: int):
 
 def test_an_open_ok_that_answers_nothing_is_refused(peer08: Peer08):
     peer08.send(FileOpenOk(0))
-    peer08.expect_connection_close(503, "file.open-ok answers no file.open")
+    peer08.cut_off(503, "file.open-ok answers no file.open")
 
 
 # --- staging at the broker --------------------------------------------------------------------
@@ -146,17 +146,17 @@ def test_content_of_no_octets_is_permitted(peer08: Peer08):
 
 def test_a_file_larger_than_a_message_may_be_is_refused_before_it_is_sent(peer08: Peer08):
     peer08.send(FileOpen("id", MESSAGE_MAX_BYTES + 1))
-    peer08.expect_channel_close(311, f"message size {MESSAGE_MAX_BYTES + 1} is larger")
+    peer08.refused(311, f"message size {MESSAGE_MAX_BYTES + 1} is larger")
 
 
 def test_stage_needs_an_open(peer08: Peer08):
     peer08.send_content(FileStage(), FILE, b"\0\0", b"x")
-    peer08.expect_connection_close(503, "file.stage without file.open before it")
+    peer08.cut_off(503, "file.stage without file.open before it")
 
 
 def test_a_publish_of_nothing_staged_is_refused(peer08: Peer08):
     peer08.send(FilePublish("", "q", identifier="missing"))
-    peer08.expect_channel_close(404, "no file 'missing' is staged")
+    peer08.refused(404, "no file 'missing' is staged")
 
 
 def test_a_publish_may_overtake_the_staging_on_another_channel(connect08: Connect08):
@@ -177,7 +177,7 @@ def test_a_publish_whose_staging_breaks_off_is_refused(connect08: Connect08):
     peer.expect(FileOpenOk)
     peer.send(FilePublish("", "q", identifier="broken"), channel=2)
     peer.send(m.ChannelClose(reply_code=200))
-    peer.expect_channel_close(406, "file 'broken' is not whole: 0 of 300000 octets are staged", 2)
+    peer.refused(406, "file 'broken' is not whole: 0 of 300000 octets are staged", 2)
     peer.expect(m.ChannelCloseOk)
 
 
@@ -185,7 +185,7 @@ def test_a_file_is_published_once(peer08: Peer08):
     queue = peer08.queue("files")
     peer08.publish_file(queue, b"x")
     peer08.send(FilePublish("", queue, identifier="id"))
-    peer08.expect_channel_close(404, "no file 'id' is staged")
+    peer08.refused(404, "no file 'id' is staged")
 
 
 def test_who_stages_the_same_file_takes_it_over(connect08: Connect08):
@@ -208,7 +208,7 @@ def test_what_one_user_staged_another_cannot_publish(connect08: Connect08, site:
     peer.stage("id", b"secret")
     # Another vhost or user is another staging area; the unit tests of the area show both.
     peer.send(FilePublish("", "q", identifier="ID"))
-    peer.expect_channel_close(404, "no file 'ID' is staged")
+    peer.refused(404, "no file 'ID' is staged")
 
 
 # --- consumers --------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_a_queue_has_sixteen_consumers_and_more(connect08: Connect08):
 @rule("0-8#126")
 def test_no_queue_before_and_an_empty_name_end_the_connection(peer08: Peer08):
     peer08.send(FileConsume(queue=""))
-    peer08.expect_connection_close(530, "no previously declared queue")
+    peer08.cut_off(530, "no previously declared queue")
 
 
 def test_an_empty_name_is_the_queue_declared_last(peer08: Peer08):
@@ -241,7 +241,7 @@ def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08):
     queue = peer08.queue("files")
     peer08.files(queue, consumer_tag="twice")
     peer08.send(FileConsume(queue=queue, consumer_tag="twice"))
-    peer08.expect_connection_close(530, "attempt to reuse consumer tag 'twice'")
+    peer08.cut_off(530, "attempt to reuse consumer tag 'twice'")
 
 
 @rule("0-8#128")
@@ -249,7 +249,7 @@ def test_a_queue_that_has_consumers_cannot_be_had_alone(peer08: Peer08, other08:
     queue = peer08.queue("files")
     peer08.files(queue)
     other08.send(FileConsume(queue=queue, exclusive=True))
-    other08.expect_channel_close(405, "in exclusive use")
+    other08.refused(405, "in exclusive use")
 
 
 @rule("0-8#128")
@@ -257,7 +257,7 @@ def test_nobody_else_can_have_a_queue_that_somebody_has_alone(peer08: Peer08, ot
     queue = peer08.queue("files")
     peer08.files(queue, exclusive=True)
     other08.send(FileConsume(queue=queue))
-    other08.expect_channel_close(405, "in exclusive use")
+    other08.refused(405, "in exclusive use")
 
 
 def test_a_cancelled_consumer_gets_nothing_more(peer08: Peer08):
@@ -392,7 +392,7 @@ def test_a_tag_that_was_not_delivered_closes_the_channel(peer08: Peer08, tag: in
         peer08.publish_file(queue, b"x")
         peer08.take_file()
     peer08.send(FileAck(tag))
-    close = peer08.expect_channel_close(406, f"unknown delivery tag {tag}")
+    close = peer08.refused(406, f"unknown delivery tag {tag}")
     assert (close.class_id, close.method_id) == (70, 90)
 
 
@@ -403,7 +403,7 @@ def test_a_file_that_is_still_being_staged_cannot_be_acknowledged(peer08: Peer08
     peer08.publish_file(queue, b"x")
     peer08.expect(FileOpen)
     peer08.send(FileAck(1))
-    peer08.expect_channel_close(406, "unknown delivery tag 1")
+    peer08.refused(406, "unknown delivery tag 1")
 
 
 # --- where a file cannot go -------------------------------------------------------------------
@@ -421,7 +421,7 @@ def test_nobody_publishes_to_an_internal_exchange(peer08: Peer08):
     peer08.ask(m.ExchangeDeclare("inside", "direct", internal=True))
     peer08.stage("id", b"x")
     peer08.send(FilePublish("inside", "k", identifier="id"))
-    peer08.expect_channel_close(403, "cannot publish to internal exchange 'inside'")
+    peer08.refused(403, "cannot publish to internal exchange 'inside'")
 
 
 @rule("0-8#135")
@@ -437,13 +437,13 @@ def test_every_exchange_takes_files(peer08: Peer08, kind: str):
 def test_an_unknown_exchange_closes_the_channel(peer08: Peer08):
     peer08.stage("id", b"x")
     peer08.send(FilePublish("missing", "k", identifier="id"))
-    peer08.expect_channel_close(404, "no exchange 'missing' in vhost '/'")
+    peer08.refused(404, "no exchange 'missing' in vhost '/'")
 
 
 @rule("0-8#136")
 def test_a_mandatory_file_that_goes_nowhere_comes_back(peer08: Peer08):
     peer08.publish_file("nowhere", BODY, properties=FULL, flags=1)
-    found = peer08.expect_content(FileReturn, exchange="", routing_key="nowhere")
+    found = peer08.expect_whole(FileReturn, exchange="", routing_key="nowhere")
     assert found.body == BODY
     assert FILE.encode(found.properties) == FILE.encode(FULL)
     assert found.method.reply_code in (310, 312)
@@ -459,7 +459,7 @@ def test_a_file_that_goes_nowhere_and_is_not_mandatory_is_gone(peer08: Peer08):
 def test_an_immediate_file_comes_back_when_nobody_takes_it(peer08: Peer08):
     queue = peer08.queue("files")
     peer08.publish_file(queue, BODY, flags=2)
-    found = peer08.expect_content(FileReturn, routing_key=queue)
+    found = peer08.expect_whole(FileReturn, routing_key=queue)
     assert found.body == BODY
     assert found.method.reply_code in (310, 313)
     assert peer08.count(queue) == 0

@@ -16,7 +16,7 @@ def bodies(peer: Peer08, queue: str) -> list[bytes]:
     found = []
     while peer.count(queue):
         peer.send(m.BasicGet(queue=queue, no_ack=True))
-        found.append(peer.expect_content(m.BasicGetOk).body)
+        found.append(peer.expect_whole(m.BasicGetOk).body)
     return found
 
 
@@ -62,9 +62,9 @@ def test_what_was_published_while_the_queue_was_full_waits_in_its_order(
 def test_other_messages_go_where_a_queue_is_full_of_files(peer08: Peer08):
     queue = peer08.queue("full", arguments={"x-max-length": 2})
     peer08.publish_file(queue, b"file", "one")
-    peer08.send_basic(queue, b"\0\0", b"first")
-    peer08.send_basic(queue, b"\0\0", b"second")
-    peer08.send_basic(queue, b"\0\0", b"third")
+    peer08.publish("", queue, b"first", b"\0\0")
+    peer08.publish("", queue, b"second", b"\0\0")
+    peer08.publish("", queue, b"third", b"\0\0")
     assert bodies(peer08, queue) == [b"file", b"third"]
 
 
@@ -76,7 +76,7 @@ def test_a_limit_of_octets_holds_for_files_too(peer08: Peer08):
     peer08.expect(m.ChannelFlow, active=False)
     assert peer08.count(queue) == 1
     peer08.send(m.BasicGet(queue=queue, no_ack=True))
-    peer08.expect_content(m.BasicGetOk)
+    peer08.expect_whole(m.BasicGetOk)
     peer08.expect(m.ChannelFlow, active=True)
     assert peer08.count(queue) == 1
 
@@ -113,5 +113,5 @@ def test_packets_of_one_priority_are_discarded_in_their_order(peer08: Peer08):
 def test_messages_of_class_basic_go_in_their_order_as_ever(peer08: Peer08):
     queue = peer08.queue("full", arguments={"x-max-length": 2})
     for number in range(4):
-        peer08.send_basic(queue, b"\x08\0" + bytes((9 - number,)), b"%d" % number)
+        peer08.publish("", queue, b"%d" % number, b"\x08\0" + bytes((9 - number,)))
     assert bodies(peer08, queue) == [b"2", b"3"]

@@ -122,7 +122,7 @@ def test_different_channels_have_rates_of_their_own(connect08_memory: Connect08)
 @rule("0-8#150")
 def test_no_queue_before_and_an_empty_name_end_the_connection(peer08: Peer08):
     peer08.send(StreamConsume(queue=""))
-    peer08.expect_connection_close(530, "no previously declared queue")
+    peer08.cut_off(530, "no previously declared queue")
 
 
 @rule("0-8#151")
@@ -130,7 +130,7 @@ def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08):
     queue = peer08.queue("packets")
     consume(peer08, queue, consumer_tag="twice")
     peer08.send(StreamConsume(queue=queue, consumer_tag="twice"))
-    peer08.expect_connection_close(530, "attempt to reuse consumer tag 'twice'")
+    peer08.cut_off(530, "attempt to reuse consumer tag 'twice'")
 
 
 @rule("0-8#152")
@@ -141,7 +141,7 @@ def test_a_queue_cannot_be_shared_with_who_has_it_alone(
     queue = peer08.queue("packets")
     consume(peer08, queue, exclusive=first)
     other08.send(StreamConsume(queue=queue, exclusive=not first))
-    other08.expect_channel_close(405, "in exclusive use")
+    other08.refused(405, "in exclusive use")
 
 
 def test_a_cancelled_consumer_gets_nothing_more(peer08: Peer08):
@@ -274,7 +274,7 @@ def test_messages_of_class_basic_are_never_discarded(connect08_memory: Connect08
     for number in range(5):
         raw = b"\x08\x00" + bytes((number,))
         octets = b"basic-%d" % number + bytes(3_000)
-        peer.send_basic(queue, raw, octets)
+        peer.publish("", queue, octets, raw)
     found = sorted(peer.take_packet().body[:7] for _ in range(5))
     assert found == [b"basic-%d" % number for number in range(5)]
 
@@ -319,7 +319,7 @@ def test_an_empty_exchange_name_is_the_default_exchange(peer08: Peer08):
 def test_nobody_publishes_to_an_internal_exchange(peer08: Peer08):
     peer08.ask(m.ExchangeDeclare("inside", "direct", internal=True))
     peer08.packet("k", b"x", "inside")
-    peer08.expect_channel_close(403, "cannot publish to internal exchange 'inside'")
+    peer08.refused(403, "cannot publish to internal exchange 'inside'")
 
 
 @rule("0-8#156")
@@ -335,7 +335,7 @@ def test_every_exchange_takes_packets(peer08: Peer08, kind: str):
 @rule("0-8#157")
 def test_a_mandatory_packet_that_goes_nowhere_comes_back(peer08: Peer08):
     peer08.packet("nowhere", b"x", flags=1, priority=3)
-    found = peer08.expect_content(StreamReturn, exchange="", routing_key="nowhere")
+    found = peer08.expect_whole(StreamReturn, exchange="", routing_key="nowhere")
     assert (found.body, found.properties.priority) == (b"x", 3)
     assert found.method.reply_code in (310, 312)
     peer08.packet("nowhere", b"x")
@@ -346,7 +346,7 @@ def test_a_mandatory_packet_that_goes_nowhere_comes_back(peer08: Peer08):
 def test_an_immediate_packet_comes_back_when_nobody_takes_it(peer08: Peer08):
     queue = peer08.queue("packets")
     peer08.packet(queue, b"x", flags=2)
-    found = peer08.expect_content(StreamReturn, routing_key=queue)
+    found = peer08.expect_whole(StreamReturn, routing_key=queue)
     assert found.method.reply_code in (310, 313)
     consume(peer08, queue)
     peer08.packet(queue, b"y", flags=2)
@@ -355,7 +355,7 @@ def test_an_immediate_packet_comes_back_when_nobody_takes_it(peer08: Peer08):
 
 def test_an_unknown_exchange_closes_the_channel_before_the_content_comes(peer08: Peer08):
     peer08.send(StreamPublish("missing", "k"))
-    peer08.expect_channel_close(404, "no exchange 'missing' in vhost '/'")
+    peer08.refused(404, "no exchange 'missing' in vhost '/'")
 
 
 def test_malformed_properties_end_the_connection(peer08: Peer08):

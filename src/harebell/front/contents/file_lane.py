@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import FILE_ASIDE_COUNT, FILE_RETRY_MS, OUTPUT_HIGH_BYTES
+from harebell.base.limits import FILE_ASIDE_COUNT, FILE_RETRY_MS
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.front.contents.file_consumer import FileConsumer, FileUnacked
-from harebell.front.contents.sending import send_body
+from harebell.front.contents.sending import may_deliver, send_body
 from harebell.front.contents.windows import Window
 from harebell.front.convert import converted
 from harebell.front.session09.replies import hard, soft
@@ -87,11 +87,7 @@ class FileLane:
         """Whether another file can be staged."""
         if self._now is not None or self._standing_back or len(self._aside) >= FILE_ASIDE_COUNT:
             return False
-        connection = self.channel.connection
-        if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:
-            connection.starved = True
-            return False
-        return True
+        return may_deliver(self.channel)
 
     def take(
         self, consumer: FileConsumer, message: Message, position: int, redelivered: bool
@@ -170,7 +166,7 @@ class FileLane:
         now = self._now
         if now is not None and now.consumer is consumer and not now.opened:
             self._now = None
-            self._give_back(consumer, now.position)
+            self._give_back(consumer, now.position, again=now.redelivered)
         aside, self._aside = self._aside, []
         for each, position in aside:
             if each is consumer:
@@ -178,9 +174,11 @@ class FileLane:
             else:
                 self._aside.append((each, position))
 
-    def _give_back(self, consumer: FileConsumer, position: int) -> None:
+    def _give_back(
+        self, consumer: FileConsumer, position: int, *, again: bool = True
+    ) -> None:
         consumer.released()
-        consumer.queue.requeue(position)
+        consumer.queue.let_go(position, again)
 
     # --- what the client refused for now --------------------------------------------------------
 

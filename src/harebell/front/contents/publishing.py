@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.values import Long
-from harebell.front.contents.sending import send_back
+from harebell.front.contents.tickets import check_presented
 from harebell.front.session09.intercept import NODE, TIMESTAMP
 from harebell.front.session09.permission import EXCHANGE, check, check_topic
 from harebell.front.session09.replies import soft
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 MANDATORY = 1
 IMMEDIATE = 2
-_NO_CONSUMERS = 313
+AT_ONCE = 4
+"""What a channel is told of an immediate message; see `OlderChannel`."""
 _COPIES = ("CC", "BCC")
 
 
@@ -75,6 +76,7 @@ def allowed(channel: Channel, wish: Publish) -> Exchange:
         Refusal: he may not, or there is none.
         ProtocolError: 403, it is internal.
     """
+    check_presented(channel, wish.ticket, WRITE, wish.place)
     check(channel, WRITE, EXCHANGE, wish.exchange)
     exchange: Exchange = channel.vhost.exchange(wish.exchange)
     if exchange.internal:
@@ -127,17 +129,12 @@ def accept(channel: Channel, found: Routed, flags: int) -> None:
     firehose = channel.router.tracer
     if firehose is not None:
         firehose.published(message, list(found.keys), queues, actor(channel))
-    if flags & IMMEDIATE and queues and not any(_someone_waits(queue) for queue in queues):
-        send_back(channel, message, _NO_CONSUMERS)
-    elif channel.transaction is not None:
+    if flags & IMMEDIATE:
+        flags = flags & ~IMMEDIATE | AT_ONCE
+    if channel.transaction is not None:
         channel.transaction.publish(message, queues, flags)
     else:
         channel.accept(message, queues, flags)
-
-
-def _someone_waits(queue: Queue) -> bool:
-    """Whether a message would be delivered at once."""
-    return queue.ready_count() == 0 and any(consumer.ready() for consumer in queue.consumers)
 
 
 def _further_keys(headers: Mapping[str, Any], name: str, wish: Publish) -> list[str]:

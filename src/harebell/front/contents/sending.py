@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import FRAME_OVERHEAD_BYTES
+from harebell.base.limits import FRAME_OVERHEAD_BYTES, OUTPUT_HIGH_BYTES
 from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, Message
-from harebell.wire.v09.frames import BODY, HEADER
+from harebell.kernels.output import OutBuffer
+from harebell.wire.v09.frames import BODY, HEADER, METHOD
 from harebell.wire.v09.method import Method
 from harebell.wire.v09.methods_file import FileReturn
 from harebell.wire.v09.methods_stream import StreamReturn
@@ -33,13 +34,23 @@ def send_body(
         offset: of the first octet that is sent.
     """
     connection = channel.connection
-    number, out = channel.number, connection.out
-    connection.send(number, method)
+    number, out = channel.number, OutBuffer()
+    out.frame(METHOD, number, connection.spec.encode(method))
     out.frame(HEADER, number, listed.header(len(body) - offset, raw))
     most = connection.frame_max - FRAME_OVERHEAD_BYTES
     for at in range(offset, len(body), most):
         out.frame(BODY, number, body[at : at + most])
-    connection.touch()
+    channel.write_frames(out.take())
+
+
+def may_deliver(channel: Channel) -> bool:
+    """Whether the client takes a delivery now: it wants any, and its socket has room."""
+    connection = channel.connection
+    if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:
+        connection.starved = True
+        return False
+    asked = getattr(channel, "may_deliver", None)
+    return asked is None or bool(asked())
 
 
 def send_back(channel: Channel, message: Message, code: int) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.permissions import READ
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import CONSUMERS_PER_CHANNEL
+from harebell.front.contents.tickets import check_presented
 from harebell.front.session09.names import clean, generated
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.queue import find
@@ -77,6 +78,7 @@ def start(
     name = clean(wish.queue) or channel.last_queue
     if not name:
         raise hard(530, "no previously declared queue", class_id, _CONSUME)
+    check_presented(channel, wish.ticket, READ, (class_id, _CONSUME))
     check(channel, READ, QUEUE, name)
     queue = find(channel, name)
     if CONSUMERS_PER_CHANNEL and len(channel.consumers) >= CONSUMERS_PER_CHANNEL:

@@ -14,13 +14,12 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import (
-    OUTPUT_HIGH_BYTES,
     STREAM_RETRY_MS,
     STREAM_WINDOW_BYTES,
     STREAM_WINDOW_MESSAGES,
 )
 from harebell.base.message import FAMILY_STREAM, Message
-from harebell.front.contents.sending import send_body
+from harebell.front.contents.sending import may_deliver, send_body
 from harebell.front.contents.windows import Rate, Window
 from harebell.front.convert import converted
 from harebell.front.session09.traced import delivered
@@ -44,14 +43,16 @@ class Packet:
 
     Attributes:
         discardable: whether it was published as a packet.
+        again: whether it may have been delivered before.
     """
 
-    __slots__ = ("discardable", "message", "position")
+    __slots__ = ("again", "discardable", "message", "position")
 
-    def __init__(self, message: Message, position: int) -> None:
+    def __init__(self, message: Message, position: int, again: bool) -> None:
         self.discardable = message.family == FAMILY_STREAM
         self.message = converted(message, FAMILY_STREAM)
         self.position = position
+        self.again = again
 
     @property
     def level(self) -> int:
@@ -86,14 +87,6 @@ class StreamLane:
         self.consumers: list[StreamConsumer] = []
         self._shared = shared
         self._shared_rate = shared_rate
-
-    def free(self) -> bool:
-        """Whether the socket takes a packet."""
-        connection = self.channel.connection
-        if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:
-            connection.starved = True
-            return False
-        return True
 
     def allows(self, now: int) -> bool:
         """Whether the rates allow one."""
@@ -171,7 +164,7 @@ class StreamConsumer(Consumer):
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
         """Send a packet, or let it wait for its turn."""
         self.unacked += 1
-        self._next = Packet(message, position)
+        self._next = Packet(message, position, redelivered)
         self._flush()
         return 0
 
@@ -201,7 +194,7 @@ class StreamConsumer(Consumer):
         clock = lane.channel.connection.broker.clock
         while True:
             self._admit()
-            if not self._window or not lane.allows(clock.steady) or not lane.free():
+            if not self._window or not lane.allows(clock.steady) or not may_deliver(lane.channel):
                 break
             self._send(self._window.pop(0))
         if self._window:
@@ -269,6 +262,6 @@ class StreamConsumer(Consumer):
             self._next = None
         for packet in packets:
             self.released()
-            self.queue.give_back(packet.position)
+            self.queue.let_go(packet.position, packet.again)
         if packets and not self.queue.deleted:
             self.queue.drain()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
 from harebell.base.limits import CONSUMERS_PER_CHANNEL
-from harebell.front.session09.consumer import ChannelConsumer
 from harebell.front.session09.content import Content
 from harebell.front.session09.direct_reply import consume_replies
 from harebell.front.session09.names import generated, meant
@@ -86,10 +85,10 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         exclusive=method.exclusive,
         prefetch=channel.prefetch,
     )
-    if channel.prefetch_global:
+    if channel.prefetch_global and channel.connection.profile.extended:
         queue.check_prefetch_global()
     channel.vhost.check_consumer(queue, exclusive=exclusive)
-    consumer = ChannelConsumer(
+    consumer = channel.connection.profile.consumer(
         channel,
         queue,
         tag,

@@ -288,6 +288,13 @@ class Channel(ChannelPort):
                 self.consumer_lost(consumer)
                 self.vhost.remove_consumer(consumer)
 
+    # --- output ---------------------------------------------------------------------------------
+
+    def write_frames(self, octets: bytes) -> None:
+        """Write a method with its content that are frames already."""
+        self.connection.out.raw(octets)
+        self.connection.touch()
+
     # --- the disk -------------------------------------------------------------------------------
 
     def hold_until_recorded(self) -> None:
