@@ -1,9 +1,9 @@
 """A peer of 0-8 that stages files, sends packets and blocks, and says frame by frame what it sees.
 
-    sender.stage("id", b"the file", FileProperties(filename="x"))
-    sender.send(FilePublish("", "q", identifier="id"))
-    found = taker.take_file()
-    assert found.body == b"the file"
+sender.stage("id", b"the file", FileProperties(filename="x"))
+sender.send(FilePublish("", "q", identifier="id"))
+found = taker.take_file()
+assert found.body == b"the file"
 """
 
 from __future__ import annotations
@@ -171,9 +171,7 @@ class Peer08(Peer8):
         opened = self.expect(FileOpen, channel)
         self.send(FileOpenOk(len(have)), channel=channel)
         staged = self.expect_whole(FileStage, channel)
-        delivered = self.expect(
-            FileDeliver, channel, identifier=opened.identifier, **fields
-        )
+        delivered = self.expect(FileDeliver, channel, identifier=opened.identifier, **fields)
         body = have + staged.body
         assert len(body) == opened.content_size
         return Whole(delivered, staged.properties, body)
@@ -223,4 +221,3 @@ class Peer08(Peer8):
 
 
 Connect08 = Callable[[], Peer08]
-

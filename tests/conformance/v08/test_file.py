@@ -26,8 +26,8 @@ from tests.conformance.v08.contents import Connect08, Peer08
 rule = pytest.mark.rule
 BODY = random.Random(70).randbytes(300_000)
 FULL = FileProperties(
-    "application/pdf", "gzip", {"a": 1, "b": "text"}, 7, "back", "id-1", "report.pdf", 1_186_000_000,
-    "cluster",
+    "application/pdf", "gzip", {"a": 1, "b": "text"}, 7, "back", "id-1", "report.pdf",
+    1_186_000_000, "cluster",
 )  # fmt: skip
 
 

@@ -22,9 +22,7 @@ def bodies(peer: Peer08, queue: str) -> list[bytes]:
 
 @rule("0-8#120")
 @pytest.mark.parametrize("overflow", ["drop-head", "reject-publish"])
-def test_a_full_queue_stops_the_publisher_of_a_file(
-    peer08: Peer08, other08: Peer08, overflow: str
-):
+def test_a_full_queue_stops_the_publisher_of_a_file(peer08: Peer08, other08: Peer08, overflow: str):
     queue = peer08.queue("full", arguments={"x-max-length": 2, "x-overflow": overflow})
     for number in range(2):
         peer08.publish_file(queue, b"%d" % number, f"id-{number}")

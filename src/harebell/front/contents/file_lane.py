@@ -174,9 +174,7 @@ class FileLane:
             else:
                 self._aside.append((each, position))
 
-    def _give_back(
-        self, consumer: FileConsumer, position: int, *, again: bool = True
-    ) -> None:
+    def _give_back(self, consumer: FileConsumer, position: int, *, again: bool = True) -> None:
         consumer.released()
         consumer.queue.let_go(position, again)
 

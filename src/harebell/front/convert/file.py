@@ -1,14 +1,14 @@
 """Between class basic and class file.
 
-    basic                                       file
-    content-type content-encoding headers       the properties of the same names
-    priority reply-to message-id timestamp
-    cluster-id
-    header x-amqp-filename                      filename
-    correlation-id expiration type user-id      headers x-amqp-<name>
-    app-id
-    delivery-mode 2                             nothing: a file is always kept
-    delivery-mode other than 2, or none         header x-amqp-delivery-mode (0 for none)
+basic                                       file
+content-type content-encoding headers       the properties of the same names
+priority reply-to message-id timestamp
+cluster-id
+header x-amqp-filename                      filename
+correlation-id expiration type user-id      headers x-amqp-<name>
+app-id
+delivery-mode 2                             nothing: a file is always kept
+delivery-mode other than 2, or none         header x-amqp-delivery-mode (0 for none)
 """
 
 from __future__ import annotations

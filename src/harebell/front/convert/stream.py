@@ -1,11 +1,11 @@
 """Between class basic and class stream.
 
-    basic                                       stream
-    content-type content-encoding headers       the properties of the same names
-    priority timestamp
-    correlation-id reply-to expiration          headers x-amqp-<name>
-    message-id type user-id app-id cluster-id
-    delivery-mode                               header x-amqp-delivery-mode
+basic                                       stream
+content-type content-encoding headers       the properties of the same names
+priority timestamp
+correlation-id reply-to expiration          headers x-amqp-<name>
+message-id type user-id app-id cluster-id
+delivery-mode                               header x-amqp-delivery-mode
 """
 
 from __future__ import annotations

@@ -105,8 +105,10 @@ class Content:
         if kind != HEADER:
             raise hard(
                 505,
-                f"expected content header for class {self.place[0]}, got non content header frame instead",
-                *self.place)
+                f"expected content header for class {self.place[0]}, got non content header frame "
+                "instead",
+                *self.place,
+            )
         if len(payload) < _FIXED:
             raise hard(505, "content header is too short", *self.place)
         class_id = int.from_bytes(payload[:2])
@@ -116,13 +118,15 @@ class Content:
             raise hard(
                 505,
                 f"expected content header for class {self.place[0]}, got one for {wrong} instead",
-                *self.place)
+                *self.place,
+            )
         size = int.from_bytes(payload[4:_FIXED])
         if size > BODY_HARD_MAX_BYTES:
             raise hard(
                 501,
                 f"content body size {size} exceeds maximum allowed size {BODY_HARD_MAX_BYTES}",
-                *self.place)
+                *self.place,
+            )
         self.properties = self._parse(payload[_FIXED:])
         self.size = size
         self.took_header(self.properties)
@@ -133,9 +137,8 @@ class Content:
     def _body(self, kind: int, payload: bytes) -> None:
         if kind != BODY:
             raise hard(
-                505,
-                "expected content body, got non content body frame instead",
-                *self.place)
+                505, "expected content body, got non content body frame instead", *self.place
+            )
         self._received += len(payload)
         if self._received > self.size:
             raise hard(501, "content body frame exceeds remaining content size", *self.place)

@@ -76,9 +76,7 @@ def stage(channel: Channel, method: methods.FileStage) -> None:
 def publish(channel: Channel, method: methods.FilePublish) -> None:
     """file.publish: what is staged becomes a message."""
     flags = method.mandatory | method.immediate << 1
-    wish = Publish(
-        FILE, _PUBLISH, method.exchange, method.routing_key, flags, method.ticket
-    )
+    wish = Publish(FILE, _PUBLISH, method.exchange, method.routing_key, flags, method.ticket)
     classes_of(channel).arrivals.publish(wish, method.identifier)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from harebell.base.message import Message
 from harebell.base.ports import Log
-from harebell.model.queue.sparing import SparingQueue
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.sparing import SparingQueue
 
 
 class ClassicQueue(SparingQueue):

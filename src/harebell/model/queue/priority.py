@@ -15,9 +15,9 @@ from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.model.dead_letter import EXPIRED
-from harebell.model.queue.sparing import SparingQueue
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.sparing import SparingQueue
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
