@@ -59,9 +59,9 @@ def query(channel: TransitionalChannel, method: BindingQuery) -> None:
             return any(_is_asked_for(each, queue, key, arguments) for each in found)
 
         if not some(queue, key, arguments):
-            answer.queue_not_matched = not some(queue, "", _NO_ARGUMENTS)
-            answer.key_not_matched = not some(None, key, _NO_ARGUMENTS)
-            answer.args_not_matched = not some(None, "", arguments)
+            answer.queue_not_matched = queue is not None and not some(queue, "", _NO_ARGUMENTS)
+            answer.key_not_matched = bool(key) and not some(None, key, _NO_ARGUMENTS)
+            answer.args_not_matched = bool(arguments) and not some(None, "", arguments)
             if not (answer.queue_not_matched or answer.key_not_matched or answer.args_not_matched):
                 # Each is there, but not together: the first that fails beside those before it.
                 answer.key_not_matched = not some(queue, key, _NO_ARGUMENTS)

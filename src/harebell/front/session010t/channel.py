@@ -49,6 +49,8 @@ class TransitionalChannel(Channel):
         transfers: unacknowledged deliveries of the class message; None without any.
     """
 
+    connection: TransitionalConnection
+
     def __init__(self, connection: TransitionalConnection, number: int) -> None:
         super().__init__(connection, number)
         self.completions = Completions()

@@ -55,12 +55,17 @@ def take(connection: TransitionalConnection, kind: int, number: int, payload: by
         return
     if channel.session is not None:
         channel.session.count(payload if kind == METHOD else b"")
-    if channel.content is not None:
+    # What sessions say of their frames may stand between those of a content.
+    if channel.content is not None and not _is_of_session(kind, payload):
         _content(connection, channel, kind, payload)
     elif kind != METHOD:
         raise hard(505, "expected method frame, got non method frame instead", 0, 0)
     else:
         _method(connection, channel, payload)
+
+
+def _is_of_session(kind: int, payload: bytes) -> bool:
+    return kind == METHOD and int.from_bytes(payload[:2]) == SESSION_CLASS
 
 
 def _content(

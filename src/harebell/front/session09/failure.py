@@ -69,7 +69,7 @@ def may_be_told(connection: Connection, error: ProtocolError) -> bool:
     if connection.state is ConnectionState.OPENING and error.code == 504:
         # The peer has logged in and sends another method than connection.open.
         return error.class_id != 0
-    return error.code == 530
+    return error.code in (402, 530)
 
 
 def _fail(connection: Connection, error: ProtocolError) -> None:
