@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.errors import ErrorKind, ProtocolError, Refusal
 from harebell.base.limits import FILE_RETRY_MS
 from harebell.base.message import Properties
 from harebell.front.contents.publishing import Publish, Routed, accept, allowed, routed
@@ -184,7 +184,7 @@ class Arrivals:
                 raise self._incomplete(staged)
             self._held.append((wish, staged))
             self._publish_held()
-        except Exception as error:
+        except (Refusal, ProtocolError) as error:
             channel_caught(self.channel.connection, self.channel, error, _CLASS, _PUBLISH)
 
     def _go_on(self) -> None:
@@ -193,7 +193,7 @@ class Arrivals:
             return
         try:
             self._publish_held()
-        except Exception as error:
+        except (Refusal, ProtocolError) as error:
             channel_caught(self.channel.connection, self.channel, error, _CLASS, _PUBLISH)
 
     def _publish_held(self) -> None:
@@ -224,7 +224,7 @@ class Arrivals:
                 text = f"file '{staged.key[2]}' could not be read again and has to be staged anew"
                 raise soft(406, text, _CLASS, _PUBLISH)
             return routed(self.channel, wish, FILE.parse(staged.properties or b"\0\0"), body)
-        except Exception:
+        except (Refusal, ProtocolError):
             self._held.popleft()
             raise
 

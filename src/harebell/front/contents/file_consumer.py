@@ -105,6 +105,11 @@ class FileUnacked(Unacked):
         self.lane.released(self.octets)
         return super().give_back()
 
+    def forget(self) -> None:
+        """It counts against no limit any more; the file stays out."""
+        self.lane.released(self.octets)
+        super().forget()
+
     def time_out(self) -> int:
         """Nobody acknowledged it in time."""
         self.lane.released(self.octets)

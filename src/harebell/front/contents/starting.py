@@ -105,7 +105,7 @@ def start(
         channel.router.origins = True
     channel.consumers[tag] = consumer
     if not wish.nowait:
-        channel.connection.send(channel.number, reply(tag))  # type: ignore[call-arg]
+        channel.connection.send(channel.number, reply(tag))
     consumer_created(channel, consumer)
     queue.add_consumer(consumer)
 
@@ -114,7 +114,7 @@ def cancel(channel: Channel, tag: str, nowait: bool, reply: type[Method]) -> Non
     """Cancel a consumer: deliveries that are out stay out; an unknown tag is fine."""
     consumer = channel.consumers.pop(tag, None) if channel.consumers else None
     if not nowait:
-        channel.connection.send(channel.number, reply(tag))  # type: ignore[call-arg]
+        channel.connection.send(channel.number, reply(tag))
     if consumer is not None:
         consumer_deleted(channel, consumer)
         if channel.classes is not None:
