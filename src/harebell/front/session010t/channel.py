@@ -6,7 +6,7 @@ directions, completion, and a session that is detached and attached again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
 from harebell.base.message import Message
@@ -22,17 +22,15 @@ from harebell.wire.v09.methods import BasicReject
 from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitAck
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harebell.front.session010t.connection import TransitionalConnection
+    from harebell.front.session010t.deliveries import Deliveries
+    from harebell.front.session010t.references import References
     from harebell.front.session010t.sessions import Session
+    from harebell.front.session09.unacked import Unacked
 
 _MANDATORY = 1
-
-
-class Transfers(Protocol):
-    """Deliveries of the class message, which are acknowledged by their numbers as commands."""
-
-    def completed(self, mark: int, ranges: tuple[tuple[int, int], ...]) -> None:
-        """The client is done with all commands up to the mark, and with those of the ranges."""
 
 
 class TransitionalChannel(Channel):
@@ -46,7 +44,8 @@ class TransitionalChannel(Channel):
         ending: it is to be destroyed, not detached.
         flowing: whether the client wants deliveries.
         exclusive: names of the exclusive queues that were declared here.
-        transfers: unacknowledged deliveries of the class message; None without any.
+        transfers: unacknowledged deliveries of the class message; None before the first.
+        references: bodies that arrive in pieces; None before the first.
     """
 
     connection: TransitionalConnection
@@ -60,7 +59,8 @@ class TransitionalChannel(Channel):
         self.ending = False
         self.flowing = True
         self.exclusive: set[str] = set()
-        self.transfers: Transfers | None = None
+        self.transfers: Deliveries | None = None
+        self.references: References | None = None
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -159,8 +159,20 @@ class TransitionalChannel(Channel):
         """
         self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
 
+    def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
+        """Settle deliveries; those of class message make room for others."""
+        super().take_effect(entries, kind)
+        if self.transfers is not None:
+            self.transfers.freed()
+
     def ack(self, tag: int, multiple: bool) -> int:
         """basic.ack: complete when it is on disk."""
+        if multiple and self.transfers:
+            # Those of class message are acknowledged as commands.
+            for each in self.unacked.numbers():
+                if (tag == 0 or each <= tag) and not self.transfers.owns(each):
+                    self.ack(each, False)
+            return 0
         queues: dict[Queue, None] = {}
         if self.transaction is None:
             every = multiple and tag == 0
@@ -279,6 +291,8 @@ class TransitionalChannel(Channel):
         if self.detached and self.content is not None:
             self.content.release()
             self.content = None
+        if self.references is not None:
+            self.references.release()
         super().close()
         if session is not None:
             self.vhost.drop_owned(session)

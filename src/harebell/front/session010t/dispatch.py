@@ -12,11 +12,12 @@ from harebell.front.session010t import (
     exchange,
     execution,
     flow,
+    message,
     queue,
     session,
 )
 from harebell.front.session09 import tx
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
-for _file in (access, basic, binding, exchange, execution, flow, queue, session, tx):
+for _file in (access, basic, binding, exchange, execution, flow, message, queue, session, tx):
     HANDLERS.update(_file.HANDLERS)
