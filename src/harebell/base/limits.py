@@ -312,3 +312,5 @@ SESSION_REPLAY_BYTES = 8_388_608
 """Frames kept for a client that may have to have them again; deliveries wait when it is full."""
 COMPLETION_RANGES = 8_192
 """Most intervals in one execution.complete."""
+RECOVERED_XIDS = 28
+"""Xids that one answer of a recovery scan tells of: what fits into the smallest frame."""

@@ -14,6 +14,7 @@ from harebell.base.errors import Refusal
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.contents.sending import send_back
+from harebell.front.session09.branched import BranchWork
 from harebell.front.session09.confirm import Confirms
 from harebell.front.session09.intercept import intercepted
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
@@ -81,7 +82,7 @@ class Channel(ChannelPort):
         self.prefetch_global = 0
         self.outstanding = 0
         self.confirms: Confirms | None = None
-        self.transaction: ChannelTransaction | None = None
+        self.transaction: ChannelTransaction | BranchWork | None = None
         self.last_queue = ""
         self.reply_queue: ReplyQueue | None = None
         self.classes: Classes | None = None
