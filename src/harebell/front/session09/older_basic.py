@@ -123,5 +123,3 @@ HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     methods_older.BasicRecoverSync: recover_sync,
 }
 HANDLERS_0_8 = {**HANDLERS, methods.BasicRecover: recover_0_8}
-    methods.BasicRecover: recover_0_8
-}
