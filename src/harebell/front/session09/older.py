@@ -8,6 +8,7 @@ from typing import Any
 from harebell.base.errors import ErrorKind
 from harebell.front.session09 import (
     dispatch,
+    dtx,
     older_access,
     older_basic,
     older_exchange,
@@ -20,7 +21,7 @@ from harebell.wire.v09.spec import ProtocolSpec
 from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionTable
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
-for _file in (dispatch, older_access, older_basic, older_exchange, older_flow, older_queue):
+for _file in (dispatch, dtx, older_access, older_basic, older_exchange, older_flow, older_queue):
     HANDLERS.update(_file.HANDLERS)
 
 ERRORS = Errors(
