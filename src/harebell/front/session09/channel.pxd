@@ -27,6 +27,7 @@ cdef class Channel(ChannelPort):
     cdef public object association
     cdef public str last_queue
     cdef public object reply_queue
+    cdef public object classes
     cdef Exchange _exchange
     cdef long long _exchange_epoch
     cdef readonly object topic

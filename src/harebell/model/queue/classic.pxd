@@ -1,9 +1,9 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.browsed cimport BrowsedQueue
+from harebell.model.queue.sparing cimport SparingQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
-cdef class ClassicQueue(BrowsedQueue):
+cdef class ClassicQueue(SparingQueue):
     cdef ReadyOrder _order
 
     cdef int _keep(self, Message message) except -1

@@ -6,12 +6,12 @@ from typing import Any
 
 from harebell.base.message import Message
 from harebell.base.ports import Log
-from harebell.model.queue.browsed import BrowsedQueue
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.sparing import SparingQueue
 
 
-class ClassicQueue(BrowsedQueue):
+class ClassicQueue(SparingQueue):
     """A log and its ready order.
 
     Args:
