@@ -42,6 +42,14 @@ def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
     common.publish(channel, method)
 
 
+def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
+    """basic.reject: dropped or dead-lettered, or with requeue somebody else's."""
+    entry = channel.unacked.get(method.delivery_tag)
+    common.reject(channel, method)
+    if entry is not None and channel.transaction is None:
+        channel.settled(entry.queue)
+
+
 def recover(channel: TransitionalChannel, method: methods.BasicRecover) -> None:
     """basic.recover: not in a transaction."""
     if channel.transaction is not None:
@@ -57,6 +65,6 @@ HANDLERS = {
     methods.BasicGet: get,
     methods.BasicPublish: publish,
     methods.BasicAck: common.ack,
-    methods.BasicReject: common.reject,
+    methods.BasicReject: reject,
     methods.BasicRecover: recover,
 }

@@ -13,6 +13,7 @@ from harebell.base.message import Message
 from harebell.front.session010t.completion import Completions, after
 from harebell.front.session010t.frames import CONTROLS, SESSION_CLASS
 from harebell.front.session010t.headers import shown
+from harebell.front.session010t.refused import Refused
 from harebell.front.session010t.replay import split
 from harebell.front.session09.channel import Channel
 from harebell.kernels.output import OutBuffer
@@ -46,6 +47,7 @@ class TransitionalChannel(Channel):
         ending: it is to be destroyed, not detached.
         flowing: whether the client wants deliveries.
         exclusive: names of the exclusive queues that were declared here.
+        refused: what was rejected here for others to have.
         transfers: unacknowledged deliveries of the class message; None without any.
     """
 
@@ -61,6 +63,7 @@ class TransitionalChannel(Channel):
         self.flowing = True
         self.exclusive: set[str] = set()
         self.transfers: Transfers | None = None
+        self.refused = Refused(self)
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -125,7 +128,7 @@ class TransitionalChannel(Channel):
 
     def may_deliver(self) -> bool:
         """Whether the client takes deliveries now, apart from credit and room in the output."""
-        if not self.flowing or self.detached:
+        if not self.flowing or self.detached or self.refused.offering:
             return False
         session = self.session
         if session is None or session.replay is None:
@@ -275,5 +278,6 @@ class TransitionalChannel(Channel):
             self.content.release()
             self.content = None
         super().close()
+        self.refused.give_back()
         if session is not None:
             self.vhost.drop_owned(session)
