@@ -19,6 +19,8 @@ DATA, ADMIN = "/data", "/admin"
 REALMS = (DATA, ADMIN)
 
 _NUMBERS = 1 << 16
+_FIRST = 2
+"""RabbitMQ gives 1 to everybody, so clients present it that have never asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Ticket:
     """One ticket.
 
     Args:
-        number: what the client presents, never 0.
+        number: what the client presents, never 0 or 1.
         holder: the channel or session it was granted to.
         vhost: the name of the vhost whose realm it is for.
         realm: the realm.
@@ -65,8 +67,8 @@ class Tickets:
         others = [ticket for ticket in here if ticket.holder is not holder]
         if others and (exclusive or any(ticket.exclusive for ticket in others)):
             raise RealmInUse(f"realm '{realm}' is in use")
-        if len(self._tickets) >= _NUMBERS - 1:
-            raise RealmInUse(f"all {_NUMBERS - 1} tickets are given away")
+        if len(self._tickets) >= _NUMBERS - _FIRST:
+            raise RealmInUse(f"all {_NUMBERS - _FIRST} tickets are given away")
         for ticket in here:
             if ticket.holder is holder:
                 del self._tickets[ticket.number]
@@ -76,7 +78,7 @@ class Tickets:
 
     def _number(self) -> int:
         while True:
-            self._last = self._last % (_NUMBERS - 1) + 1
+            self._last = max(self._last % (_NUMBERS - 1) + 1, _FIRST)
             if self._last not in self._tickets:
                 return self._last
 

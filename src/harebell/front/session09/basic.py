@@ -85,7 +85,7 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         exclusive=method.exclusive,
         prefetch=channel.prefetch,
     )
-    if channel.prefetch_global:
+    if channel.prefetch_global and channel.connection.profile.extended:
         queue.check_prefetch_global()
     channel.vhost.check_consumer(queue, exclusive=exclusive)
     consumer = channel.connection.profile.consumer(

@@ -13,6 +13,7 @@ from harebell.base import limits
 from harebell.base.errors import ProtocolError
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.convert.dispatch import converted
+from harebell.front.convert.plain import plain_message
 from harebell.front.hub import Hub
 from harebell.front.link import Link
 from harebell.front.peer import Peer
@@ -48,6 +49,7 @@ class Connection(Link):
     Attributes:
         spec: its methods, and their codec.
         confirming: channels with confirms to write at the end of the turn.
+        qpid: the client has shown that it is one of Qpid's, which have methods of their own.
         closed_channels: channels we closed whose close-ok has not come.
     """
 
@@ -66,6 +68,8 @@ class Connection(Link):
         self.version = profile.version
         self.spec = profile.spec
         self.scanner = FrameScanner(self)
+        self.scanner.tickets = profile.tickets
+        self.qpid = False
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
@@ -168,6 +172,8 @@ class Connection(Link):
         """Write a method with a message's content; long output holds further input back."""
         if message.family != FAMILY_09:
             message = converted(message, FAMILY_09)
+        if self.profile.plain:
+            message = plain_message(message)
         self.out.content(channel, self.spec.encode(method), message, self.frame_max)
         self.touch()
         if self.out.size > _OUTPUT_STOP:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base import limits
 from harebell.base.errors import ProtocolError, Refusal
-from harebell.front.session09.replies import hard, reply_for
+from harebell.front.session09.replies import hard
 from harebell.wire.v09 import methods
 from harebell.wire.v09.states import ConnectionState
 
@@ -47,10 +47,11 @@ def fail_channel(
     method_id: int,
 ) -> None:
     """Close a channel with the reason; a hard error is raised for the connection."""
-    if isinstance(error, Refusal):
-        error = reply_for(error, class_id, method_id)
     errors = connection.profile.errors
-    error = errors.told(error)
+    if isinstance(error, Refusal):
+        error = errors.reply(error, class_id, method_id)
+    else:
+        error = errors.told(error)
     if error.hard:
         raise error
     text = errors.text(error)

@@ -39,6 +39,7 @@ CAPABILITIES = (
 
 LOCALE = "en_US"
 _CLASS = 10
+_QPID = "qpid"
 
 
 def _table_without_length(data: bytes) -> dict[str, Any]:
@@ -83,7 +84,9 @@ def start_ok(
     """
     connection.client_properties = method.client_properties
     capabilities = method.client_properties.get("capabilities")
-    if isinstance(capabilities, dict):
+    product = method.client_properties.get("product")
+    connection.qpid = isinstance(product, str) and product.lower().startswith(_QPID)
+    if isinstance(capabilities, dict) and connection.profile.capable:
         connection.capabilities = {name for name, on in capabilities.items() if on is True}
     kind = MECHANISMS.get(method.mechanism)
     if kind is None:

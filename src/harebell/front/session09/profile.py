@@ -38,6 +38,10 @@ class Profile:
         consumer: makes a consumer of class basic.
         extended: the client may be told of what RabbitMQ added: capabilities, and methods of the
             broker's own that it announces.
+        capable: what the client says it is capable of means something.
+        plain: the client knows five types of table values only, see
+            `harebell.front.convert.plain`.
+        tickets: a publish presents an access ticket that is looked at.
 
     Attributes:
         channel_ends: the first octets of channel.close and close-ok, and the methods.
@@ -54,6 +58,9 @@ class Profile:
     channel: Callable[[Any, int], Any] = Channel
     consumer: Callable[..., Any] = ChannelConsumer
     extended: bool = False
+    capable: bool = True
+    plain: bool = False
+    tickets: bool = False
     channel_ends: dict[bytes, type[methods.Method]] = field(init=False)
 
     def __post_init__(self) -> None:
