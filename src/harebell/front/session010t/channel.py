@@ -1,11 +1,12 @@
 """A channel of transitional 0-10, and the state of a session that may outlive it.
 
-It adds to the channel of 0-9-1 what this version has above the frames: numbers of commands in both
+It adds to the channel of 0-8 what this version has above the frames: numbers of commands in both
 directions, completion, and a session that is detached and attached again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
@@ -15,9 +16,10 @@ from harebell.front.session010t.frames import CONTROLS, SESSION_CLASS
 from harebell.front.session010t.headers import shown
 from harebell.front.session010t.refused import Refused
 from harebell.front.session010t.replay import split
-from harebell.front.session09.channel import Channel
+from harebell.front.session09.older_channel import OlderChannel
 from harebell.kernels.output import OutBuffer
 from harebell.model.queue.kind import PENDING, Queue
+from harebell.model.transaction import REQUEUE
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import BasicReject
 from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitAck
@@ -25,8 +27,9 @@ from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitA
 if TYPE_CHECKING:
     from harebell.front.session010t.connection import TransitionalConnection
     from harebell.front.session010t.sessions import Session
+    from harebell.front.session09.unacked import Unacked
 
-_MANDATORY = 1
+_NO_ROUTE = (312, "NO_ROUTE")
 
 
 class Transfers(Protocol):
@@ -36,7 +39,7 @@ class Transfers(Protocol):
         """The client is done with all commands up to the mark, and with those of the ranges."""
 
 
-class TransitionalChannel(Channel):
+class TransitionalChannel(OlderChannel):
     """One channel, or one session.
 
     Attributes:
@@ -45,7 +48,6 @@ class TransitionalChannel(Channel):
         session: None on a channel that was opened by channel.open.
         detached: whether it is a session without a channel.
         ending: it is to be destroyed, not detached.
-        flowing: whether the client wants deliveries.
         exclusive: names of the exclusive queues that were declared here.
         refused: what was rejected here for others to have.
         transfers: unacknowledged deliveries of the class message; None without any.
@@ -60,7 +62,6 @@ class TransitionalChannel(Channel):
         self.session: Session | None = None
         self.detached = False
         self.ending = False
-        self.flowing = True
         self.exclusive: set[str] = set()
         self.transfers: Transfers | None = None
         self.refused = Refused(self)
@@ -128,16 +129,23 @@ class TransitionalChannel(Channel):
 
     def may_deliver(self) -> bool:
         """Whether the client takes deliveries now, apart from credit and room in the output."""
-        if not self.flowing or self.detached or self.refused.offering:
+        if self.stopped or self.detached or self.refused.offering:
             return False
         session = self.session
         if session is None or session.replay is None:
             return True
         return not (session.resuming or session.replay.full)
 
+    def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
+        """Settle deliveries; what was rejected for somebody else does not come back here."""
+        if kind == REQUEUE:
+            self.refused.refuse(list(entries))
+        else:
+            super().take_effect(entries, kind)
+
     def set_flow(self, *, active: bool) -> None:
         """The client wants deliveries, or none for the time being."""
-        self.flowing = active
+        self.stopped = not active
         if active:
             self.serve()
 
@@ -151,6 +159,10 @@ class TransitionalChannel(Channel):
         return result
 
     def _return(self, message: Message) -> None:
+        """A publish that asked for it found no queue."""
+        self.give_back_to_publisher(message, *_NO_ROUTE)
+
+    def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
         """A publish that asked for it went nowhere: refuse it by its number as a command.
 
         The document says that basic.reject answers it, and nothing else names a publish.

@@ -17,8 +17,8 @@ from harebell.base.limits import REFUSED_RETRY_MS
 
 if TYPE_CHECKING:
     from harebell.base.timers import Timer
-    from harebell.front.session09.unacked import Unacked
     from harebell.front.session010t.channel import TransitionalChannel
+    from harebell.front.session09.unacked import Unacked
     from harebell.model.queue.kind import Queue
 
 _DEAD_LETTERS = "dead-letter-exchange"
