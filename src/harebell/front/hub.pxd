@@ -11,5 +11,6 @@ cdef class Hub:
     cdef public object finishing
     cdef public object offenders
     cdef public dict sessions
+    cdef public dict named_sessions
     cdef public object tickets
     cdef public long long accepted

@@ -46,6 +46,7 @@ class Hub:
         short: whether there are any.
         accepted: how many connections there were.
         finishing: the publisher that may bring its message to an end although memory is short.
+        named_sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
         offenders: who keeps failing to begin a connection.
         sessions: those of transitional 0-10 that outlive their channels, by identifier.
         tickets: the access tickets of versions before 0-9-1.
@@ -61,6 +62,7 @@ class Hub:
         self.short = False
         self.finishing: Link | None = None
         self.offenders = Offenders()
+        self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
         self.sessions: dict[bytes, Any] = {}
         self.tickets = Tickets()

@@ -5,11 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
-from tests.conformance.frames import METHOD, frame
-from tests.conformance.raw import start_ok
+from harebell.wire.v09.plain_fields import is_plain
 from tests.conformance.v08.conftest import Connect
-from tests.conformance.v08.peer import Peer8
-from harebell.wire.v09.plain_fields import encode_plain, is_plain
 
 
 def _tags(table: bytes) -> bool:
@@ -31,5 +28,3 @@ def test_both_headers_of_0_8_are_answered_with_version_8_0(
 def test_0_9_is_answered_with_version_0_9(connect_0_9: Connect) -> None:
     start = connect_0_9().greet()
     assert (start.version_major, start.version_minor) == (0, 9)
-
-

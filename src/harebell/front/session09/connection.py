@@ -63,9 +63,8 @@ class Connection(Link):
         now: float,
         profile: Profile,
     ) -> None:
-        super().__init__(broker, users, hub, settings, peer, now)
+        super().__init__(broker, users, hub, settings, peer, now, profile.version)
         self.profile = profile
-        self.version = profile.version
         self.spec = profile.spec
         self.scanner = FrameScanner(self)
         self.scanner.tickets = profile.tickets

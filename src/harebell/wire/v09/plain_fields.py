@@ -46,6 +46,8 @@ def encode_plain(table: Mapping[str, Any]) -> bytes:
     Raises:
         TypeError, ValueError: as `encode_table`.
     """
+    if not isinstance(table, Mapping):
+        return encode_table(table)
     return encode_table({name: plain(value) for name, value in table.items()})
 
 
