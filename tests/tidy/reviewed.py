@@ -14,6 +14,8 @@ LONG_FILES: dict[str, str] = {}
 FUNNELS: dict[str, str] = {
     "src/harebell/cli/dump_proxy.py": "what looks on at a connection must not get in its way: "
     "without it the octets still pass",
+    "src/harebell/front/session010t/dtx_errors.py": "whatever goes wrong with a branch ends the "
+    "channel with 541, as the document has it, and leaves the connection alone",
     "src/harebell/front/session09/connection.py": "whatever goes wrong with one connection closes "
     "it with a reply code and leaves the others alone",
     "src/harebell/front/session010/connection.py": "whatever goes wrong with one connection closes "
@@ -74,8 +76,21 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         + tuple(f"front/session010t/{name}" for name in ("dispatch", "exchange", "execution"))
         + tuple(f"front/session010t/{name}" for name in ("flow", "frames", "handshake"))
         + tuple(f"front/session010t/{name}" for name in ("profile", "queue", "session"))
-        + ("front/session010t/sessions",),
+        + ("front/session010t/sessions",)
+        + tuple(f"front/session010t/{name}" for name in ("credit", "deliveries"))
+        + tuple(f"front/session010t/{name}" for name in ("message", "transferring")),
         ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
+    ),
+    **dict.fromkeys(
+        ("cli/transactions", "server/manage/transactions"),
+        ("tests/cli/test_transactions.py", "is run by the command against a real broker"),
+    ),
+    **dict.fromkeys(
+        (
+            *(f"front/session010t/dtx_{each}" for each in ("demarcation", "coordination")),
+            *("front/session010t/dtx_errors", "front/session09/branched"),
+        ),
+        ("tests/conformance/v010t/test_dtx_*.py", "is what peers see there, frame by frame"),
     ),
     "model/alternate": (
         "tests/conformance/v010t/test_queue.py",

@@ -300,3 +300,5 @@ REFUSED_RETRY_MS = 500
 """How often a message that a session rejected is offered to other sessions again."""
 COMPLETION_RANGES = 8_192
 """Most intervals in one execution.complete."""
+RECOVERED_XIDS = 28
+"""Xids that one answer of a recovery scan tells of: what fits into the smallest frame."""

@@ -13,4 +13,5 @@ cdef class Hub:
     cdef public dict sessions
     cdef public dict named_sessions
     cdef public object tickets
+    cdef public object checkpoints
     cdef public long long accepted

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.gauge import Gauge
+from harebell.front.checkpoints import Checkpoints
 from harebell.front.offenders import Offenders
 from harebell.front.tickets import Tickets
 
@@ -50,6 +51,7 @@ class Hub:
         offenders: who keeps failing to begin a connection.
         sessions: those of transitional 0-10 that outlive their channels, by identifier.
         tickets: the access tickets of versions before 0-9-1.
+        checkpoints: message bodies whose sending was interrupted; None before the first.
     """
 
     def __init__(self, gauge: Gauge) -> None:
@@ -66,6 +68,7 @@ class Hub:
         self.accepted = 0
         self.sessions: dict[bytes, Any] = {}
         self.tickets = Tickets()
+        self.checkpoints: Checkpoints | None = None
 
     def take_dirty(self) -> list[Link]:
         """The connections with something to do; none are dirty afterwards."""

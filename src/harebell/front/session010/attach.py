@@ -205,7 +205,9 @@ def command_point(session: Session, control: controls.SessionCommandPoint) -> No
     if control.command_offset:
         text = "a command cannot go on in the middle: none is kept that did not come whole"
         raise ExecutionError(NOT_IMPLEMENTED, text, 1)
-    number = near(control.command_id, session.received)
+    number = control.command_id
+    if session.received:
+        number = near(number, session.received)
     if number > session.received and session.received:
         text = f"command {number} after {session.received - 1}: what is between is lost"
         raise DetachError(UNKNOWN_IDS, text)

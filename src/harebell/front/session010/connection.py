@@ -51,8 +51,7 @@ class Connection(Link):
     def __init__(
         self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
     ) -> None:
-        super().__init__(broker, users, hub, settings, peer, now)
-        self.version = FINAL_0_10
+        super().__init__(broker, users, hub, settings, peer, now, FINAL_0_10)
         self.frames = SegmentBuffer()
         self.out = self.frames
         self.intake = Intake(self, self.channels)

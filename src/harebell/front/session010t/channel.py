@@ -6,8 +6,7 @@ directions, completion, and a session that is detached and attached again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
 from harebell.base.message import Message
@@ -25,18 +24,17 @@ from harebell.wire.v09.methods import BasicReject
 from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitAck
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harebell.front.session010t.connection import TransitionalConnection
+    from harebell.front.session010t.deliveries import Deliveries
+    from harebell.front.session010t.references import References
     from harebell.front.session010t.sessions import Session
     from harebell.front.session09.unacked import Unacked
+    from harebell.model.association import Association
+    from harebell.model.xid import Xid
 
 _NO_ROUTE = (312, "NO_ROUTE")
-
-
-class Transfers(Protocol):
-    """Deliveries of the class message, which are acknowledged by their numbers as commands."""
-
-    def completed(self, mark: int, ranges: tuple[tuple[int, int], ...]) -> None:
-        """The client is done with all commands up to the mark, and with those of the ranges."""
 
 
 class TransitionalChannel(OlderChannel):
@@ -50,7 +48,10 @@ class TransitionalChannel(OlderChannel):
         ending: it is to be destroyed, not detached.
         exclusive: names of the exclusive queues that were declared here.
         refused: what was rejected here for others to have.
-        transfers: unacknowledged deliveries of the class message; None without any.
+        association: with branches of distributed transactions; None before the class is used.
+        scan: what a recovery scan has not told yet; None without one.
+        transfers: unacknowledged deliveries of the class message; None before the first.
+        references: bodies that arrive in pieces; None before the first.
     """
 
     connection: TransitionalConnection
@@ -63,8 +64,11 @@ class TransitionalChannel(OlderChannel):
         self.detached = False
         self.ending = False
         self.exclusive: set[str] = set()
-        self.transfers: Transfers | None = None
         self.refused = Refused(self)
+        self.transfers: Deliveries | None = None
+        self.references: References | None = None
+        self.association: Association | None = None
+        self.scan: list[Xid] | None = None
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -169,8 +173,20 @@ class TransitionalChannel(OlderChannel):
         """
         self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
 
+    def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
+        """Settle deliveries; those of class message make room for others."""
+        super().take_effect(entries, kind)
+        if self.transfers is not None:
+            self.transfers.freed()
+
     def ack(self, tag: int, multiple: bool) -> int:
         """basic.ack: complete when it is on disk."""
+        if multiple and self.transfers:
+            # Those of class message are acknowledged as commands.
+            for each in self.unacked.numbers():
+                if (tag == 0 or each <= tag) and not self.transfers.owns(each):
+                    self.ack(each, False)
+            return 0
         queues: dict[Queue, None] = {}
         if self.transaction is None:
             every = multiple and tag == 0
@@ -286,9 +302,13 @@ class TransitionalChannel(OlderChannel):
         if session is not None:
             session.stop_timer()
             hub.sessions.pop(session.identifier, None)
+        if self.association is not None:
+            self.association.close()
         if self.detached and self.content is not None:
             self.content.release()
             self.content = None
+        if self.references is not None:
+            self.references.release()
         super().close()
         self.refused.give_back()
         if session is not None:

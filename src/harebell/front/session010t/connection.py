@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.errors import ProtocolError
 from harebell.base.message import Message
 from harebell.front.session010t import frames, handshake
+from harebell.front.session010t.credit import Credit
 from harebell.front.session09.connection import Connection
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import Method
@@ -30,12 +31,14 @@ class TransitionalConnection(Connection):
     Attributes:
         dialect: which types of field tables the peer has shown to know.
         ended: channels whose session we ended, until they are opened again.
+        credit: what message.qos set for all channels; None until it did.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.dialect = Dialect.PLAIN
         self.ended: set[int] = set()
+        self.credit: Credit | None = None
 
     def begin(self) -> None:
         """Introduce the broker; no header is echoed, unlike in the final 0-10."""
@@ -68,6 +71,12 @@ class TransitionalConnection(Connection):
     def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
         """Serve a frame; this version has no shorter way."""
         frames.take(self, kind, channel, payload)
+
+    def is_amid_content(self) -> bool:
+        """Whether a message has begun and is not read to its end."""
+        if any(channel.references for channel in self.channels.values()):
+            return True
+        return super().is_amid_content()
 
     def note_dialect(self, table: object) -> None:
         """The peer has written a table: it knows the types that are in it."""

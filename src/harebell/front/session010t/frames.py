@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.front.session010t import sessions
 from harebell.front.session010t.headers import lettered_header
+from harebell.front.session010t.transferring import RAW
 from harebell.front.session09 import single
 from harebell.front.session09.failure import fail_channel
 from harebell.front.session09.replies import hard
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 SESSION_CLASS = 20
 CONTROLS = frozenset((10, SESSION_CLASS, 21, 140))
 """Classes whose methods are no commands."""
-
-RAW: dict[bytes, Callable[[Any, bytes], None]] = {}
-"""Octets of class and method -> what serves a method that is not decoded before."""
 
 _IDS = 4
 _TABLES = ("arguments", "filter")

@@ -45,14 +45,25 @@ def qos(channel: Channel, method: methods.BasicQos) -> None:
         channel.serve()
 
 
-def _priority(arguments: Mapping[str, Any], thing: str) -> int:
+def consumer_priority(
+    arguments: Mapping[str, Any], thing: str, ids: tuple[int, int] = (_CLASS, 20)
+) -> int:
+    """The priority that a consumer asks for.
+
+    Args:
+        arguments: of the consumer.
+        thing: the queue, as it is called in errors.
+        ids: class and method that ask.
+
+    Raises:
+        ProtocolError: 406 for the channel.
+    """
     value = arguments.get("x-priority", 0)
     if isinstance(value, bool) or not isinstance(value, int):
         raise soft(
             406,
             f"invalid arg 'x-priority' for {thing}: \"expected integer, got {type_name(value)}\"",
-            _CLASS,
-            20,
+            *ids,
         )
     return max(-(2**31), min(value, 2**31 - 1))
 
@@ -94,7 +105,7 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         tag,
         no_ack=method.no_ack,
         exclusive=exclusive,
-        priority=_priority(method.arguments, thing),
+        priority=consumer_priority(method.arguments, thing),
         prefetch=channel.prefetch,
         arguments=method.arguments,
         excluded=channel.connection.origin if method.no_local else 0,

@@ -13,6 +13,7 @@ from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import Refusal
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
+from harebell.front.session09.branched import BranchWork
 from harebell.front.session09.confirm import Confirms
 from harebell.front.session09.intercept import intercepted
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
@@ -32,7 +33,7 @@ from harebell.wire.v09 import methods
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.session09.connection import Connection
-    from harebell.front.session09.consumer import ChannelConsumer
+    from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
     from harebell.model.vhost import VHost
 
@@ -73,12 +74,12 @@ class Channel(ChannelPort):
         self.router = self.vhost.router
         self.unacked = Sequence(1)
         self.next_tag = 1
-        self.consumers: dict[str, ChannelConsumer] | None = None
+        self.consumers: dict[str, Consumer] | None = None
         self.prefetch = 0
         self.prefetch_global = 0
         self.outstanding = 0
         self.confirms: Confirms | None = None
-        self.transaction: ChannelTransaction | None = None
+        self.transaction: ChannelTransaction | BranchWork | None = None
         self.last_queue = ""
         self.reply_queue: ReplyQueue | None = None
         self._exchange: Exchange | None = None
@@ -264,7 +265,7 @@ class Channel(ChannelPort):
                 consumer.queue.drain()
         return 0
 
-    def consumer_lost(self, consumer: ChannelConsumer) -> None:
+    def consumer_lost(self, consumer: Consumer) -> None:
         """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
         if self.consumers is None or self.consumers.pop(consumer.tag, None) is None:
             return

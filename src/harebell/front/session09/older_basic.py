@@ -6,6 +6,7 @@ recover  with requeue=false what is out goes out again, to the consumer that had
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.front.session09 import basic
@@ -67,8 +68,8 @@ def _deliver_again(channel: OlderChannel) -> list[Unacked]:
         channel.unacked.take(tag)
         read = getattr(entry.queue, "delivered", None)
         message = None if read is None else read(entry.position)
-        consumers = channel.consumers or {}
-        if message is None or consumers.get(consumer.tag) is not consumer:
+        here = channel.consumers is not None and channel.consumers.get(consumer.tag) is consumer
+        if message is None or not here:
             left.append(entry)
             continue
         entry.forget()
@@ -112,7 +113,7 @@ def recover(channel: OlderChannel, method: methods.BasicRecover) -> None:
     _recover(channel, method.requeue, methods.BasicRecoverOk())
 
 
-HANDLERS = {
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     methods.BasicQos: qos,
     methods.BasicConsume: consume,
     methods.BasicGet: get,
@@ -121,4 +122,4 @@ HANDLERS = {
     methods.BasicRecoverAsync: recover_async,
     methods_older.BasicRecoverSync: recover_sync,
 }
-HANDLERS_0_8 = HANDLERS | {methods.BasicRecover: recover_0_8}
+HANDLERS_0_8 = {**HANDLERS, methods.BasicRecover: recover_0_8}

@@ -67,9 +67,7 @@ def _document(version: str, left_out: tuple[str, ...] = ()) -> dict[str, Line]:
             found[f"{name}.{method.get('name')}"] = Line(
                 int(group.get("index", "")),
                 int(method.get("index", "")),
-                "".join(
-                    sorted(senders[each.get("name", "")] for each in method.findall("chassis"))
-                ),
+                "".join(sorted(senders[each.get("name", "")] for each in chassis)),
                 tuple(f"{name}.{each.get('name')}" for each in method.findall("response")),
                 method.get("content") == "1",
                 tuple(
