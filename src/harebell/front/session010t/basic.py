@@ -45,7 +45,11 @@ def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
 def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
     """basic.reject: dropped or dead-lettered, or with requeue somebody else's."""
     entry = channel.unacked.get(method.delivery_tag)
+    if method.requeue:
+        channel.refused.tags.add(method.delivery_tag)
     common.reject(channel, method)
+    if channel.transaction is None:
+        channel.refused.tags.discard(method.delivery_tag)
     if entry is not None and channel.transaction is None:
         channel.settled(entry.queue)
 

@@ -140,13 +140,6 @@ class TransitionalChannel(OlderChannel):
             return True
         return not (session.resuming or session.replay.full)
 
-    def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
-        """Settle deliveries; what was rejected for somebody else does not come back here."""
-        if kind == REQUEUE:
-            self.refused.refuse(list(entries))
-        else:
-            super().take_effect(entries, kind)
-
     def set_flow(self, *, active: bool) -> None:
         """The client wants deliveries, or none for the time being."""
         self.stopped = not active
@@ -174,7 +167,14 @@ class TransitionalChannel(OlderChannel):
         self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
 
     def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
-        """Settle deliveries; those of class message make room for others."""
+        """Settle deliveries; those of class message make room for others.
+
+        What basic.reject gave to somebody else does not come back here.
+        """
+        others = [entry for entry in entries if entry.tag in self.refused.tags]
+        if kind == REQUEUE and others:
+            self.refused.refuse(others)
+            entries = [entry for entry in entries if entry.tag not in self.refused.tags]
         super().take_effect(entries, kind)
         if self.transfers is not None:
             self.transfers.freed()

@@ -28,6 +28,7 @@ class Refused:
     """The messages of one session that wait for somebody else.
 
     Attributes:
+        tags: delivery tags that basic.reject named with requeue, perhaps in a transaction.
         offering: the session's own consumers take nothing, for others are offered something.
     """
 
@@ -35,6 +36,7 @@ class Refused:
         self._channel = channel
         self._kept: list[tuple[Queue, int]] = []
         self._timer: Timer | None = None
+        self.tags: set[int] = set()
         self.offering = False
 
     def refuse(self, entries: list[Unacked]) -> None:
@@ -44,8 +46,7 @@ class Refused:
             if not self._others(queue) and self._has_dead_letters(queue):
                 entry.reject()
                 continue
-            if entry.consumer is not None:
-                entry.consumer.released()
+            entry.forget()
             if not self._offer(queue, entry.position):
                 self._kept.append((queue, entry.position))
         self._channel.serve_queues(entries)
