@@ -92,10 +92,24 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ),
         ("tests/conformance/v010t/test_dtx_*.py", "is what peers see there, frame by frame"),
     ),
+    "front/session09/dtx": (
+        "tests/conformance/v08/test_dtx.py",
+        "is what peers see there, frame by frame",
+    ),
     "model/alternate": (
         "tests/conformance/v010t/test_queue.py",
         "is about queues that peers declare there",
     ),
+    "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
+    **dict.fromkeys(
+        ("front/session09/file", "front/session09/stream"),
+        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent"),
+    ),
+    **dict.fromkeys(
+        ("front/convert/file", "front/convert/stream"),
+        ("tests/unit/front/convert/test_carried.py", "are what converts there"),
+    ),
+    "model/queue/sparing": ("tests/conformance/v08/test_overflow.py", "shows in what is left"),
     "wire/v09/property_values": (
         "tests/unit/wire/v09/test_property_list.py",
         "is what every list is written with",

@@ -1,88 +1,110 @@
-"""What transitional 0-10 makes durable is there after a restart, and after a kill."""
+"""What the document wants to be there after a restart, shown with a real data directory."""
 
 from __future__ import annotations
 
-import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
 from harebell.wire.v09.content import BasicProperties
-from tests.conformance.sites import Site, SocketWire
+from harebell.wire.v09.methods_message import (
+    MessageAppend,
+    MessageClose,
+    MessageEmpty,
+    MessageGet,
+    MessageOpen,
+)
+from tests.conformance.sites import SocketSite
 from tests.conformance.v010t.peer import Peer
-from tests.running import RunningBroker
+from tests.conformance.v010t.transfers import expect_transfer, transfer, transferred
 
-PERSISTENT = BasicProperties(delivery_mode=2)
-
-
-def opened(broker: RunningBroker) -> Peer:
-    """An open connection to a broker."""
-    site: Site = broker  # type: ignore[assignment]
-    return Peer(site, SocketWire(broker.port)).open()
+Restart = Callable[[], Peer]
 
 
-def ended(broker: RunningBroker, number: signal.Signals) -> None:
-    """Stop a broker, and remove what is not its data."""
-    broker.stop(number)
-    broker.remove()
+@pytest.fixture
+def restart(tmp_path: Path) -> Iterator[Restart]:
+    """Each call stops the broker, if it runs, and gives a peer of a new one on the same data."""
+    running: list[SocketSite] = []
+    peers: list[Peer] = []
+
+    def again() -> Peer:
+        if peers:
+            peers.pop().drop()
+        if running:
+            running.pop().close()
+        running.append(SocketSite(tmp_path))
+        peers.append(Peer(running[-1], running[-1].connect()).open())
+        return peers[-1]
+
+    yield again
+    for peer in peers:
+        peer.done()
+    for site in running:
+        site.close()
 
 
-@pytest.mark.rule("0-10t#071", "0-10t#080", "0-10t#107")
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_completed_commands_outlive_the_broker(tmp_path: Path, how: signal.Signals):
-    flags = ("--data-dir", str(tmp_path / "data"))
-    broker = RunningBroker(*flags)
-    peer = opened(broker)
-    peer.run(m.ExchangeDeclare("e", "topic", durable=True, alternate_exchange="amq.fanout"))
-    peer.queue("kept", durable=True, alternate_exchange="amq.direct")
-    peer.queue("lost")
-    peer.send(m.QueueBind("kept", "e", "a.*"))
-    for number in range(5):
-        peer.publish("e", "a.b", b"%d" % number, PERSISTENT)
+@pytest.mark.rule("0-10t#237")
+def test_a_persistent_transfer_survives_a_restart(restart: Restart) -> None:
+    """Send a persistent message, stop the server, restart it, see whether it is still there."""
+    peer = restart()
+    peer.queue("q", durable=True)
+    transferred(peer, "q", b"kept", delivery_mode=2, priority=3, application_headers={"a": 1})
+    transferred(peer, "q", b"lost", delivery_mode=1)
+    peer = restart()
+    peer.send(MessageGet(queue="q", no_ack=True))
+    expect_transfer(peer, b"kept", delivery_mode=2, priority=3, application_headers={"a": 1})
+    peer.send(MessageGet(queue="q"))
+    peer.expect(MessageEmpty)
+
+
+def test_a_transfer_by_reference_survives_a_restart(restart: Restart) -> None:
+    peer = restart()
+    peer.queue("q", durable=True)
+    peer.send(MessageOpen(reference=b"r"))
+    transfer(peer, "q", reference=b"r", delivery_mode=2)
+    for piece in (b"one", b"two"):
+        peer.send(MessageAppend(reference=b"r", octets=piece))
+    peer.run(MessageClose(reference=b"r"))
+    peer = restart()
+    peer.send(MessageGet(queue="q", no_ack=True))
+    expect_transfer(peer, b"onetwo")
+
+
+@pytest.mark.rule("0-10t#107")
+def test_a_persistent_message_of_class_basic_survives_a_restart(restart: Restart) -> None:
+    """Send a persistent message, stop the server, restart it, see whether it is still there."""
+    peer = restart()
+    peer.queue("q", durable=True)
+    peer.publish("", "q", b"kept", BasicProperties(delivery_mode=2))
     peer.settle()
-    peer.run(m.BasicAck(peer.get("kept").method.delivery_tag))
-    peer.drop()
-    ended(broker, how)
-    broker = RunningBroker(*flags)
-    try:
-        peer = opened(broker)
-        assert peer.ask(s.ExchangeQuery("e")).type == "topic"
-        peer.send(m.ExchangeDeclare("e", "topic", alternate_exchange="amq.fanout"))
-        peer.queue("kept", alternate_exchange="amq.direct")
-        peer.publish("e", "a.c", b"new", PERSISTENT)
-        peer.settle()
-        bodies = [peer.get("kept", no_ack=True).body for _ in range(5)]
-        assert bodies == [b"1", b"2", b"3", b"4", b"new"]
-        peer.send(m.QueueDeclare("lost", passive=True))
-        peer.expect_channel_close(404, "queue.declare")
-        peer.close()
-    finally:
-        ended(broker, signal.SIGTERM)
+    peer = restart()
+    assert peer.get("q", no_ack=True).body == b"kept"
 
 
-def test_a_committed_transaction_outlives_the_broker_and_another_does_not(tmp_path: Path):
-    flags = ("--data-dir", str(tmp_path / "data"))
-    broker = RunningBroker(*flags)
-    peer = opened(broker)
-    peer.queue("one", durable=True)
-    peer.queue("two", durable=True)
-    peer.run(m.TxSelect())
-    for queue in ("one", "two"):
-        peer.publish("", queue, b"committed", PERSISTENT)
-    peer.run(m.TxCommit())
-    peer.publish("", "one", b"not committed", PERSISTENT)
-    peer.settle()
-    peer.drop()
-    ended(broker, signal.SIGKILL)
-    broker = RunningBroker(*flags)
-    try:
-        peer = opened(broker)
-        for queue in ("one", "two"):
-            assert peer.get(queue, no_ack=True).body == b"committed"
-            peer.send(m.BasicGet(queue))
-            peer.expect(m.BasicGetEmpty)
-        peer.close()
-    finally:
-        ended(broker, signal.SIGTERM)
+@pytest.mark.rule("0-10t#071")
+def test_a_durable_queue_is_there_after_a_restart(restart: Restart) -> None:
+    """Create a durable queue, restart the server, send a message to it: it is delivered."""
+    peer = restart()
+    peer.queue("q", durable=True)
+    peer.queue("transient")
+    peer = restart()
+    transferred(peer, "q", b"body")
+    peer.send(MessageGet(queue="q", no_ack=True))
+    expect_transfer(peer, b"body")
+    peer.send(m.QueueDeclare(queue="transient", passive=True))
+    peer.expect_channel_close(404, "queue.declare", "transient")
+
+
+@pytest.mark.rule("0-10t#080")
+def test_a_durable_binding_is_there_after_a_restart(restart: Restart) -> None:
+    """Bind a durable queue to a durable exchange, restart, use the combination."""
+    peer = restart()
+    peer.run(m.ExchangeDeclare(exchange="e", type="direct", durable=True))
+    peer.queue("q", durable=True)
+    peer.run(m.QueueBind(queue="q", exchange="e", routing_key="k"))
+    peer = restart()
+    transferred(peer, "k", b"body", destination="e")
+    peer.send(MessageGet(queue="q", no_ack=True))
+    expect_transfer(peer, b"body", exchange="e")

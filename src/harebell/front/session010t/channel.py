@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from harebell.front.session010t.references import References
     from harebell.front.session010t.sessions import Session
     from harebell.front.session09.unacked import Unacked
-    from harebell.model.association import Association
     from harebell.model.xid import Xid
 
 _NO_ROUTE = (312, "NO_ROUTE")
@@ -48,7 +47,6 @@ class TransitionalChannel(OlderChannel):
         ending: it is to be destroyed, not detached.
         exclusive: names of the exclusive queues that were declared here.
         refused: what was rejected here for others to have.
-        association: with branches of distributed transactions; None before the class is used.
         scan: what a recovery scan has not told yet; None without one.
         transfers: unacknowledged deliveries of the class message; None before the first.
         references: bodies that arrive in pieces; None before the first.
@@ -67,7 +65,6 @@ class TransitionalChannel(OlderChannel):
         self.refused = Refused(self)
         self.transfers: Deliveries | None = None
         self.references: References | None = None
-        self.association: Association | None = None
         self.scan: list[Xid] | None = None
 
     # --- output ---------------------------------------------------------------------------------
@@ -110,6 +107,11 @@ class TransitionalChannel(OlderChannel):
         )
         self._write(out.take())
         return self.sent
+
+    def write_frames(self, octets: bytes) -> None:
+        """Write a method with its content that are frames already."""
+        self.sent = after(self.sent)
+        self._write(octets)
 
     def _write(self, octets: bytes, *, kept: bool = True) -> None:
         """Write frames: kept until the client has them, in a session that may be resumed."""
@@ -302,8 +304,6 @@ class TransitionalChannel(OlderChannel):
         if session is not None:
             session.stop_timer()
             hub.sessions.pop(session.identifier, None)
-        if self.association is not None:
-            self.association.close()
         if self.detached and self.content is not None:
             self.content.release()
             self.content = None
