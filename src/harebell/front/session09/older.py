@@ -15,6 +15,8 @@ from harebell.front.session09 import (
     older_flow,
     older_queue,
     stream,
+    test,
+    tunnel,
 )
 from harebell.front.session09.replies import Errors
 from harebell.wire.v09.reply_codes import HARD, NAMES
@@ -24,7 +26,7 @@ from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionTable
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
 for _file in (
     *(dispatch, older_access, older_basic, older_exchange, older_flow, older_queue),
-    *(file, stream),
+    *(file, stream, test, tunnel),
 ):
     HANDLERS.update(_file.HANDLERS)
 
