@@ -92,6 +92,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ),
         ("tests/conformance/v010t/test_dtx_*.py", "is what peers see there, frame by frame"),
     ),
+    "front/session09/dtx": (
+        "tests/conformance/v08/test_dtx.py",
+        "is what peers see there, frame by frame",
+    ),
     "model/alternate": (
         "tests/conformance/v010t/test_queue.py",
         "is about queues that peers declare there",
