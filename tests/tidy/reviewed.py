@@ -56,6 +56,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
         ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
     ),
+    "auth/sasl/exchange": (
+        "tests/unit/auth/sasl/test_exchanges.py",
+        "is what mechanisms derive of",
+    ),
     "front/session010/": (
         "tests/conformance/v010/test_*.py",
         "speaks with peers, and is observed there frame by frame",
