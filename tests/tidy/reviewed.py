@@ -106,8 +106,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     ),
     "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
     **dict.fromkeys(
-        ("front/session09/file", "front/session09/stream"),
-        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent"),
+        tuple(f"front/session09/{name}" for name in ("file", "stream", "test", "tunnel")),
+        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent, as the others do"),
     ),
     **dict.fromkeys(
         ("front/convert/file", "front/convert/stream"),
