@@ -36,7 +36,7 @@ def send_body(
     connection = channel.connection
     number, out = channel.number, OutBuffer()
     out.frame(METHOD, number, connection.spec.encode(method))
-    out.frame(HEADER, number, listed.header(len(body) - offset, raw))
+    out.frame(HEADER, number, listed.header(len(body) - offset, channel.readable(raw)))
     most = connection.frame_max - FRAME_OVERHEAD_BYTES
     for at in range(offset, len(body), most):
         out.frame(BODY, number, body[at : at + most])
