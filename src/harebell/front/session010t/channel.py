@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from harebell.front.session010t.references import References
     from harebell.front.session010t.sessions import Session
     from harebell.front.session09.unacked import Unacked
-    from harebell.model.association import Association
     from harebell.model.xid import Xid
 
 _NO_ROUTE, _NO_CONSUMERS = 312, 313
@@ -49,7 +48,6 @@ class TransitionalChannel(Channel):
         ending: it is to be destroyed, not detached.
         flowing: whether the client wants deliveries.
         exclusive: names of the exclusive queues that were declared here.
-        association: with branches of distributed transactions; None before the class is used.
         scan: what a recovery scan has not told yet; None without one.
         transfers: unacknowledged deliveries of the class message; None before the first.
         references: bodies that arrive in pieces; None before the first.
@@ -68,7 +66,6 @@ class TransitionalChannel(Channel):
         self.exclusive: set[str] = set()
         self.transfers: Deliveries | None = None
         self.references: References | None = None
-        self.association: Association | None = None
         self.scan: list[Xid] | None = None
 
     # --- output ---------------------------------------------------------------------------------
@@ -312,8 +309,6 @@ class TransitionalChannel(Channel):
         if session is not None:
             session.stop_timer()
             hub.sessions.pop(session.identifier, None)
-        if self.association is not None:
-            self.association.close()
         if self.detached and self.content is not None:
             self.content.release()
             self.content = None

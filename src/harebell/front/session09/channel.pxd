@@ -24,6 +24,7 @@ cdef class Channel(ChannelPort):
     cdef public int outstanding
     cdef public Confirms confirms
     cdef public object transaction
+    cdef public object association
     cdef public str last_queue
     cdef public object reply_queue
     cdef public object classes

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.contents.classes import Classes
     from harebell.front.session09.connection import Connection
+    from harebell.model.association import Association
     from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
     from harebell.model.vhost import VHost
@@ -60,7 +61,8 @@ class Channel(ChannelPort):
         prefetch_global: what basic.qos set for the channel as a whole.
         outstanding: deliveries to consumers that count against it; those of basic.get do not.
         confirms: set by confirm.select.
-        transaction: set by tx.select.
+        transaction: set by tx.select, or for work on a branch of a distributed transaction.
+        association: with such branches; None before its class is used.
         content: the content that is being assembled from single frames.
         router: of its vhost.
         last_queue: the queue declared last, which an empty queue name means.
@@ -83,6 +85,7 @@ class Channel(ChannelPort):
         self.outstanding = 0
         self.confirms: Confirms | None = None
         self.transaction: ChannelTransaction | BranchWork | None = None
+        self.association: Association | None = None
         self.last_queue = ""
         self.reply_queue: ReplyQueue | None = None
         self.classes: Classes | None = None
@@ -335,6 +338,8 @@ class Channel(ChannelPort):
             # What was accepted is confirmed before the close; afterwards the number may be reused.
             self.confirms.close()
             self.confirms = None
+        if self.association is not None:
+            self.association.close()
         if self.transaction is not None:
             self.transaction.rollback(self)
             self.transaction = None

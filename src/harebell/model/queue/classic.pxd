@@ -22,6 +22,7 @@ cdef class ClassicQueue(SparingQueue):
     cdef int _untouched(self, long long position) except -1
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1
+    cpdef bint holds(self, long long position) except -1
     cpdef bint hold(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1

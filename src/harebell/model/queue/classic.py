@@ -95,6 +95,10 @@ class ClassicQueue(SparingQueue):
         """The positions of messages with failed deliveries."""
         return self._order.log.counted()
 
+    def holds(self, position: int) -> bool:
+        """Whether it is not settled."""
+        return self._order.log.next(position) == position
+
     def hold(self, position: int) -> bool:
         """Leave a message out that was there before the restart."""
         held = self._order.hold(position)

@@ -47,6 +47,7 @@ cdef class PriorityQueue(SparingQueue):
     @cython.locals(order=ReadyOrder)
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1
+    cpdef bint holds(self, long long position) except -1
     cpdef bint hold(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     @cython.locals(order=ReadyOrder)

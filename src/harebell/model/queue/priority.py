@@ -224,6 +224,10 @@ class PriorityQueue(SparingQueue):
             for position in order.log.counted()
         ]
 
+    def holds(self, position: int) -> bool:
+        """Whether it is not settled in the log of its level."""
+        return self._order_of(position).log.next(position >> _SHIFT) == position >> _SHIFT
+
     def hold(self, position: int) -> bool:
         """Leave a message out that was there before the restart."""
         held = self._order_of(position).hold(position >> _SHIFT)
