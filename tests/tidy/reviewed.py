@@ -14,6 +14,8 @@ LONG_FILES: dict[str, str] = {}
 FUNNELS: dict[str, str] = {
     "src/harebell/cli/dump_proxy.py": "what looks on at a connection must not get in its way: "
     "without it the octets still pass",
+    "src/harebell/front/session010t/dtx_errors.py": "whatever goes wrong with a branch ends the "
+    "channel with 541, as the document has it, and leaves the connection alone",
     "src/harebell/front/session09/connection.py": "whatever goes wrong with one connection closes "
     "it with a reply code and leaves the others alone",
     "src/harebell/front/session010/connection.py": "whatever goes wrong with one connection closes "
@@ -79,10 +81,35 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         + tuple(f"front/session010t/{name}" for name in ("message", "transferring")),
         ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
     ),
+    **dict.fromkeys(
+        ("cli/transactions", "server/manage/transactions"),
+        ("tests/cli/test_transactions.py", "is run by the command against a real broker"),
+    ),
+    **dict.fromkeys(
+        (
+            *(f"front/session010t/dtx_{each}" for each in ("demarcation", "coordination")),
+            *("front/session010t/dtx_errors", "front/session09/branched"),
+        ),
+        ("tests/conformance/v010t/test_dtx_*.py", "is what peers see there, frame by frame"),
+    ),
+    "front/session09/dtx": (
+        "tests/conformance/v08/test_dtx.py",
+        "is what peers see there, frame by frame",
+    ),
     "model/alternate": (
         "tests/conformance/v010t/test_queue.py",
         "is about queues that peers declare there",
     ),
+    "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
+    **dict.fromkeys(
+        ("front/session09/file", "front/session09/stream"),
+        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent"),
+    ),
+    **dict.fromkeys(
+        ("front/convert/file", "front/convert/stream"),
+        ("tests/unit/front/convert/test_carried.py", "are what converts there"),
+    ),
+    "model/queue/sparing": ("tests/conformance/v08/test_overflow.py", "shows in what is left"),
     "wire/v09/property_values": (
         "tests/unit/wire/v09/test_property_list.py",
         "is what every list is written with",

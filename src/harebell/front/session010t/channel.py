@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harebell.front.session010t.references import References
     from harebell.front.session010t.sessions import Session
     from harebell.front.session09.unacked import Unacked
+    from harebell.model.xid import Xid
 
 _MANDATORY = 1
 
@@ -44,6 +45,7 @@ class TransitionalChannel(Channel):
         ending: it is to be destroyed, not detached.
         flowing: whether the client wants deliveries.
         exclusive: names of the exclusive queues that were declared here.
+        scan: what a recovery scan has not told yet; None without one.
         transfers: unacknowledged deliveries of the class message; None before the first.
         references: bodies that arrive in pieces; None before the first.
     """
@@ -61,6 +63,7 @@ class TransitionalChannel(Channel):
         self.exclusive: set[str] = set()
         self.transfers: Deliveries | None = None
         self.references: References | None = None
+        self.scan: list[Xid] | None = None
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -102,6 +105,11 @@ class TransitionalChannel(Channel):
         )
         self._write(out.take())
         return self.sent
+
+    def write_frames(self, octets: bytes) -> None:
+        """Write a method with its content that are frames already."""
+        self.sent = after(self.sent)
+        self._write(octets)
 
     def _write(self, octets: bytes, *, kept: bool = True) -> None:
         """Write frames: kept until the client has them, in a session that may be resumed."""

@@ -9,6 +9,8 @@ from harebell.front.session010t import (
     access,
     basic,
     binding,
+    dtx_coordination,
+    dtx_demarcation,
     exchange,
     execution,
     flow,
@@ -19,5 +21,18 @@ from harebell.front.session010t import (
 from harebell.front.session09 import tx
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
-for _file in (access, basic, binding, exchange, execution, flow, message, queue, session, tx):
+_DTX = (dtx_coordination, dtx_demarcation)
+for _file in (
+    access,
+    basic,
+    binding,
+    exchange,
+    execution,
+    flow,
+    message,
+    queue,
+    session,
+    tx,
+    *_DTX,
+):
     HANDLERS.update(_file.HANDLERS)

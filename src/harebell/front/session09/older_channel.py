@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.message import Message, Properties
+from harebell.base.message import FAMILY_09, Message, Properties
+from harebell.front.contents.sending import send_back
 from harebell.front.session09.channel import Channel
 from harebell.front.session09.older_access import check_write
 from harebell.front.session09.window import Window
@@ -53,6 +54,10 @@ class OlderChannel(Channel):
         self.asked = False
         self.good_ticket = 0
 
+    def may_deliver(self) -> bool:
+        """Whether the client wants deliveries now."""
+        return not self.stopped
+
     def publish(
         self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
@@ -75,7 +80,9 @@ class OlderChannel(Channel):
         return Channel.accept(self, message, takers, 0)
 
     def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
-        """basic.return of a message that nobody gets."""
+        """basic.return of a message that nobody gets, or that of its class."""
+        if message.family != FAMILY_09 and send_back(self, message, code):
+            return
         method = methods.BasicReturn(
             reply_code=code,
             reply_text=text,
