@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from harebell.wire.v09 import methods as m
@@ -401,3 +403,25 @@ def test_a_transaction_publishes_and_acknowledges_at_its_commit(older: Peer8, na
     older.publish("", name, b"two")
     older.ask(m.TxCommit())
     assert older.get(name).body == b"two"
+
+
+# --- too much -------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("0-8#090")
+def test_a_full_memory_holds_publishers_back_and_throws_nothing_away() -> None:
+    site = MemorySite(memory_high=100_000)
+    writer, reader = (Peer8(site, site.connect()).open() for _ in range(2))
+    reader.queue("q", durable=True)
+    wire: Any = writer.wire
+    sent = 0
+    while not wire.connection.paused:
+        writer.publish("", "q", b"%05d" % sent * 200, BasicProperties(delivery_mode=2))
+        sent += 1
+    assert reader.count("q") == sent
+    for number in range(sent):
+        assert reader.get("q").body == b"%05d" % number * 200
+    assert not wire.connection.paused
+    writer.publish("", "q", b"on it goes")
+    assert reader.get("q").body == b"on it goes"
+    writer.done()
