@@ -84,8 +84,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         + tuple(f"front/session010t/{name}" for name in ("dispatch", "exchange", "execution"))
         + tuple(f"front/session010t/{name}" for name in ("flow", "frames", "handshake"))
         + tuple(f"front/session010t/{name}" for name in ("profile", "queue", "session"))
-        + ("front/session010t/sessions",)
-        + tuple(f"front/session010t/{name}" for name in ("credit", "deliveries"))
+        + ("front/session010t/sessions", "front/session010t/refused")
+        + tuple(f"front/session010t/{name}" for name in ("contents", "credit", "deliveries"))
         + tuple(f"front/session010t/{name}" for name in ("message", "transferring")),
         ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
     ),
@@ -110,8 +110,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     ),
     "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
     **dict.fromkeys(
-        ("front/session09/file", "front/session09/stream"),
-        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent"),
+        tuple(f"front/session09/{name}" for name in ("file", "stream", "test", "tunnel")),
+        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent, as the others do"),
     ),
     **dict.fromkeys(
         ("front/convert/file", "front/convert/stream"),
