@@ -41,6 +41,14 @@ REPLY_TEXT_BYTES = 255
 """Longest reply text; a shortstr cannot carry more."""
 NAME_BYTES = 255
 """Longest exchange, queue or routing-key name (a shortstr)."""
+SEGMENT_FRAME_BYTES = 65_535
+"""Largest frame offered in AMQP 0-10, whose frames have a size of two octets."""
+SEGMENT_MAX_BYTES = 1_048_576
+"""Largest control, command or header of AMQP 0-10 that is put together from frames."""
+SESSION_TIMEOUT_SECONDS = 86_400
+"""Longest that a session of AMQP 0-10 lives without a channel; it may ask for less."""
+REPLAY_BYTES = 16_777_216
+"""Octets of unconfirmed commands that such a session keeps; above, it gets no more deliveries."""
 TABLE_DEPTH = 32
 """Deepest nesting of tables and arrays inside a field table."""
 VOID_ARRAY_ITEMS = 1_024

@@ -10,4 +10,5 @@ cdef class Hub:
     cdef public bint short
     cdef public object finishing
     cdef public object offenders
+    cdef public dict sessions
     cdef public long long accepted

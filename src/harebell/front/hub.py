@@ -6,7 +6,7 @@ what), so it is decided here and not in the shell.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.gauge import Gauge
 from harebell.front.offenders import Offenders
@@ -45,6 +45,7 @@ class Hub:
         short: whether there are any.
         accepted: how many connections there were.
         finishing: the publisher that may bring its message to an end although memory is short.
+        sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
         offenders: who keeps failing to begin a connection.
     """
 
@@ -58,6 +59,7 @@ class Hub:
         self.short = False
         self.finishing: Link | None = None
         self.offenders = Offenders()
+        self.sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
 
     def take_dirty(self) -> list[Link]:

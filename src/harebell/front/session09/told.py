@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 from harebell.wire import as_tuple
 
 if TYPE_CHECKING:
-    from harebell.front.session09.channel import Channel
-    from harebell.front.session09.connection import Connection
+    from harebell.front.link import Link
     from harebell.front.session09.consumer import ChannelConsumer
 
 
-def _name(channel: Channel) -> str:
+def _name(channel: Any) -> str:
     return f"{channel.connection.peer.connection_name} ({channel.number})"
 
 
-def _origin(connection: Connection) -> dict[str, Any]:
+def _origin(connection: Link) -> dict[str, Any]:
     peer = connection.peer
     return {
         "host": peer.host,
@@ -32,7 +31,7 @@ def _origin(connection: Connection) -> dict[str, Any]:
     }
 
 
-def authenticated(connection: Connection, user: str, error: str = "") -> None:
+def authenticated(connection: Link, user: str, error: str = "") -> None:
     """Somebody logged in, or failed to."""
     events = connection.broker.events
     if not events.wanted:
@@ -49,7 +48,7 @@ def authenticated(connection: Connection, user: str, error: str = "") -> None:
         events.note("user.authentication.success", facts)
 
 
-def connection_created(connection: Connection) -> None:
+def connection_created(connection: Link) -> None:
     """A connection is open."""
     connection.announced = True
     events = connection.broker.events
@@ -76,7 +75,7 @@ def connection_created(connection: Connection) -> None:
     events.note("connection.created", facts)
 
 
-def connection_closed(connection: Connection) -> None:
+def connection_closed(connection: Link) -> None:
     """A connection that was open is not any more."""
     events = connection.broker.events
     if events.wanted:
@@ -90,7 +89,7 @@ def connection_closed(connection: Connection) -> None:
         events.note("connection.closed", facts)
 
 
-def channel_created(channel: Channel) -> None:
+def channel_created(channel: Any) -> None:
     """A channel was opened."""
     events = channel.connection.broker.events
     if events.wanted:
@@ -105,14 +104,14 @@ def channel_created(channel: Channel) -> None:
         events.note("channel.created", facts)
 
 
-def channel_closed(channel: Channel) -> None:
+def channel_closed(channel: Any) -> None:
     """A channel is over."""
     events = channel.connection.broker.events
     if events.wanted:
         events.note("channel.closed", {"pid": _name(channel), "name": _name(channel)})
 
 
-def _consumer(consumer: ChannelConsumer, channel: Channel) -> dict[str, Any]:
+def _consumer(consumer: ChannelConsumer, channel: Any) -> dict[str, Any]:
     return {
         "consumer_tag": consumer.tag,
         "channel": _name(channel),
@@ -121,7 +120,7 @@ def _consumer(consumer: ChannelConsumer, channel: Channel) -> dict[str, Any]:
     }
 
 
-def consumer_created(channel: Channel, consumer: ChannelConsumer) -> None:
+def consumer_created(channel: Any, consumer: ChannelConsumer) -> None:
     """A consumer was started."""
     events = channel.connection.broker.events
     if events.wanted:
@@ -135,7 +134,7 @@ def consumer_created(channel: Channel, consumer: ChannelConsumer) -> None:
         events.note("consumer.created", facts)
 
 
-def consumer_deleted(channel: Channel, consumer: ChannelConsumer) -> None:
+def consumer_deleted(channel: Any, consumer: ChannelConsumer) -> None:
     """A consumer was cancelled, by either side."""
     events = channel.connection.broker.events
     if events.wanted:

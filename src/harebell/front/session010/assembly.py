@@ -1,0 +1,142 @@
+"""An assembly that arrives in several frames: a control, or a command with header and body.
+
+    frames     | command | header | body ... body |        segment  first frame ... last frame
+    flags      1st segment                    last segment
+    (AMQP 0-10 4.2.2: segments in this order, none twice)
+
+Most transfers never come here; the scanner hands them over whole.
+"""
+
+from __future__ import annotations
+
+from harebell.base.errors import ProtocolError
+from harebell.base.gauge import Gauge
+from harebell.base.limits import SEGMENT_MAX_BYTES
+from harebell.kernels.segments import (
+    BODY,
+    COMMAND,
+    CONTROL,
+    FIRST_FRAME,
+    FIRST_SEGMENT,
+    HEADER,
+    LAST_FRAME,
+    LAST_SEGMENT,
+)
+from harebell.wire.v010.spec import FRAMING_ERROR
+
+_TINY = 4096
+"""Octets of a frame below which it is joined to its neighbours at once."""
+_FOLLOWS = {-1: (CONTROL, COMMAND), CONTROL: (), COMMAND: (HEADER, BODY), HEADER: (BODY,), BODY: ()}
+
+
+class Assembly:
+    """What has arrived of one.
+
+    Args:
+        gauge: counts what is kept of a body that is not whole yet.
+        message_max: most octets of a body; more are counted and not kept.
+
+    Attributes:
+        size: octets of body that came.
+    """
+
+    __slots__ = ("_counted", "_gauge", "_in_segment", "_kind", "_message_max", "_segments", "size")
+
+    def __init__(self, gauge: Gauge, message_max: int) -> None:
+        self._gauge = gauge
+        self._message_max = message_max
+        self._kind = -1
+        self._in_segment = False
+        self._segments: dict[int, list[bytes | bytearray]] = {}
+        self._counted = 0
+        self.size = 0
+
+    def frame(self, flags: int, kind: int, payload: bytes) -> bool:
+        """Take the next frame; True when the assembly is whole.
+
+        Raises:
+            ProtocolError: 501 for a frame out of order, or a control, command or header that is
+                too long.
+        """
+        first = bool(flags & FIRST_FRAME)
+        if first == self._in_segment or (not first and kind != self._kind):
+            raise _disorder(kind, "a segment begins with its first frame and ends with its last")
+        if first:
+            if kind not in _FOLLOWS[self._kind]:
+                raise _disorder(kind, f"it does not follow {_name(self._kind)}")
+            if bool(flags & FIRST_SEGMENT) != (self._kind == -1):
+                raise _disorder(kind, "the first-segment flag is set where it must not be, or not")
+            self._kind = kind
+            self._segments[kind] = []
+        self._keep(kind, payload)
+        self._in_segment = not flags & LAST_FRAME
+        return not self._in_segment and bool(flags & LAST_SEGMENT)
+
+    @property
+    def kind(self) -> int:
+        """The type of the segment that came last."""
+        return self._kind
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the body has more octets than a message may have."""
+        return self.size > self._message_max
+
+    def release(self) -> None:
+        """It is whole, or will never be: count its octets here no longer."""
+        self._gauge.take(self._counted)
+        self._gauge.unread -= self._counted
+        self._counted = 0
+
+    def control(self) -> bytes:
+        """The control's segment."""
+        return self._joined(CONTROL)
+
+    def command(self) -> bytes:
+        """The command's segment."""
+        return self._joined(COMMAND)
+
+    def header(self) -> bytes:
+        """The header's segment, empty without one."""
+        return self._joined(HEADER)
+
+    def body(self) -> bytes:
+        """The body's segment, empty without one."""
+        return self._joined(BODY)
+
+    def _joined(self, kind: int) -> bytes:
+        parts = self._segments.get(kind, [])
+        return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
+
+    def _keep(self, kind: int, payload: bytes) -> None:
+        """Keep a piece; a flood of tiny ones must not cost more than their octets."""
+        if kind == BODY:
+            self.size += len(payload)
+            if self.too_large:
+                self._segments[BODY].clear()
+                self.release()
+                return
+        else:
+            kept = sum(len(part) for part in self._segments[kind])
+            if kept + len(payload) > SEGMENT_MAX_BYTES:
+                text = f"{_name(kind)} of more than {SEGMENT_MAX_BYTES} octets"
+                raise ProtocolError(FRAMING_ERROR, text)
+        self._counted += len(payload)
+        self._gauge.add(len(payload))
+        self._gauge.unread += len(payload)
+        parts = self._segments[kind]
+        if len(payload) >= _TINY or not payload:
+            parts.append(payload)
+        elif parts and isinstance(parts[-1], bytearray):
+            parts[-1] += payload
+        else:
+            parts.append(bytearray(payload))
+
+
+def _name(kind: int) -> str:
+    names = {CONTROL: "a control", COMMAND: "a command", HEADER: "a header", BODY: "a body"}
+    return names.get(kind, "nothing")
+
+
+def _disorder(kind: int, why: str) -> ProtocolError:
+    return ProtocolError(FRAMING_ERROR, f"{_name(kind)} out of order: {why}")

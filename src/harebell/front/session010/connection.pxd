@@ -1,0 +1,11 @@
+from harebell.front.link cimport Link
+from harebell.front.session010.intake cimport Intake
+from harebell.kernels.segments cimport SegmentBuffer, SegmentScanner
+
+cdef class Connection(Link):
+    cdef readonly SegmentBuffer frames
+    cdef readonly SegmentScanner scanner
+    cdef readonly Intake intake
+    cdef public dict ending
+    cdef public list completing
+    cdef public object exchange

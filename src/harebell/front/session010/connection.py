@@ -1,0 +1,236 @@
+"""One peer's connection in AMQP 0-10: bytes in, bytes out, and the controls of class connection.
+
+What arrives is put together by `Intake`; what belongs to a session goes to the session that is on
+the channel.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.users import Users
+from harebell.base import limits
+from harebell.front.hub import Hub
+from harebell.front.link import Link
+from harebell.front.peer import Peer
+from harebell.front.session010 import attach, failure, handshake
+from harebell.front.session010.errors import CONNECTION_FORCED
+from harebell.front.session010.intake import Intake
+from harebell.front.session09.told import connection_closed
+from harebell.front.settings import Settings
+from harebell.kernels.segments import CONTROL, SegmentBuffer, SegmentScanner
+from harebell.model.broker import Broker
+from harebell.wire import FINAL_0_10, HEADER_0_10
+from harebell.wire.v010 import controls
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.structs import Control
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from harebell.auth.sasl.exchange import Exchange
+    from harebell.front.session010.session import Session
+    from harebell.model.queue.kind import Queue
+
+_OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
+
+
+class Connection(Link):
+    """The server's side of one connection.
+
+    Args:
+        broker, users, hub, settings, peer, now: as for `Link`.
+
+    Attributes:
+        frames: the output, as what it is.
+        ending: names of the sessions that failed, by the channel where the peer may not know yet.
+        completing: sessions with something to tell at the end of the turn.
+        exchange: the login that is going on.
+    """
+
+    def __init__(
+        self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
+    ) -> None:
+        super().__init__(broker, users, hub, settings, peer, now)
+        self.version = FINAL_0_10
+        self.frames = SegmentBuffer()
+        self.out = self.frames
+        self.intake = Intake(self, self.channels)
+        self.scanner = SegmentScanner(self.intake)
+        self.ending: dict[int, bytes] = {}
+        self.completing: list[Any] = []
+        self.exchange: Exchange | None = None
+        self.frame_max = limits.HANDSHAKE_FRAME_BYTES
+
+    # --- the shell's side -----------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Echo the protocol header and introduce the broker (AMQP 0-10 9.1)."""
+        self.frames.raw(HEADER_0_10)
+        handshake.start(self)
+
+    def receive(self, data: bytes | memoryview, now: float) -> None:
+        """Take what was read."""
+        self.now = now
+        if self.closing:
+            return
+        try:
+            self.scanner.feed(data)
+        except Exception as error:
+            # The frames themselves are broken: nothing after this can be understood.
+            self.caught(error)
+            self.scanner.stopped = True
+        self._end_of_turn()
+
+    def resume(self, now: float) -> None:
+        """Go on with input that was held back while the output was too long."""
+        if (
+            self.scanner.hold
+            and not self.congested
+            and not self.closing
+            and self.out.size <= _OUTPUT_STOP
+        ):
+            self.scanner.hold = False
+            self.receive(b"", now)
+
+    @property
+    def held_back(self) -> bool:
+        """Whether input is held back, and reading more would only fill memory."""
+        return self.scanner.hold
+
+    def relieved(self) -> None:
+        """Output was written: serve the consumers that had no room for it."""
+        if self.starved and not self.congested:
+            self.starved = False
+            # Another session goes first each time, or a flooded one would take all the room.
+            waiting = list(self.channels.items())
+            for _, session in waiting:
+                session.serve()
+            if waiting:
+                first, _ = waiting[0]
+                self.channels[first] = self.channels.pop(first)
+
+    def log_loss(self) -> None:
+        """Log what the peer left undone."""
+        journal = self.settings.journal
+        if self.state is ConnectionState.CLOSING:
+            journal("error", f"{self.peer}: lost before connection.close-ok")
+        elif self.state is ConnectionState.OPEN:
+            journal("warning", f"{self.peer}: closed without connection.close")
+
+    def tick(self, now: float) -> None:
+        """Time has passed: heartbeats and deadlines."""
+        if not self.begins_in_time(now):
+            return
+        if not self.heartbeat or self.closing:
+            return
+        if 2 * (now - self._sent_at) >= self.heartbeat:
+            self._sent_at = now
+            beat = self.frames if self.held is None else SegmentBuffer()
+            payload = AMQP_0_10.encode(controls.ConnectionHeartbeat())
+            beat.segments(CONTROL, 0, payload, self.frame_max)
+            if self.held is not None:
+                self.held.overtake(beat.take())
+            self.touch()
+        if self.paused or self.scanner.hold:
+            # A connection we do not read cannot show that it lives; its time starts when we do.
+            self.now = now
+        if now - self.now >= self.heartbeat * 2:
+            text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
+            self.settings.journal("warning", f"{self.peer}: {text}")
+            self.cut()
+
+    def force_close(self, reason: str, now: float) -> None:
+        """The broker ends the connection, for example because it stops."""
+        if self.state is ConnectionState.OPEN:
+            self.now = now
+            text = f"broker forced connection closure with reason '{reason}'"
+            failure.close(self, CONNECTION_FORCED, text)
+        elif not self.closing:
+            self.cut()
+
+    # --- the front's side -----------------------------------------------------------------------
+
+    def send_control(self, channel: int, control: Control) -> None:
+        """Write a control."""
+        self.frames.segments(CONTROL, channel, AMQP_0_10.encode(control), self.frame_max)
+        self.touch()
+
+    def is_amid_content(self) -> bool:
+        """Whether a message has begun and is not read to its end."""
+        return bool(self.intake.assemblies)
+
+    def caught(self, error: Exception) -> None:
+        """Close the connection because of an error."""
+        failure.caught(self, error)
+
+    def not_attached(self, channel: int) -> None:
+        """A command came on a channel without a session."""
+        if self.state is not ConnectionState.OPEN:
+            if self.state is not ConnectionState.CLOSING:
+                self.caught(failure.framing("a command before the connection is open"))
+        elif channel not in self.ending:
+            failure.not_attached(self, channel)
+
+    def control(self, channel: int, payload: bytes) -> None:
+        """A control came."""
+        if self.state is ConnectionState.CLOSED:
+            return
+        control = AMQP_0_10.decode_control(payload)
+        if control.NAME.startswith("connection."):
+            handshake.take(self, channel, control)
+        elif self.state is ConnectionState.OPEN:
+            attach.take(self, channel, control)
+        elif self.state is not ConnectionState.CLOSING:
+            raise failure.framing(f"{control.NAME} before the connection is open")
+
+    def error(self, code: int, text: str) -> Exception:
+        """An error that ends the connection."""
+        return failure.connection_error(code, text)
+
+    def release(self) -> None:
+        """Let go of everything the peer held; sessions that outlive it are detached.
+
+        All consumers go before anything comes back, or a session's messages would be delivered to
+        another session of the same dead peer.
+        """
+        events = self.broker.events
+        events.actor = self.user.name
+        sessions: list[Session] = list(self.channels.values())
+        left: list[Queue] = []
+        for session in sessions:
+            left += session.leave_first()
+        for session in sessions:
+            session.leave()
+        self.channels.clear()
+        self.ending.clear()
+        self.completing.clear()
+        self.intake.drop_all()
+        if self.vhost is not None:
+            self.vhost.drop_owned(self)
+        if self.announced:
+            self.announced = False
+            connection_closed(self)
+        for queue in left:
+            if not queue.deleted:
+                queue.drain()
+        self.forget_blocked()
+        if events.waiting:
+            events.tell()
+
+    def finish(self) -> None:
+        """The close handshake is done."""
+        self.scanner.stopped = True
+        super().finish()
+
+    def _end_of_turn(self) -> None:
+        """Tell what is complete, and hold a publisher back when something is short."""
+        if self.completing:
+            waiting, self.completing = self.completing, []
+            for session in waiting:
+                session.complete()
+        if self.published:
+            self.hold_publisher()
+        if self.held is not None and self.out.size > _OUTPUT_STOP:
+            self.scanner.hold = True
+        if self.broker.events.waiting:
+            self.broker.events.tell()

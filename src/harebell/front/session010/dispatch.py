@@ -1,0 +1,18 @@
+"""Who carries out which command of a session: every class's handlers in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harebell.front.session010 import execution_class
+
+Handlers = dict[type, Callable[[Any, Any], None]]
+
+COMMANDS: Handlers = {
+    **execution_class.COMMANDS,
+}
+"""Commands without content: called with the session and the command."""
+
+CONTENT_COMMANDS: dict[type, Callable[[Any, Any, bytes, bytes], None]] = {}
+"""Commands with content, but for message.transfer: called with header and body, too."""

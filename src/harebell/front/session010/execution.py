@@ -1,0 +1,65 @@
+"""A command that came in frames of its own: read it, find out who carries it out, let him.
+
+COMMANDS           commands without content       called with session and command
+CONTENT_COMMANDS   commands with header and body  called with those, too
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.session010 import failure
+from harebell.front.session010.dispatch import COMMANDS, CONTENT_COMMANDS
+from harebell.front.session010.errors import (
+    COMMAND_INVALID,
+    ILLEGAL_ARGUMENT,
+    NOT_IMPLEMENTED,
+    RESOURCE_LIMIT_EXCEEDED,
+    ExecutionError,
+)
+from harebell.front.session010.header import flags_of, read_header
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.commands import MessageTransfer
+
+if TYPE_CHECKING:
+    from harebell.front.session010.assembly import Assembly
+    from harebell.front.session010.session import Session
+
+
+def take(session: Session, assembly: Assembly) -> None:
+    """Carry out what came; what goes wrong ends the session."""
+    octets = assembly.command()
+    if not session.begin():
+        return
+    try:
+        _carry_out(session, octets, assembly)
+    except Exception as error:
+        failure.session_caught(session, error, *octets[:2].ljust(2, b"\0"))
+
+
+def _carry_out(session: Session, octets: bytes, assembly: Assembly) -> None:
+    sync, command = AMQP_0_10.decode_command(octets)
+    if assembly.too_large:
+        most = session.connection.message_max
+        text = f"message size {assembly.size} is larger than configured max size {most}"
+        raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
+    header, body = assembly.header(), assembly.body()
+    kind = type(command)
+    if isinstance(command, MessageTransfer):
+        found, key, properties = read_header(header)
+        flags = found | flags_of(command, sync)
+        session.publish(flags, command.destination or "", key, properties, body)
+        return
+    content_handler = CONTENT_COMMANDS.get(kind)
+    if content_handler is not None:
+        content_handler(session, command, header, body)
+        return
+    spec = AMQP_0_10.spec_of(kind)
+    if not spec.from_client:
+        raise ExecutionError(COMMAND_INVALID, f"{spec.name} is for servers")
+    handler = COMMANDS.get(kind)
+    if handler is None:
+        raise ExecutionError(NOT_IMPLEMENTED, f"{spec.name} is not implemented")
+    if header or body:
+        raise ExecutionError(ILLEGAL_ARGUMENT, f"{spec.name} has no content")
+    handler(session, command)

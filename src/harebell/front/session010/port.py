@@ -1,0 +1,28 @@
+"""What a connection calls on its sessions for every message.
+
+It stands apart from the session so that connection and session, which know each other, can both be
+compiled: each of them imports this, and neither the other.
+"""
+
+from __future__ import annotations
+
+from harebell.base.message import Properties
+
+
+class SessionPort:
+    """The call of the hot path.
+
+    Attributes:
+        number: the channel that the session is on.
+    """
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def transfer(
+        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """Take a message.transfer; `flags` as for `SegmentSink.transfer`."""
+        raise NotImplementedError

@@ -1,0 +1,69 @@
+"""What a session may have to send again when it comes back on another channel.
+
+Only a session that outlives its channel keeps it, and only until the peer says what has arrived.
+"""
+
+from __future__ import annotations
+
+from harebell.base.message import Message
+from harebell.kernels.segments import SegmentBuffer
+
+_COST = 64
+"""Octets that an entry takes beside what it holds."""
+_Entry = tuple[int, bytes, bool, Message | None, bytes, bytes]
+
+
+class Replay:
+    """Our commands that the peer has not confirmed, by number.
+
+    Attributes:
+        octets: what they take, about.
+    """
+
+    __slots__ = ("_entries", "octets")
+
+    def __init__(self) -> None:
+        self._entries: dict[int, _Entry] = {}
+        self.octets = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def transfer(self, number: int, command: bytes, redelivered: bool, message: Message) -> None:
+        """Keep a delivery."""
+        self._entries[number] = (number, command, redelivered, message, b"", b"")
+        self.octets += len(message.body) + len(message.raw) + _COST
+
+    def content(self, number: int, command: bytes, header: bytes, body: bytes) -> None:
+        """Keep any other command."""
+        self._entries[number] = (number, command, False, None, header, body)
+        self.octets += len(command) + len(header) + len(body) + _COST
+
+    def drop(self, first: int, last: int) -> None:
+        """The peer has these, and will not forget them."""
+        if last - first > len(self._entries):
+            gone = [number for number in self._entries if first <= number <= last]
+        else:
+            gone = [number for number in range(first, last + 1) if number in self._entries]
+        for number in gone:
+            _, command, _, message, header, body = self._entries.pop(number)
+            if message is not None:
+                self.octets -= len(message.body) + len(message.raw) + _COST
+            else:
+                self.octets -= len(command) + len(header) + len(body) + _COST
+
+    def first(self, otherwise: int) -> int:
+        """The lowest number that is kept."""
+        return min(self._entries, default=otherwise)
+
+    def numbers(self) -> list[int]:
+        """Every number that is kept, in order."""
+        return sorted(self._entries)
+
+    def write(self, number: int, channel: int, out: SegmentBuffer, frame_max: int) -> None:
+        """Write one of them again."""
+        _, command, redelivered, message, header, body = self._entries[number]
+        if message is not None:
+            out.transfer(channel, command, redelivered, message, frame_max)
+        else:
+            out.assembly(channel, command, header, body, frame_max)

@@ -1,0 +1,75 @@
+"""Numbers that wrap around, and sets of them.
+
+Command ids are 32 bits wide and start again at 0 (RFC 1982). Inside they are counted on without
+end: `near` finds the number that a received one must mean, the nearest to one that is known.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+_WRAP = 1 << 32
+_HALF = 1 << 31
+
+
+def near(number: int, known: int) -> int:
+    """The number with those lowest 32 bits that is nearest to a known one."""
+    return known + ((number - known + _HALF) % _WRAP) - _HALF
+
+
+def wrapped(number: int) -> int:
+    """The same as it travels."""
+    return number % _WRAP
+
+
+class RangeSet:
+    """A set of numbers that mostly follow each other.
+
+    Everything below `floor` is in it; beyond, ranges that do not touch.
+    """
+
+    __slots__ = ("_firsts", "_lasts", "floor")
+
+    def __init__(self, floor: int = 0) -> None:
+        self.floor = floor
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+
+    def __contains__(self, number: int) -> bool:
+        if number < self.floor:
+            return True
+        place = bisect_right(self._firsts, number) - 1
+        return place >= 0 and number <= self._lasts[place]
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """First and last number of each range beyond the floor."""
+        return list(zip(self._firsts, self._lasts, strict=True))
+
+    def add(self, first: int, last: int) -> list[tuple[int, int]]:
+        """Put a range in; returns the parts of it that were not there."""
+        first = max(first, self.floor)
+        if last < first:
+            return []
+        low = bisect_right(self._firsts, first) - 1
+        if low < 0 or self._lasts[low] < first - 1:
+            low += 1
+        high = low
+        added = []
+        at, end = first, last
+        while high < len(self._firsts) and self._firsts[high] <= last + 1:
+            if at < self._firsts[high]:
+                added.append((at, self._firsts[high] - 1))
+            at = max(at, self._lasts[high] + 1)
+            first = min(first, self._firsts[high])
+            end = max(end, self._lasts[high])
+            high += 1
+        if at <= last:
+            added.append((at, last))
+        if first <= self.floor:
+            self.floor = end + 1
+            del self._firsts[:high], self._lasts[:high]
+        else:
+            self._firsts[low:high] = [first]
+            self._lasts[low:high] = [end]
+        return added

@@ -1,0 +1,1 @@
+"""Conformance with AMQP 0-10, frame by frame."""
