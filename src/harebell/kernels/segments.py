@@ -46,6 +46,7 @@ IMMEDIATE = 4
 ACCEPT_NONE = 8
 NOT_ACQUIRED = 16
 REDELIVERED = 32
+ACCEPT_EXPLICIT = 64
 
 _HEAD = 12
 _FAMILY = 10
@@ -84,7 +85,8 @@ class SegmentSink:
 
         Args:
             channel: where it came.
-            flags: SYNC, DISCARD_UNROUTABLE, IMMEDIATE, ACCEPT_NONE, NOT_ACQUIRED, REDELIVERED.
+            flags: SYNC, DISCARD_UNROUTABLE, IMMEDIATE, ACCEPT_NONE, NOT_ACQUIRED, REDELIVERED,
+                ACCEPT_EXPLICIT when the accept-mode is there and says so.
             destination: an exchange, or on a client's side a subscription.
             routing_key: of the delivery properties.
             properties: the header segment, and what is read from it.
@@ -242,6 +244,8 @@ class SegmentScanner:
                 headers = bool(packed & _HEADERS)
                 carbon = headers and _CARBON in raw[at:end]
                 suspect = suspect or carbon or bool(packed & _SUSPECT_MESSAGE)
+            else:
+                suspect = True
         self._last_properties = Properties(raw, mode, priority, headers, suspect)
         self._last_properties.family = _FAMILY
         self._last_key = key
@@ -266,6 +270,8 @@ def _read_transfer(command: bytes) -> tuple[int, str]:
             if at >= len(command) or command[at] > 1:
                 raise _Unreadable
             flags |= flag if command[at] else 0
+            if flag == ACCEPT_NONE and not command[at]:
+                flags |= ACCEPT_EXPLICIT
             at += 1
     if at != len(command):
         raise _Unreadable

@@ -4,6 +4,8 @@
     qpid.max_size               x-max-length-bytes       qpid.group_header_key   x-group-key
     qpid.policy_type            x-overflow               qpid.auto_delete_timeout (s)  x-expires
 
+    no-local                    what the connection of a queue's consumer publishes is not for it
+
 0-10 wants unknown arguments refused (exceptions "unknown-argument"). Known are these, and whatever
 begins with `x-`.
 """
@@ -32,7 +34,9 @@ _POLICIES = {
 _TIMEOUT = "qpid.auto_delete_timeout"
 _SHARED = "qpid.shared_msg_group"
 _MS = 1000
+NO_LOCAL = "no-local"
 _KNOWN = "x-"
+_OTHERS = (NO_LOCAL, "alternate-exchange")
 
 
 def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,5 +84,5 @@ def check_known(arguments: Mapping[str, Any], field: int, *, names: bool = False
     if names:
         return
     for name in arguments:
-        if not name.startswith(_KNOWN) and name != "alternate-exchange":
+        if not name.startswith(_KNOWN) and name not in _OTHERS:
             raise ExecutionError(NOT_IMPLEMENTED, f"unknown argument '{name}'", field)

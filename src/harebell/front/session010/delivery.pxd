@@ -1,3 +1,4 @@
+cimport cython
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.kind cimport Queue
 
@@ -14,5 +15,6 @@ cdef class Delivery:
     cpdef int requeue(self) except -1
     cpdef int time_out(self) except -1
 
+@cython.locals(entry=Delivery)
 cpdef Delivery new_delivery(Queue queue, Consumer consumer, long long position, long long number,
                             bint again, bint acquired)

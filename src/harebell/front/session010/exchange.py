@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
 
 _ALTERNATE = "alternate-exchange"
+_QPID = "qpid."
+"""A prefix that clients of 0-10 know as reserved."""
 
 
 def _named(name: str, field: int) -> None:
@@ -75,8 +77,9 @@ def _typed(thing: str, exchange: Exchange, kind: str) -> ExecutionError:
 def _make(
     session: Session, command: commands.ExchangeDeclare, thing: str, alternate: str
 ) -> None:
-    if command.exchange.startswith(RESERVED_PREFIX):
-        raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{RESERVED_PREFIX}' are taken", 0)
+    for prefix in (RESERVED_PREFIX, _QPID):
+        if command.exchange.startswith(prefix):
+            raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{prefix}' are taken", 0)
     check(session, CONFIGURE, EXCHANGE, command.exchange)
     check_known(command.arguments, 6)
     arguments = dict(command.arguments)

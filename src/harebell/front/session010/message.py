@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
 from harebell.base.limits import CONSUMERS_PER_CHANNEL
+from harebell.front.session010.arguments import NO_LOCAL
 from harebell.front.session010.errors import (
     ILLEGAL_ARGUMENT,
     ILLEGAL_STATE,
@@ -43,11 +44,8 @@ _INT32 = range(-(1 << 31), 1 << 31)
 
 def accept(session: Session, command: commands.MessageAccept) -> None:
     """message.accept: the messages are done with, or will be when the transaction commits."""
-    for entry in session.seen(command.transfers):
-        if not entry.acquired:
-            text = f"transfer {entry.number} was not acquired, and cannot be accepted"
-            raise ExecutionError(ILLEGAL_STATE, text, 0)
-    entries = session.taken(command.transfers)
+    # A browser's accept only says that it needs to hear of these no more.
+    entries = [entry for entry in session.taken(command.transfers) if entry.acquired]
     if session.transaction is not None:
         session.transaction.settle(entries, ACCEPT)
     else:
@@ -124,7 +122,7 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
     if command.resume_id is not None or command.resume_ttl is not None:
         raise ExecutionError(NOT_IMPLEMENTED, "interrupted transfers cannot be resumed", 5)
     if not command.queue:
-        raise ExecutionError(INVALID_ARGUMENT, "the name of the queue is empty", 0)
+        raise ExecutionError(ILLEGAL_ARGUMENT, "the name of the queue is empty", 0)
     check(session, READ, QUEUE, command.queue)
     queue = session.vhost.queue(command.queue, session)
     if CONSUMERS_PER_CHANNEL and len(session.consumers) >= CONSUMERS_PER_CHANNEL:
@@ -143,6 +141,8 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
         )
     if not browses:
         _check_sharing(session, queue, exclusive=command.exclusive)
+    excluded = session.connection.origin if NO_LOCAL in queue.arguments and not browses else 0
+    session.router.origins = session.router.origins or bool(excluded)
     subscription = Subscription(
         session,
         queue,
@@ -153,6 +153,7 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
         exclusive=command.exclusive and not browses,
         priority=_priority(command),
         arguments=command.arguments,
+        excluded=excluded,
     )
     session.consumers[tag] = subscription
     consumer_created(session, subscription)
@@ -230,12 +231,12 @@ def flush(session: Session, command: commands.MessageFlush) -> None:
     """message.flush: what is there goes out, then no credit is left."""
     subscription = _find(session, command.destination)
     subscription.queue.drain()
-    subscription.stop()
+    session.end_window(subscription)
 
 
 def stop(session: Session, command: commands.MessageStop) -> None:
     """message.stop: no credit is left, and nothing more goes out."""
-    _find(session, command.destination).stop()
+    session.end_window(_find(session, command.destination))
 
 
 COMMANDS = {

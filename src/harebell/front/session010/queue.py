@@ -39,20 +39,34 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
     _named(name)
     vhost = session.vhost
     thing = rendered("queue", name, vhost.name)
-    if command.passive or name in vhost.queues:
+    if command.passive:
+        _check_there(session, command, thing)
+        return
+    if name in vhost.queues:
         queue = vhost.queue(name, session)
-        if not command.passive:
-            check(session, CONFIGURE, QUEUE, name)
-            _check_alternate(thing, queue, command.alternate_exchange or "")
+        check(session, CONFIGURE, QUEUE, name)
+        _check_alternate(thing, queue, command.alternate_exchange or "")
     else:
         queue = _make(session, command, thing)
-    if command.exclusive and not command.passive and queue.owner is None:
+    if command.exclusive and queue.owner is None:
         if any(consumer not in session.consumers.values() for consumer in queue.consumers):
             raise ExecutionError(RESOURCE_LOCKED, f"{thing} is used by others", 4)
         queue.owner = session
+        # The document has an exclusive auto-delete queue go with its session, not before.
+        queue.stays = True
     queue.declared()
     if queue.durable:
         session.hold_until_recorded()
+
+
+def _check_there(session: Session, command: commands.QueueDeclare, thing: str) -> None:
+    """A passive declaration: anybody may ask, but whether it is his alone."""
+    queue = session.vhost.queues.get(command.queue)
+    if queue is None:
+        raise ExecutionError(NOT_FOUND, f"no {thing}", 2)
+    if command.exclusive and queue.owner is not session:
+        raise ExecutionError(RESOURCE_LOCKED, f"{thing} is not this session's alone", 4)
+    queue.declared()
 
 
 def _check_alternate(thing: str, queue: Queue, wanted: str) -> None:

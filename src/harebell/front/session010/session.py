@@ -309,18 +309,38 @@ class Session(SessionLayer):
                 failure.session_caught(self, refusal, 4, 7)
                 return
 
+    def end_window(self, consumer: Subscription) -> None:
+        """Its credit is over, and none comes back for what was delivered so far."""
+        consumer.stop()
+        if consumer.window and self.windowed.count:
+            for number in self.windowed.numbers():
+                kept = self.windowed.get(number)
+                if (kept[0] if isinstance(kept, tuple) else kept) is consumer:
+                    self.windowed.take(number)
+
     def stop_consuming(self) -> list[Queue]:
-        """Every subscription goes; what is not settled stays out.
+        """The session ends: what is not settled goes back, then every subscription goes.
+
+        So what is out of a queue that goes with its last subscription is among its orphans.
 
         Returns:
             The queues that are left, for others may have to be served there now.
         """
+        if self.transaction is not None:
+            for entries in self.transaction.forget():
+                for entry in entries:
+                    self.unacked.put(entry.number, entry)
+            self.transaction = None
+        entries = [self.unacked.take(number) for number in self.unacked.numbers()]
+        for entry in entries:
+            entry.requeue()
         consumers, self.consumers = self.consumers, {}
         for consumer in consumers.values():
             consumer_deleted(self, consumer)
             self.vhost.remove_consumer(consumer)
-        queues = {consumer.queue: None for consumer in consumers.values()}
-        return [queue for queue in queues if not queue.deleted]
+        queues = [consumer.queue for consumer in consumers.values()]
+        queues += [entry.queue for entry in entries]
+        return [queue for queue in dict.fromkeys(queues) if not queue.deleted]
 
     # --- end ------------------------------------------------------------------------------------
 
@@ -335,18 +355,11 @@ class Session(SessionLayer):
     def close(self) -> None:
         """The session is over: what was not settled goes back, and queues lose their owner."""
         left = self.stop_consuming()
-        if self.transaction is not None:
-            for entries in self.transaction.forget():
-                for entry in entries:
-                    self.unacked.put(entry.number, entry)
-            self.transaction = None
-        entries = [self.unacked.take(number) for number in self.unacked.numbers()]
-        for entry in entries:
-            entry.requeue()
         for queue in [queue for queue in self.vhost.queues.values() if queue.owner is self]:
             queue.owner = None
+            queue.stays = False
             if queue.auto_delete:
                 self.vhost.drop_queue(queue)
-        for queue in dict.fromkeys([*left, *(entry.queue for entry in entries)]):
+        for queue in left:
             if not queue.deleted:
                 queue.drain()
