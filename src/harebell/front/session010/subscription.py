@@ -118,7 +118,7 @@ class Subscription(Consumer):
         scratch.transfer(0, self._command, False, bare, _FRAME)
         written = len(scratch.take()) - len(self._command) - _HEAD
         # What is left is the header and the heads of its frames.
-        frames = -(-written // _FRAME)
+        frames = (written + _FRAME - 1) // _FRAME
         return written - frames * _HEAD + len(message.body)
 
     def add(self, unit: int, value: int | None) -> None:
