@@ -2,7 +2,7 @@
 
 A test says which rules it proves:
 
-    @pytest.mark.rule("0-9-1#037", "0-9-1r#012")
+    @pytest.mark.rule("0-9-1#037", "0-9-1r#011")
     def test_an_oversized_frame_is_answered_with_501(): ...
 
 As a pytest plugin this module knows that marker. An unknown id in it, or one that

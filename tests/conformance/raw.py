@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, decode_properties, encode_properties
+from harebell.wire.v09.spec import ProtocolSpec
 from tests.conformance.frames import (
     BODY,
     HEADER,
@@ -64,7 +65,15 @@ class Content:
 
 
 class Peer:
-    """One connection to the broker under test, driven frame by frame."""
+    """One connection to the broker under test, driven frame by frame.
+
+    Attributes:
+        SPEC: the version that it speaks.
+        GREETING: the protocol header of that version.
+    """
+
+    SPEC: ProtocolSpec = AMQP_0_9_1
+    GREETING: bytes = PROTOCOL_HEADER
 
     def __init__(self, site: Site, wire: Wire) -> None:
         self.site = site
@@ -89,7 +98,7 @@ class Peer:
                 self._remember("queue", method.queue)
             elif isinstance(method, m.ExchangeDeclare):
                 self._remember("exchange", method.exchange)
-        return self.send_bytes(*(encoded(method, channel) for method in methods))
+        return self.send_bytes(*(encoded(method, channel, self.SPEC) for method in methods))
 
     def _remember(self, kind: str, name: str) -> None:
         """What the end of the test has to delete from a broker that others use, too."""
@@ -105,11 +114,11 @@ class Peer:
         properties: BasicProperties | bytes = b"\0\0",
         *,
         channel: int = 1,
-        **flags: bool,
+        **flags: Any,
     ) -> Peer:
         """basic.publish with its content, in one write."""
         octets = publish_octets(exchange, routing_key, body, properties, channel, self.frame_max,
-                                **flags)  # fmt: skip
+                                self.SPEC, **flags)  # fmt: skip
         return self.send_bytes(octets)
 
     # --- expecting ------------------------------------------------------------------------------
@@ -146,9 +155,9 @@ class Peer:
         if kind.NAME.startswith("connection."):
             channel = 0
         found = self.next_frame(kind.NAME)
-        assert found.kind == METHOD, f"expected {kind.NAME}, got {shown(found)}"
-        method = AMQP_0_9_1.decode(found.payload)
-        assert isinstance(method, kind), f"expected {kind.NAME}, got {shown(found)}"
+        assert found.kind == METHOD, f"expected {kind.NAME}, got {shown(found, self.SPEC)}"
+        method = self.SPEC.decode(found.payload)
+        assert isinstance(method, kind), f"expected {kind.NAME}, got {shown(found, self.SPEC)}"
         assert found.channel == channel, f"{kind.NAME} came on channel {found.channel}"
         for name, value in fields.items():
             assert getattr(method, name) == value, f"{name} of {method}"
@@ -157,20 +166,20 @@ class Peer:
     def ask(self, method: m.Method, channel: int = 1) -> Any:
         """Send a synchronous method and return its reply."""
         self.send(method, channel=channel)
-        reply = AMQP_0_9_1.spec_of(method).responses[0]
+        reply = self.SPEC.spec_of(method).responses[0]
         return self.expect(m.METHODS[reply], channel)
 
     def expect_content(self, kind: type[m.Method], channel: int = 1, **fields: Any) -> Content:
         """This method with its content."""
         method = self.expect(kind, channel, **fields)
         header = self.next_frame("a content header")
-        assert (header.kind, header.channel) == (HEADER, channel), shown(header)
+        assert (header.kind, header.channel) == (HEADER, channel), shown(header, self.SPEC)
         class_id, weight, size = struct.unpack_from(">HHQ", header.payload)
         assert (class_id, weight) == (60, 0)
         pieces: list[bytes] = []
         while sum(map(len, pieces)) < size:
             found = self.next_frame("a content body")
-            assert (found.kind, found.channel) == (BODY, channel), shown(found)
+            assert (found.kind, found.channel) == (BODY, channel), shown(found, self.SPEC)
             pieces.append(found.payload)
         body = b"".join(pieces)
         assert len(body) == size, "the body is longer than its header says"
@@ -188,7 +197,7 @@ class Peer:
         """Whether the next frame is this method; it is not taken."""
         found = self.next_frame(kind.NAME)
         self.reader.data[:0] = found.octets
-        return found.channel == channel and found.payload[:4] == AMQP_0_9_1.named(kind.NAME).head
+        return found.channel == channel and found.payload[:4] == self.SPEC.named(kind.NAME).head
 
     def expect_delivery_or_ok(self, channel: int = 1) -> Content | None:
         """basic.deliver, or recover-ok as None: their order is not laid down."""
@@ -220,7 +229,7 @@ class Peer:
         """channel.close with this reason and failing method; then answer it."""
         close = self.expect(m.ChannelClose, channel)
         assert (close.reply_code, close.reply_text) == (code, text)
-        assert (close.class_id, close.method_id) == ids(at)
+        assert (close.class_id, close.method_id) == ids(at, self.SPEC)
         self.expect_silence()
         self.send(m.ChannelCloseOk(), channel=channel)
 
@@ -230,7 +239,7 @@ class Peer:
         """connection.close with this reason and failing method; then answer it: the end."""
         close = self.expect(m.ConnectionClose)
         assert (close.reply_code, close.reply_text) == (code, text)
-        assert (close.class_id, close.method_id) == ids(at)
+        assert (close.class_id, close.method_id) == ids(at, self.SPEC)
         self.opened = False
         if code != 501:
             self.expect_silence()
@@ -240,7 +249,7 @@ class Peer:
     def expect_closed(self) -> None:
         """The broker ends the connection without a word more."""
         found = self._frame(WAIT_SECONDS)
-        assert found is None, f"expected the end of the connection, got {shown(found)}"
+        assert found is None, f"expected the end of the connection, got {shown(found, self.SPEC)}"
         assert self.ended, "the broker keeps the connection"
         assert not self.reader.data, f"half a frame at the end: {bytes(self.reader.data)!r}"
         self.opened = False
@@ -253,19 +262,19 @@ class Peer:
             self.ask(m.ChannelClose(reply_code=200), _BARRIER_CHANNEL)
             return
         found = self._frame(QUIET_SECONDS)
-        assert found is None, f"expected silence, got {shown(found)}"
+        assert found is None, f"expected silence, got {shown(found, self.SPEC)}"
         assert not self.ended, "the broker ended the connection"
 
     def expect_heartbeat(self) -> None:
         """A heartbeat, with nothing else before it."""
         found = self.next_frame("a heartbeat")
-        assert found == Frame(HEARTBEAT, 0, b""), shown(found)
+        assert found == Frame(HEARTBEAT, 0, b""), shown(found, self.SPEC)
 
     # --- longer moves ---------------------------------------------------------------------------
 
     def greet(self) -> m.ConnectionStart:
         """The protocol header, and what the broker answers."""
-        self.send_bytes(PROTOCOL_HEADER)
+        self.send_bytes(self.GREETING)
         return self.expect(m.ConnectionStart)
 
     def log_in(self, **options: Any) -> m.ConnectionTune:
@@ -324,11 +333,11 @@ class Peer:
         self.wire.drop()
 
 
-def encoded(method: m.Method, channel: int = 1) -> bytes:
+def encoded(method: m.Method, channel: int = 1, spec: ProtocolSpec = AMQP_0_9_1) -> bytes:
     """A method's frame."""
     if method.NAME.startswith("connection."):
         channel = 0
-    return frame(METHOD, channel, AMQP_0_9_1.encode(method))
+    return frame(METHOD, channel, spec.encode(method))
 
 
 def publish_octets(
@@ -338,7 +347,8 @@ def publish_octets(
     properties: BasicProperties | bytes = b"\0\0",
     channel: int = 1,
     frame_max: int = 131_072,
-    **flags: bool,
+    spec: ProtocolSpec = AMQP_0_9_1,
+    **flags: Any,
 ) -> bytes:
     """basic.publish, content header and body frames."""
     raw = properties if isinstance(properties, bytes) else encode_properties(properties)
@@ -346,7 +356,7 @@ def publish_octets(
     most = frame_max - 8
     pieces = [body_frame(body[at : at + most], channel) for at in range(0, len(body), most)]
     header = content_header(len(body), raw, channel=channel)
-    return b"".join((encoded(method, channel), header, *pieces))
+    return b"".join((encoded(method, channel, spec), header, *pieces))
 
 
 def start_ok(
@@ -365,16 +375,16 @@ def start_ok(
     return m.ConnectionStartOk({"capabilities": table}, mechanism, response, locale)
 
 
-def ids(at: str | tuple[int, int]) -> tuple[int, int]:
+def ids(at: str | tuple[int, int], spec: ProtocolSpec = AMQP_0_9_1) -> tuple[int, int]:
     """Class and method id of a method's name."""
     if isinstance(at, tuple):
         return at
-    spec = AMQP_0_9_1.named(at)
-    return spec.class_id, spec.method_id
+    named = spec.named(at)
+    return named.class_id, named.method_id
 
 
-def shown(found: Frame) -> str:
+def shown(found: Frame, spec: ProtocolSpec = AMQP_0_9_1) -> str:
     """A frame for the reader of a failed test."""
     if found.kind == METHOD:
-        return f"{AMQP_0_9_1.decode(found.payload)} on channel {found.channel}"
+        return f"{spec.decode(found.payload)} on channel {found.channel}"
     return f"{found}"

@@ -25,7 +25,6 @@ HEADER_0_9 = b"AMQP\x01\x01\x00\x09"
     "header",
     [
         b"AMQP\x01\x01\x08\x00",
-        b"AMQP\x01\x01\x00\x0a",
         b"AMQP\x00\x01\x00\x00",
         b"AMQP\x03\x01\x00\x00",
         b"AMQP\x00\x00\x09\x00",

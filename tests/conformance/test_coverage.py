@@ -1,4 +1,4 @@
-"""Every rule of AMQP 0-9-1 is tested, excused, or explained in docs/compatibility.md: once."""
+"""Every rule of AMQP 0-9-1 is tested, or excused; departures stand in docs/compatibility.md."""
 
 from __future__ import annotations
 
@@ -44,9 +44,15 @@ def test_each_rule_is_tested_excused_or_explained_and_only_one_of_them(specifica
     tested = {rule for path in (ROOT / "tests").rglob("test_*.py") for rule in marked(path)}
     excused = set(load_not_applicable(rules))
     reasons = explained()
-    assert wanted <= tested | excused | reasons
+    assert wanted <= tested | excused
     assert not tested & reasons, "a rule that the page says is broken has a test that claims it"
-    assert not excused & reasons
+
+
+def test_the_ledger_says_of_each_rule_that_is_broken_on_purpose_that_it_is() -> None:
+    departs = {
+        rule for rule, why in load_not_applicable(load_rules()).items() if why.startswith("Departs")
+    }
+    assert {rule for rule in departs if RULE.fullmatch(rule)} == explained()
 
 
 def test_for_each_rule_that_is_broken_a_test_shows_what_happens_instead() -> None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import pytest
 
 from harebell.kernels.records import MESSAGE, good, head
-from harebell.store.segment import HEADER_OCTETS, seed_of
+from harebell.store.segment import HEADER_OCTETS, seed_of, unused
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import SECTOR, Random, SimDisk
 from tests.sim.logs import Accounts, Life, Picture
@@ -94,7 +94,7 @@ class Store:
     def _records(self, path: str) -> list[Record]:
         data, identity = self.files[path], path.split("/")[1]
         found, at = [], HEADER_OCTETS
-        while at < len(data):
+        while at < len(data) and data[at:] != unused(at, len(data) - at):
             assert good(data, at, seed_of(identity)), f"{path} at {at}"
             position, _, kind, size = head(data, at)
             place = (identity, position) if kind == MESSAGE else None

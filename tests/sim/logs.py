@@ -20,6 +20,8 @@ from tests.sim.disk import Random, SimDisk
 
 QUEUE = "queue"
 SEGMENT_OCTETS = 4096
+AHEAD_FROM = 512
+"""Far below what brokers have, so that space is written ahead of the records of small scripts."""
 START_MS = 1_700_000_000_000
 
 Picture = list[tuple[str, int, bytes, int]]
@@ -97,6 +99,7 @@ class Life:
         accounts: what is known from before.
         number: which life it is; later ones have later times.
         clean: whether the last one says that it ended in good order.
+        ahead_from: the size of a segment from which space is written ahead of its records.
 
     Attributes:
         reports: what the store reported, with levels.
@@ -112,6 +115,7 @@ class Life:
         number: int = 0,
         *,
         clean: bool = False,
+        ahead_from: int = AHEAD_FROM,
     ) -> None:
         self.disk = disk
         self.definitions = definitions
@@ -128,6 +132,7 @@ class Life:
             self._made.randbytes,
             lambda level, text: self.reports.append((level, text)),
             clean=clean,
+            ahead_from=ahead_from,
         )
         self.logs: dict[str, Log] = {}
         self.cursors: dict[str, int] = {}

@@ -14,6 +14,7 @@ from tests.sim.faults import CutNth
 from tests.sim.network import World
 
 SEGMENT_OCTETS = 65_536
+AHEAD_FROM = 1_024
 LEISURE = 0.05
 STALL = 0.25
 
@@ -59,6 +60,7 @@ class DiskBroker(MemoryBroker):
             self._entropy,
             lambda level, text: self.reports.append((level, text)),
             segment_octets=SEGMENT_OCTETS,
+            ahead_from=AHEAD_FROM,
             clean=self._clean,
         )
         return self.disk_store

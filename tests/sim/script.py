@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.sim.disk import Random
-from tests.sim.logs import Life
+from tests.sim.logs import AHEAD_FROM, Life
+
+NEVER = 1 << 60
+"""A size that no segment reaches."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Shape:
         churn: how likely a step makes or deletes a log, in percent.
         patience: how likely the oldest delivered message is left alone when others are settled.
         transactions: how likely a step is a transaction, in percent.
+        ahead_from: the size of a segment from which space is written ahead of its records.
     """
 
     steps: int = 60
@@ -33,6 +37,7 @@ class Shape:
     churn: int = 4
     patience: float = 0.0
     transactions: int = 5
+    ahead_from: int = AHEAD_FROM
 
 
 SHAPES: dict[str, Shape] = {
@@ -40,8 +45,8 @@ SHAPES: dict[str, Shape] = {
     "one log, tiny records": Shape(sizes=(0, 10, 30), logs=1, segment_octets=1024),
     "large records": Shape(sizes=(3000, 9000, 500), logs=2, steps=40),
     "stream": Shape(stream=True, logs=1, segment_octets=2048),
-    "churn": Shape(churn=25, logs=4, steps=50),
-    "few commits": Shape(commits=6, segment_octets=2048),
+    "churn": Shape(churn=25, logs=4, steps=50, ahead_from=NEVER),
+    "few commits": Shape(commits=6, segment_octets=2048, ahead_from=NEVER),
     "every step a commit": Shape(commits=70, steps=50),
     "stragglers": Shape(
         sizes=(10, 100, 300), segment_octets=1024, logs=1, commits=35, churn=0, patience=0.85

@@ -16,6 +16,18 @@ FUNNELS: dict[str, str] = {
     "without it the octets still pass",
     "src/harebell/front/session09/connection.py": "whatever goes wrong with one connection closes "
     "it with a reply code and leaves the others alone",
+    "src/harebell/front/session010/connection.py": "whatever goes wrong with one connection closes "
+    "it with a reply code and leaves the others alone",
+    **dict.fromkeys(
+        (
+            *("src/harebell/front/session010/intake.py", "src/harebell/front/session010/attach.py"),
+            *(
+                "src/harebell/front/session010/layer.py",
+                "src/harebell/front/session010/execution.py",
+            ),
+        ),
+        "whatever goes wrong with one command ends its session and leaves the others alone",
+    ),
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "
     "error is told by the batch, and the shell ends the process",
 }
@@ -41,6 +53,35 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
         ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
+    ),
+    "front/session010/": (
+        "tests/conformance/v010/test_*.py",
+        "speaks with peers, and is observed there frame by frame",
+    ),
+    **dict.fromkeys(
+        tuple(f"wire/v010/{name}" for name in ("commands", "controls", "structs", "domains")),
+        ("tests/unit/wire/v010/test_spec.py", "is what the table names"),
+    ),
+    "kernels/header_structs": (
+        "tests/unit/kernels/test_transfers.py",
+        "is what the twins of two kernels read with",
+    ),
+    **dict.fromkeys(
+        tuple(
+            f"front/session010t/{name}"
+            for name in ("access", "basic", "binding", "channel", "connection", "consumer")
+        )
+        + tuple(f"front/session010t/{name}" for name in ("dispatch", "exchange", "execution"))
+        + tuple(f"front/session010t/{name}" for name in ("flow", "frames", "handshake"))
+        + tuple(f"front/session010t/{name}" for name in ("profile", "queue", "session"))
+        + ("front/session010t/sessions",)
+        + tuple(f"front/session010t/{name}" for name in ("credit", "deliveries"))
+        + tuple(f"front/session010t/{name}" for name in ("message", "transferring")),
+        ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
+    ),
+    "model/alternate": (
+        "tests/conformance/v010t/test_queue.py",
+        "is about queues that peers declare there",
     ),
     "wire/v09/property_values": (
         "tests/unit/wire/v09/test_property_list.py",

@@ -15,6 +15,7 @@ class ErrorKind(enum.Enum):
 
     ACCESS_REFUSED = "access refused"
     NOT_FOUND = "not found"
+    NO_QUEUE_NAMED = "no queue named"
     RESOURCE_LOCKED = "resource locked"
     PRECONDITION_FAILED = "precondition failed"
     NOT_ALLOWED = "not allowed"

@@ -242,6 +242,12 @@ READ_PLACES = 7
 """Places of a log that are read in order at the same time, beside the one read last."""
 SCAN_WINDOW_BYTES = 4_194_304
 """What is read at a time when a log is opened."""
+AHEAD_FROM_BYTES = 65_536
+"""Size of a segment from which space is written ahead of its records."""
+AHEAD_MOST_BYTES = 1_048_576
+"""Most that is written ahead at a time: as much as the segment has, up to this (1 MiB)."""
+AHEAD_WRITE_BYTES = 262_144
+"""A commit with more than this for one log has no space written ahead: its sync is rare enough."""
 SYNC_TOGETHER_FILES = 8
 """From so many files on a commit syncs the whole file system at once, where it can be."""
 REDO_KEEP_BYTES = 1_048_576
@@ -282,3 +288,13 @@ BRANCH_TIMEOUT_MOST_SECONDS = 86_400
 """The longest time that a client may ask for: a day."""
 BRANCH_REMEMBERED_SECONDS = 3_600
 """How long a branch that was rolled back is remembered for somebody to ask: an hour."""
+
+# --- sessions of transitional 0-10 --------------------------------------------------------------
+SESSION_LIFETIME_SECONDS = 86_400
+"""Longest time that a session without a channel is kept, whatever its client asks for."""
+SESSIONS_KEPT = 16_384
+"""Most sessions with a lifetime; those opened beyond get none."""
+SESSION_REPLAY_BYTES = 8_388_608
+"""Frames kept for a client that may have to have them again; deliveries wait when it is full."""
+COMPLETION_RANGES = 8_192
+"""Most intervals in one execution.complete."""

@@ -29,6 +29,7 @@ VERBS = {
     "connections": "Look at the connections to a running broker, and close them.",
     "channels": "Look at the channels of a running broker.",
     "consumers": "Look at the consumers of a running broker.",
+    "transactions": "Look at the distributed transactions of a running broker, and end them.",
     "users": "Manage the users of a running broker.",
     "permissions": "Manage what users may do in a vhost.",
     "topic-permissions": "Manage which routing keys users may use with a topic exchange.",

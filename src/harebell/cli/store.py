@@ -41,7 +41,7 @@ def store(action: str, directory: Path, queue: str, vhost: str) -> None:
             found = []
             for holding in survey.holdings(vhost=vhost, queue=queue):
                 found.append(holding)
-                if action == DUMP:
+                if action == DUMP and holding.kind != "transactions":
                     _dump(survey, holding)
             if action == DUMP:
                 damage = _tell_damage(found, complaints, survey.remarks, err=True)
@@ -93,6 +93,8 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
 def _label(holding: Holding) -> str:
     if not holding.kind:
         return f"logs {holding.identity}"
+    if holding.kind == "transactions":
+        return "the log of prepared transactions"
     return f"{'exchange' if holding.kind == 'exchange' else 'queue'} {holding.name!r}"
 
 

@@ -11,4 +11,7 @@ cdef class Hub:
     cdef public object finishing
     cdef public object offenders
     cdef public dict sessions
+    cdef public dict named_sessions
+    cdef public object tickets
+    cdef public object checkpoints
     cdef public long long accepted

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.gauge import Gauge
+from harebell.front.checkpoints import Checkpoints
 from harebell.front.offenders import Offenders
+from harebell.front.tickets import Tickets
 
 if TYPE_CHECKING:
     from harebell.front.link import Link
@@ -45,8 +47,11 @@ class Hub:
         short: whether there are any.
         accepted: how many connections there were.
         finishing: the publisher that may bring its message to an end although memory is short.
-        sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
+        named_sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
         offenders: who keeps failing to begin a connection.
+        sessions: those of transitional 0-10 that outlive their channels, by identifier.
+        tickets: the access tickets of versions before 0-9-1.
+        checkpoints: message bodies whose sending was interrupted; None before the first.
     """
 
     def __init__(self, gauge: Gauge) -> None:
@@ -59,8 +64,11 @@ class Hub:
         self.short = False
         self.finishing: Link | None = None
         self.offenders = Offenders()
-        self.sessions: dict[tuple[str, str, bytes], Any] = {}
+        self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
+        self.sessions: dict[bytes, Any] = {}
+        self.tickets = Tickets()
+        self.checkpoints: Checkpoints | None = None
 
     def take_dirty(self) -> list[Link]:
         """The connections with something to do; none are dirty afterwards."""

@@ -40,9 +40,9 @@ class Link(FrameSink):
         settings: limits and texts.
         peer: where it comes from.
         now: the time it was accepted, in seconds.
+        version: the version of AMQP: "0-8", "0-9", "0-9-1", "0-10", "0-10t"; "" before the header.
 
     Attributes:
-        version: the version of AMQP: "0-8", "0-9", "0-9-1", "0-10", "0-10t"; "" before the header.
         state: see `harebell.wire.v09.states`; only HEADER, OPEN, CLOSING and CLOSED mean something
             to others.
         commit: of the broker's store.
@@ -62,7 +62,14 @@ class Link(FrameSink):
     """
 
     def __init__(
-        self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
+        self,
+        broker: Broker,
+        users: Users,
+        hub: Hub,
+        settings: Settings,
+        peer: Peer,
+        now: float,
+        version: str = "",
     ) -> None:
         self.broker = broker
         self.commit = broker.commit
@@ -70,7 +77,7 @@ class Link(FrameSink):
         self.hub = hub
         self.settings = settings
         self.peer = peer
-        self.version = ""
+        self.version = version
         self.out = OutBuffer()
         self.state = ConnectionState.HEADER
         self.vhost: VHost | None = None

@@ -14,6 +14,7 @@ cdef class FrameScanner:
     cdef public Py_ssize_t frame_max
     cdef public bint fast
     cdef public bint client
+    cdef public bint tickets
     cdef public bint stopped
     cdef public bint hold
     cdef public int pending

@@ -30,6 +30,7 @@ END = 0xCE
 
 _HEAD = 7
 _HEADER_FIXED = 12
+_TICKET_SHIFT = 8
 _PUBLISH = b"\x00\x3c\x00\x28"
 _DELIVER = b"\x00\x3c\x00\x3c"
 _ACK = b"\x00\x3c\x00\x50"
@@ -62,7 +63,7 @@ class FrameSink:
         properties: Properties,
         body: bytes,
     ) -> int:
-        """A whole basic.publish; `flags`: 1 mandatory, 2 immediate."""
+        """A whole basic.publish; `flags`: 1 mandatory, 2 immediate, and perhaps a ticket."""
         raise NotImplementedError
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
@@ -101,6 +102,7 @@ class FrameScanner:
         frame_max: largest frame accepted, in octets, with type, channel, size and end.
         fast: whether whole contents and acks are handed over in one call.
         client: whether the peer is a server, so that contents are deliveries.
+        tickets: whether the ticket of a publish stands in its flags, from bit 8 on.
         stopped: the sink sets it to have all further input ignored.
         hold: the sink sets it to have further input kept; `feed(b"")` goes on after it is unset.
         pending: contents that the sink is assembling from single frames.
@@ -111,6 +113,7 @@ class FrameScanner:
         self.frame_max = HANDSHAKE_FRAME_BYTES
         self.fast = False
         self.client = False
+        self.tickets = False
         self.stopped = False
         self.hold = False
         self.pending = 0
@@ -291,7 +294,10 @@ class FrameScanner:
             key = _text(arguments[key_at:-1])
         except ProtocolError:
             return 1
-        self._sink.publish(channel, arguments[-1] & 3, exchange, key, properties, body)
+        flags = arguments[-1] & 3
+        if self.tickets:
+            flags |= int.from_bytes(arguments[:2]) << _TICKET_SHIFT
+        self._sink.publish(channel, flags, exchange, key, properties, body)
         return 0
 
     def _hand_delivery(

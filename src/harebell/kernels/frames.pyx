@@ -24,6 +24,7 @@ cdef enum:
     HEADER = 2
     BODY = 3
     HEARTBEAT = 8
+    TICKET_SHIFT = 8
     END = 0xCE
     OVERHEAD = 8
     HEAD = 7
@@ -84,6 +85,7 @@ cdef class FrameScanner:
         self.frame_max = HANDSHAKE_FRAME_BYTES
         self.fast = False
         self.client = False
+        self.tickets = False
         self.stopped = False
         self.hold = False
         self.pending = 0
@@ -276,6 +278,7 @@ cdef class FrameScanner:
                            Properties properties, bytes body) except -1:
         """Call the sink; 1 when the method cannot be read, which is found out frame by frame."""
         cdef Py_ssize_t exchange_size, key_size
+        cdef int flags
         if not (PyBytes_GET_SIZE(self._last_method) == n
                 and memcmp(PyBytes_AS_STRING(self._last_method), p, n) == 0):
             if n < 5:
@@ -301,7 +304,10 @@ cdef class FrameScanner:
             except ProtocolError:
                 return 1
             self._last_method = PyBytes_FromStringAndSize(<const char*>p, n)
-        return self._sink.publish(channel, p[n - 1] & 3, self._last_exchange, self._last_key,
+        flags = p[n - 1] & 3
+        if self.tickets:
+            flags |= <int>u16(p) << TICKET_SHIFT
+        return self._sink.publish(channel, flags, self._last_exchange, self._last_key,
                                   properties, body)
 
     cdef int _hand_delivery(self, int channel, const unsigned char* p, Py_ssize_t n,

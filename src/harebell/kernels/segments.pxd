@@ -1,5 +1,4 @@
-from harebell.base.message cimport Message, Properties
-from harebell.kernels.output cimport OutBuffer
+from harebell.base.message cimport Properties
 
 cdef class SegmentSink:
     cpdef int frame(self, int flags, int kind, int track, int channel, bytes payload) except -1
@@ -21,6 +20,8 @@ cdef class SegmentScanner:
     cdef bytes _last_command
     cdef str _last_destination
     cdef int _last_modes
+    cdef int _mode
+    cdef int _priority
 
     cpdef int feed(self, object data) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
@@ -28,12 +29,5 @@ cdef class SegmentScanner:
                                     Py_ssize_t size, int channel) except -1
     cdef bint _read_transfer(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef bint _read_header(self, const unsigned char* p, Py_ssize_t n) except -1
-
-cdef class SegmentBuffer(OutBuffer):
-    cpdef int segments(self, int kind, int channel, bytes payload, Py_ssize_t frame_max) except -1
-    cpdef int assembly(self, int channel, bytes command, bytes header, bytes body,
-                       Py_ssize_t frame_max) except -1
-    cpdef int transfer(self, int channel, bytes command, bint redelivered, Message message,
-                       Py_ssize_t frame_max) except -1
-    cdef int _segment(self, int kind, int track, int channel, const unsigned char* payload,
-                      Py_ssize_t n, int place, Py_ssize_t frame_max) except -1
+    cdef bint _read_delivery(self, const unsigned char* raw, unsigned int packed,
+                             Py_ssize_t at, Py_ssize_t end) except -1

@@ -1,23 +1,18 @@
-"""Frames of AMQP 0-10 in C: scanning, whole transfers, and output.
+"""Scan the frames of AMQP 0-10 in C, and hand whole transfers to the sink in one call.
 
 segments.py beside this file draws the layouts and says in pure Python what this does; both agree
-call for call and octet for octet.
+call for call.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy
 
-from harebell.base.message cimport Message, Properties
-from harebell.kernels.output cimport OutBuffer
+from harebell.base.message cimport Properties
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import HANDSHAKE_FRAME_BYTES
-
-cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 CONTROL = 0
 COMMAND = 1
@@ -37,11 +32,9 @@ REDELIVERED = 32
 ACCEPT_EXPLICIT = 64
 
 cdef enum:
-    C_CONTROL = 0
     C_COMMAND = 1
     C_HEADER = 2
     C_BODY = 3
-    C_FIRST_SEGMENT = 8
     C_LAST_SEGMENT = 4
     C_FIRST_FRAME = 2
     C_LAST_FRAME = 1
@@ -61,8 +54,6 @@ cdef enum:
     SUSPECT_MESSAGE = 0x0048
     SUSPECT_DELIVERY = 0x00A0
     STRUCT_HEAD = 8
-    OFFSET_ENTRY = 25
-    DELIVERIES_ENTRY = 26
 
 
 cdef inline unsigned int u16(const unsigned char* p) noexcept:
@@ -71,37 +62,6 @@ cdef inline unsigned int u16(const unsigned char* p) noexcept:
 
 cdef inline unsigned int u32(const unsigned char* p) noexcept:
     return (<unsigned int>p[0] << 24) | (<unsigned int>p[1] << 16) | (p[2] << 8) | p[3]
-
-
-cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:
-    p[0] = (v >> 8) & 0xFF
-    p[1] = v & 0xFF
-    return p + 2
-
-
-cdef inline unsigned char* put32(unsigned char* p, unsigned int v) noexcept:
-    put16(p, v >> 16)
-    return put16(p + 2, v & 0xFFFF)
-
-
-cdef inline unsigned char* put64(unsigned char* p, unsigned long long v) noexcept:
-    put32(p, <unsigned int>(v >> 32))
-    return put32(p + 4, <unsigned int>(v & 0xFFFFFFFFU))
-
-
-cdef inline unsigned char* put_name(unsigned char* p, const char* name, Py_ssize_t n) noexcept:
-    p[0] = <unsigned char>n
-    memcpy(p + 1, name, n)
-    return p + 1 + n
-
-
-cdef inline unsigned char* put_struct(unsigned char* p, Py_ssize_t fields, int code,
-                                      unsigned int packed) noexcept:
-    p = put32(p, <unsigned int>(fields + 4))
-    p = put16(p, code)
-    p[0] = packed & 0xFF
-    p[1] = packed >> 8
-    return p + 2
 
 
 cdef str _text(const unsigned char* p, Py_ssize_t n):
@@ -306,15 +266,18 @@ cdef class SegmentScanner:
 
     cdef bint _read_header(self, const unsigned char* raw, Py_ssize_t n) except -1:
         """Learn what the broker needs of a header; equal ones in a row are read once."""
-        cdef Py_ssize_t at = 0, start, end, place
+        cdef Py_ssize_t at = 0, start, end
         cdef unsigned int packed
-        cdef int code, flags = 0, mode = 0, priority = -1
+        cdef int code
         cdef bint suspect = False, headers = False
-        cdef str key = ""
         if (self._last_raw is not None and PyBytes_GET_SIZE(self._last_raw) == n
                 and memcmp(PyBytes_AS_STRING(self._last_raw), raw, n) == 0):
             return True
         self._last_raw = None
+        self._last_flags = 0
+        self._last_key = ""
+        self._mode = 0
+        self._priority = -1
         while at < n:
             if n - at < STRUCT_HEAD:
                 return False
@@ -325,40 +288,7 @@ cdef class SegmentScanner:
             code = u16(raw + at + 4)
             packed = raw[at + 6] | (<unsigned int>raw[at + 7] << 8)
             if code == DELIVERY_CODE:
-                flags = C_DISCARD if packed & 1 else 0
-                if packed & 2:
-                    flags |= C_IMMEDIATE
-                if packed & 4:
-                    flags |= C_REDELIVERED
-                place = start
-                if packed & 0x18:
-                    mode = 0
-                    priority = -1
-                if packed & 8:
-                    if place >= end:
-                        return False
-                    priority = raw[place]
-                    place += 1
-                if packed & 16:
-                    if place >= end:
-                        return False
-                    mode = raw[place]
-                place = start + before_exchange(packed)
-                if packed & EXCHANGE:
-                    if place >= end:
-                        return False
-                    place += 1 + raw[place]
-                    if place > end:
-                        return False
-                key = ""
-                if packed & KEY:
-                    if place >= end or place + 1 + raw[place] > end:
-                        return False
-                    key = _text(raw + place + 1, raw[place])
-                    if key is None:
-                        return False
-                    place += 1 + raw[place]
-                if packed & 0xF000 or place > end:
+                if not self._read_delivery(raw, packed, start, end):
                     return False
                 suspect = suspect or (packed & SUSPECT_DELIVERY) != 0
             elif code == MESSAGE_CODE:
@@ -369,12 +299,49 @@ cdef class SegmentScanner:
                 suspect = True
             at = end
         body = PyBytes_FromStringAndSize(<const char*>raw, n)
-        self._last_properties = Properties(body, mode, priority, headers, suspect)
+        self._last_properties = Properties(body, self._mode, self._priority, headers, suspect)
         self._last_properties.family = FAMILY
-        self._last_key = key
-        self._last_flags = flags
         self._last_raw = body
         return True
+
+    cdef bint _read_delivery(self, const unsigned char* raw, unsigned int packed,
+                             Py_ssize_t at, Py_ssize_t end) except -1:
+        """Learn it from the delivery properties; False when they cannot be read."""
+        cdef Py_ssize_t place = at
+        cdef int flags = C_DISCARD if packed & 1 else 0
+        if packed & 2:
+            flags |= C_IMMEDIATE
+        if packed & 4:
+            flags |= C_REDELIVERED
+        if packed & 0x18:
+            self._mode = 0
+            self._priority = -1
+        if packed & 8:
+            if place >= end:
+                return False
+            self._priority = raw[place]
+            place += 1
+        if packed & 16:
+            if place >= end:
+                return False
+            self._mode = raw[place]
+        place = at + before_exchange(packed)
+        if packed & EXCHANGE:
+            if place >= end:
+                return False
+            place += 1 + raw[place]
+            if place > end:
+                return False
+        self._last_key = ""
+        if packed & KEY:
+            if place >= end or place + 1 + raw[place] > end:
+                return False
+            self._last_key = _text(raw + place + 1, raw[place])
+            if self._last_key is None:
+                return False
+            place += 1 + raw[place]
+        self._last_flags = flags
+        return not (packed & 0xF000 or place > end)
 
 
 cdef bint _carbon(const unsigned char* p, Py_ssize_t n) noexcept:
@@ -394,241 +361,3 @@ cdef int _bad_frame(int flags, int kind, Py_ssize_t size, Py_ssize_t most) excep
     if size < HEAD:
         raise ProtocolError(501, f"a frame of {size} octets has no head")
     raise ProtocolError(501, f"a frame of {size} octets, at most {most} may be")
-
-
-# --- output -------------------------------------------------------------------------------------
-
-
-cdef class SegmentBuffer(OutBuffer):
-    """One connection's output of one turn, in frames of AMQP 0-10; see the twin."""
-
-    cpdef int segments(self, int kind, int channel, bytes payload, Py_ssize_t frame_max) except -1:
-        """Append an assembly of one segment."""
-        return self._segment(kind, 0 if kind == C_CONTROL else 1, channel,
-                             <const unsigned char*>PyBytes_AS_STRING(payload),
-                             PyBytes_GET_SIZE(payload), C_FIRST_SEGMENT | C_LAST_SEGMENT,
-                             frame_max)
-
-    cpdef int assembly(self, int channel, bytes command, bytes header, bytes body,
-                       Py_ssize_t frame_max) except -1:
-        """Append a command with its header and body; an empty one is not there."""
-        cdef Py_ssize_t n_header = PyBytes_GET_SIZE(header), n_body = PyBytes_GET_SIZE(body)
-        cdef int place = C_FIRST_SEGMENT
-        if n_header == 0 and n_body == 0:
-            place |= C_LAST_SEGMENT
-        self._segment(C_COMMAND, 1, channel, <const unsigned char*>PyBytes_AS_STRING(command),
-                      PyBytes_GET_SIZE(command), place, frame_max)
-        if n_header:
-            self._segment(C_HEADER, 1, channel, <const unsigned char*>PyBytes_AS_STRING(header),
-                          n_header, 0 if n_body else C_LAST_SEGMENT, frame_max)
-        if n_body:
-            self._segment(C_BODY, 1, channel, <const unsigned char*>PyBytes_AS_STRING(body),
-                          n_body, C_LAST_SEGMENT, frame_max)
-        return 0
-
-    cpdef int transfer(self, int channel, bytes command, bint redelivered, Message message,
-                       Py_ssize_t frame_max) except -1:
-        """Append a delivery."""
-        cdef bytes raw = message.raw
-        cdef Py_ssize_t n = PyBytes_GET_SIZE(raw), n_exchange, n_key, room, written
-        cdef Py_ssize_t n_body = PyBytes_GET_SIZE(message.body)
-        cdef const unsigned char* source = <const unsigned char*>PyBytes_AS_STRING(raw)
-        cdef const char* exchange = PyUnicode_AsUTF8AndSize(message.exchange, &n_exchange)
-        cdef const char* key = PyUnicode_AsUTF8AndSize(message.routing_key, &n_key)
-        cdef unsigned char* p
-        cdef unsigned char small[512]
-        cdef unsigned char* header = small
-        self._segment(C_COMMAND, 1, channel, <const unsigned char*>PyBytes_AS_STRING(command),
-                      PyBytes_GET_SIZE(command), C_FIRST_SEGMENT, frame_max)
-        room = n + n_exchange + n_key + 2 + 2 * STRUCT_HEAD + 8 + OFFSET_ENTRY + DELIVERIES_ENTRY
-        if room > 512:
-            header = <unsigned char*>PyMem_Malloc(room)
-            if header == NULL:
-                raise MemoryError
-        try:
-            written = _put_header(header, source, n, exchange, n_exchange, key, n_key,
-                                  redelivered, message)
-            if written < 0:
-                # One that cannot be read goes out as it is.
-                self._segment(C_HEADER, 1, channel, source, n,
-                              0 if n_body else C_LAST_SEGMENT, frame_max)
-            else:
-                self._segment(C_HEADER, 1, channel, header, written,
-                              0 if n_body else C_LAST_SEGMENT, frame_max)
-        finally:
-            if header != small:
-                PyMem_Free(header)
-        if n_body:
-            self._segment(C_BODY, 1, channel,
-                          <const unsigned char*>PyBytes_AS_STRING(message.body), n_body,
-                          C_LAST_SEGMENT, frame_max)
-        return 0
-
-    cdef int _segment(self, int kind, int track, int channel, const unsigned char* payload,
-                      Py_ssize_t n, int place, Py_ssize_t frame_max) except -1:
-        cdef Py_ssize_t most = frame_max - HEAD, left = n, part
-        cdef unsigned char* p
-        cdef int flags = place | C_FIRST_FRAME
-        p = self._room(n + HEAD * (1 + n // most))
-        while True:
-            part = min(left, most)
-            left -= part
-            if left == 0:
-                flags |= C_LAST_FRAME
-            p[0] = flags
-            p[1] = kind
-            put16(p + 2, <unsigned int>(part + HEAD))
-            p[4] = 0
-            p[5] = track
-            put16(p + 6, channel)
-            put32(p + 8, 0)
-            memcpy(p + HEAD, payload, part)
-            p += part + HEAD
-            payload += part
-            self.size += part + HEAD
-            if left == 0:
-                return 0
-            flags = place
-
-
-cdef Py_ssize_t _put_header(unsigned char* header, const unsigned char* raw, Py_ssize_t n,
-                            const char* exchange, Py_ssize_t n_exchange, const char* key,
-                            Py_ssize_t n_key, bint redelivered, Message message) noexcept:
-    """The header as the consumer gets it, and its size; -1 when it cannot be read."""
-    cdef bint more = message.offset >= 0 or message.deliveries > 0
-    cdef bint delivery = False, properties = False
-    cdef Py_ssize_t at = 0, end
-    cdef unsigned int packed
-    cdef unsigned char* p = header
-    cdef int code
-    if not _has_delivery_properties(raw, n):
-        p = _put_delivery(p, raw, 0, 0, 0, exchange, n_exchange, key, n_key, redelivered)
-        delivery = True
-    while at < n:
-        if n - at < STRUCT_HEAD:
-            return -1
-        end = at + 4 + <Py_ssize_t>u32(raw + at)
-        if at + STRUCT_HEAD > end or end > n:
-            return -1
-        code = u16(raw + at + 4)
-        packed = raw[at + 6] | (<unsigned int>raw[at + 7] << 8)
-        if code == DELIVERY_CODE and not delivery:
-            delivery = True
-            p = _put_delivery(p, raw, packed, at + STRUCT_HEAD, end, exchange, n_exchange, key,
-                              n_key, redelivered)
-        elif code == MESSAGE_CODE and more and not properties:
-            properties = True
-            p = _put_properties(p, raw, packed, at + STRUCT_HEAD, end, message)
-        else:
-            memcpy(p, raw + at, end - at)
-            p += end - at
-        if p == NULL:
-            return -1
-        at = end
-    if more and not properties:
-        p = _put_properties(p, raw, 0, 0, 0, message)
-    return p - header
-
-
-cdef bint _has_delivery_properties(const unsigned char* raw, Py_ssize_t n) noexcept:
-    cdef Py_ssize_t at = 0
-    while n - at >= STRUCT_HEAD:
-        if u16(raw + at + 4) == DELIVERY_CODE:
-            return True
-        at += 4 + <Py_ssize_t>u32(raw + at)
-    return False
-
-
-cdef unsigned char* _put_delivery(unsigned char* p, const unsigned char* raw, unsigned int packed,
-                                  Py_ssize_t at, Py_ssize_t end, const char* exchange,
-                                  Py_ssize_t n_exchange, const char* key, Py_ssize_t n_key,
-                                  bint redelivered) noexcept:
-    """The delivery properties with what became of the message; NULL when they cannot be read."""
-    cdef Py_ssize_t middle = at + before_exchange(packed), rest = middle, fields
-    cdef int bit
-    for bit in range(2):
-        if packed & (EXCHANGE << bit):
-            if rest >= end:
-                return NULL
-            rest += 1 + raw[rest]
-    if rest > end:
-        return NULL
-    packed &= ~<unsigned int>0x0304
-    if redelivered:
-        packed |= 4
-    fields = middle - at + end - rest
-    if n_exchange:
-        packed |= EXCHANGE
-        fields += 1 + n_exchange
-    if n_key:
-        packed |= KEY
-        fields += 1 + n_key
-    p = put_struct(p, fields, DELIVERY_CODE, packed)
-    memcpy(p, raw + at, middle - at)
-    p += middle - at
-    if n_exchange:
-        p = put_name(p, exchange, n_exchange)
-    if n_key:
-        p = put_name(p, key, n_key)
-    memcpy(p, raw + rest, end - rest)
-    return p + (end - rest)
-
-
-cdef unsigned char* _put_properties(unsigned char* p, const unsigned char* raw,
-                                    unsigned int packed, Py_ssize_t at, Py_ssize_t end,
-                                    Message message) noexcept:
-    """The message properties with entries added to the application headers, which come last."""
-    cdef Py_ssize_t more = 0, place = end, size = 0, kept
-    cdef unsigned int count = 0
-    if message.offset >= 0:
-        more += OFFSET_ENTRY
-        count += 1
-    if message.deliveries > 0:
-        more += DELIVERIES_ENTRY
-        count += 1
-    if packed & HEADERS:
-        place = _headers_at(raw, packed, at, end)
-        if place < 0:
-            return NULL
-        size = <Py_ssize_t>u32(raw + place)
-        if place + 4 + size != end or 0 < size < 4:
-            return NULL
-        if size:
-            count += u32(raw + place + 4)
-    kept = max(size - 4, 0)
-    p = put_struct(p, place - at + 8 + kept + more, MESSAGE_CODE, packed | HEADERS)
-    memcpy(p, raw + at, place - at)
-    p = put32(p + place - at, <unsigned int>(4 + kept + more))
-    p = put32(p, count)
-    memcpy(p, raw + end - kept, kept)
-    p += kept
-    if message.offset >= 0:
-        p = put_name(p, b"x-stream-offset", 15)
-        p[0] = 0x31
-        p = put64(p + 1, message.offset)
-    if message.deliveries > 0:
-        p = put_name(p, b"x-delivery-count", 16)
-        p[0] = 0x31
-        p = put64(p + 1, message.deliveries)
-    return p
-
-
-cdef Py_ssize_t _headers_at(const unsigned char* raw, unsigned int packed, Py_ssize_t at,
-                            Py_ssize_t end) noexcept:
-    """Where the application headers begin; -1 when they cannot be found."""
-    cdef int bit
-    at += 8 * (packed & 1) + 16 * ((packed >> 1) & 1)
-    for bit in range(2, 8):
-        if not packed & (1 << bit):
-            continue
-        if bit == 4 or bit == 5:
-            if at + 1 > end:
-                return -1
-            at += 1 + raw[at]
-        else:
-            if at + 2 > end:
-                return -1
-            at += 2 + <Py_ssize_t>u16(raw + at)
-        if at > end:
-            return -1
-    return -1 if at + 4 > end else at

@@ -81,12 +81,13 @@ class Router:
         queues: dict[Queue, None] = {}
         seen = {start}
         todo = [start]
+        last: set[Exchange] = set()
         by_key = len(messages) == 1
         while todo:
             exchange = todo.pop()
             # Queues come and go from the default exchange without a change of topology.
             by_key = by_key and exchange.by_key and not exchange.default
-            for destination in self._matches(exchange, messages):
+            for destination in self._matches(exchange, messages, last):
                 if isinstance(destination, Queue):
                     queues[destination] = None
                 elif destination not in seen:
@@ -97,8 +98,16 @@ class Router:
             self._remember(start, messages[0].routing_key, found)
         return found
 
-    def _matches(self, exchange: Exchange, messages: tuple[Message, ...]) -> list[Exchange | Queue]:
-        """What an exchange's own bindings match; its alternate when they match nothing."""
+    def _matches(
+        self, exchange: Exchange, messages: tuple[Message, ...], last: set[Exchange]
+    ) -> list[Exchange | Queue]:
+        """What an exchange's own bindings match; its alternate when they match nothing.
+
+        Args:
+            exchange: where the messages are.
+            messages: one message with its routing keys.
+            last: alternates that are the last resort: what they do not match is dropped.
+        """
         if exchange.default:
             return [queue for each in messages for queue in self.route(exchange, each)]
         message = messages[0]
@@ -108,9 +117,11 @@ class Router:
         # Kinds that do not go by the key alone see, and choose for, the message just once.
         looked_at = messages if exchange.each_key else messages[:1]
         matched = [found for each in looked_at for found in exchange.match(each, headers)]
-        if not matched and exchange.alternate is not None:
+        if not matched and exchange.alternate is not None and exchange not in last:
             alternate = self.exchanges.get(exchange.alternate)
             if alternate is not None:
+                if exchange.alternate_once:
+                    last.add(alternate)
                 return [alternate]
         return matched
 

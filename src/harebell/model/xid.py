@@ -16,6 +16,8 @@ from harebell.base.limits import XID_PART_BYTES
 
 _HEAD = Struct(">IBB")
 _FORMATS = 2**32
+FORMAT_0_8 = int.from_bytes(b"0-8")
+"""The format of branches that were started with AMQP 0-8, which has an identifier only."""
 _PARTS = 3
 
 

@@ -132,6 +132,9 @@ class App:
         storage.begin()
         for sentence in self.broker.restore():
             self.journal.write("error", sentence)
+        if len(self.broker.branches):
+            text = f"{len(self.broker.branches)} prepared transactions: `harebell transactions`"
+            self.journal.write("info", text)
         for weaker in self.broker.weaker():
             self.journal.write(
                 "warning", f"a confirm does not wait for the disk in all queues: {weaker}"

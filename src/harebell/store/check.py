@@ -13,7 +13,7 @@ from typing import Any
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
-from harebell.base.ports import EXCHANGE_LOG, Definitions, Files, Log
+from harebell.base.ports import BRANCH_LOG, EXCHANGE_LOG, Definitions, Files, Log
 from harebell.store.disk import QUEUES, DiskStore
 from harebell.store.memory import MemoryDefinitions
 from harebell.store.quarantine import FOLDER
@@ -21,6 +21,9 @@ from harebell.store.shadow import Shadow, Watched
 
 _DIGITS = frozenset("0123456789abcdef")
 _IDENTITY_DIGITS = 32
+TRANSACTIONS = "transactions"
+"""The kind of the log of prepared transactions."""
+_BRANCHES = ("", "prepared transactions", TRANSACTIONS)
 
 
 @dataclass
@@ -108,7 +111,8 @@ class Survey:
         for folder in self._files.names(QUEUES):
             folders.setdefault(folder.partition("-")[0], []).append(folder)
         for identity, logs in folders.items():
-            vhost_name, name, kind = self._claims.get(identity, ("", "", ""))
+            nobody = _BRANCHES if identity == BRANCH_LOG else ("", "", "")
+            vhost_name, name, kind = self._claims.get(identity, nobody)
             if vhost not in ("", vhost_name) or queue not in ("", name):
                 continue
             holding = Holding(identity, vhost_name, name, kind)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.ports import Commit, Definitions, File, Files
-from harebell.store.segment import Segment
+from harebell.store.segment import Segment, unused
 
 if TYPE_CHECKING:
     from harebell.store.log import SegmentLog
@@ -32,15 +32,21 @@ class Write:
         start: their offset in the file.
         data: the octets.
         goes_on: whether more will be written to the segment later.
+
+    Attributes:
+        ahead: octets of space to write behind them; afterwards, how many there are.
+        cuts: whether the file ends with the octets, and space behind them goes.
     """
 
-    __slots__ = ("data", "goes_on", "segment", "start")
+    __slots__ = ("ahead", "cuts", "data", "goes_on", "segment", "start")
 
     def __init__(self, segment: Segment, start: int, data: bytes, goes_on: bool) -> None:
         self.segment = segment
         self.start = start
         self.data = data
         self.goes_on = goes_on
+        self.ahead = 0
+        self.cuts = False
 
 
 class Part:
@@ -162,6 +168,7 @@ class Batch:
             self._open(part, write)
             assert write.segment.writer is not None
             write_all(write.segment.writer, write.data, write.start)
+            _make_room(write)
             self._written += 1
         self._open_early()
 
@@ -219,6 +226,26 @@ class Batch:
     def _sync_names(self, folder: str) -> None:
         with self._certainly():
             self._files.sync_folder(folder)
+
+
+def _make_room(write: Write) -> None:
+    """Write space ahead of what comes behind a write, or let go what is not needed any more.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    file, end = write.segment.writer, write.start + len(write.data)
+    assert file is not None
+    if write.cuts:
+        file.truncate(end)
+    elif write.ahead:
+        try:
+            write_all(file, unused(end, write.ahead), end)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            # There is no room for what is not there yet, but what is there has its place.
+            write.ahead = 0
 
 
 def write_all(file: File, data: bytes, offset: int) -> None:

@@ -9,7 +9,13 @@ from harebell.base.durability import Durability
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
-from harebell.base.limits import DURABILITY_INTERVAL_MS, SEGMENT_BYTES
+from harebell.base.limits import (
+    AHEAD_FROM_BYTES,
+    AHEAD_MOST_BYTES,
+    AHEAD_WRITE_BYTES,
+    DURABILITY_INTERVAL_MS,
+    SEGMENT_BYTES,
+)
 from harebell.base.ports import BRANCH_LOG, Definitions, Files, Log, Store
 from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
@@ -34,6 +40,7 @@ class DiskStore(Store):
         rng: random octets, for identities.
         report: told of damage, with a level ("warning", "error").
         segment_octets: the size of a segment, unless a log has its own.
+        ahead_from: the size of a segment from which space is written ahead of its records.
         clean: whether the last process says that it closed every log in good order.
 
     Attributes:
@@ -55,6 +62,7 @@ class DiskStore(Store):
         report: Callable[[str, str], None],
         segment_octets: int = SEGMENT_BYTES,
         clean: bool = False,
+        ahead_from: int = AHEAD_FROM_BYTES,
     ) -> None:
         self.files = files
         self.definitions = definitions
@@ -71,6 +79,7 @@ class DiskStore(Store):
         self._new: set[str] = set()
         self._segment_octets = segment_octets
         self._clean = clean
+        self._ahead_from = ahead_from
         try:
             files.make_folder(QUEUES)
             files.sync_folder("")
@@ -209,6 +218,16 @@ class DiskStore(Store):
             write_all(file, data, offset)
         finally:
             file.close()
+
+    def stretch(self, segment: Segment, octets: int) -> int:
+        """How much space to write ahead in a segment, now that so many octets are added to it.
+
+        The space doubles, so a queue with little in it has little more on disk.
+        """
+        end = segment.end()
+        if end <= segment.ahead or end < self._ahead_from or octets > AHEAD_WRITE_BYTES:
+            return 0
+        return max(0, min(end, AHEAD_MOST_BYTES, segment.limit - end))
 
     def unspill(self, segment: Segment) -> None:
         """A segment of a transient log is not needed any more."""

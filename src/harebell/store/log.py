@@ -286,11 +286,16 @@ class SegmentLog(Row):
         for segment in self._sealed:
             if segment in self.segments:
                 start = segment.buffer.start
-                part.writes.append(Write(segment, start, segment.take(), False))
+                write = Write(segment, start, segment.take(), False)
+                write.cuts = segment.ahead > segment.end()
+                part.writes.append(write)
                 segment.made = True
         self._sealed = []
         if tail is not None and tail.buffer.size:
-            part.writes.append(Write(tail, tail.buffer.start, tail.take(), True))
+            write = Write(tail, tail.buffer.start, tail.take(), True)
+            write.ahead = self._store.stretch(tail, len(write.data))
+            tail.stretching = write.ahead > 0
+            part.writes.append(write)
             tail.made = True
         part.early = [segment for segment in self._early if segment in self.segments]
         self._early = []
@@ -302,6 +307,9 @@ class SegmentLog(Row):
         for write in part.writes:
             segment = write.segment
             segment.flying = None
+            if segment.stretching:
+                segment.stretching = False
+                segment.ahead = write.start + len(write.data) + write.ahead
             self._release(segment, len(write.data))
             handles.wrote(segment, write.goes_on and not self._gone)
         for segment in part.early:
@@ -344,12 +352,13 @@ class SegmentLog(Row):
         fresh.newest = now
         if self.durable:
             mark = self._notes.header_mark()
-            fresh.buffer.raw(encode_header(self.identity, self._end, now, mark))
+            before = 0 if tail is None else tail.end()
+            fresh.buffer.raw(encode_header(self.identity, self._end, now, mark, before))
         self._tail = fresh
         self.segments.append(fresh)
         if tail is not None and tail.positions.live == 0:
             self._emptied(tail)
-        elif tail is not None and self.durable and tail.buffer.size:
+        elif tail is not None and self.durable and (tail.buffer.size or tail.ahead > tail.end()):
             self._sealed.append(tail)
         elif tail is not None and not self.durable and self._held > _MEMORY:
             self._spill(tail)
@@ -375,8 +384,9 @@ class SegmentLog(Row):
 
         Publishers that are faster than the syncs fill no memory that way. The next batch syncs it.
         """
-        if self._commit.joint:
-            # A part of a transaction must not be on disk ahead of the rest of it.
+        if self._commit.joint or segment.stretching:
+            # A part of a transaction must not be on disk ahead of the rest of it, and space
+            # must not be written over what belongs there.
             return 0
         at = segment.buffer.start
         data = segment.buffer.take()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from struct import error as struct_error
 from struct import iter_unpack, unpack
 
@@ -36,6 +37,7 @@ from harebell.store.segment import (
     first_of,
     mark_of,
     seed_of,
+    unused,
 )
 
 _ALIGN = 8
@@ -116,11 +118,11 @@ class Recovery:
         names = [name for name in self._files.names(self._folder) if first_of(name) >= 0]
         while names and not self._belongs(names[-1], newest=True):
             names.pop()
-        for name in names:
-            newest = name == names[-1]
+        for name, following in pairwise([*names, ""]):
+            newest = not following
             if not (newest or self._belongs(name, newest=False)):
                 continue
-            if not self._segment(name, newest) and newest:
+            if not self._segment(name, following) and newest:
                 return False
         return True
 
@@ -148,8 +150,8 @@ class Recovery:
             self._quarantine.move(path)
         return good_one
 
-    def _segment(self, name: str, newest: bool) -> bool:
-        """Read a segment; False when it had to go."""
+    def _segment(self, name: str, following: str) -> bool:
+        """Read a segment, knowing the name of the one behind it; False when it had to go."""
         path = f"{self._folder}/{name}"
         first = first_of(name)
         segments = self._found.segments
@@ -160,13 +162,29 @@ class Recovery:
         segment = Segment(self._folder, first, self._seed)
         file = self._files.open(path)
         try:
-            self._read(file, segment, path, newest)
+            self._read(file, segment, path, self._end_before(following))
         finally:
             file.close()
         segments.append(segment)
         return True
 
-    def _read(self, file: File, segment: Segment, path: str, newest: bool) -> None:
+    def _end_before(self, following: str) -> tuple[int, int] | None:
+        """What a segment's header says of the end of the one before: position and offset.
+
+        None without a segment behind, zeros when its header says nothing.
+        """
+        if not following:
+            return None
+        file = self._files.open(f"{self._folder}/{following}")
+        try:
+            header = decode_header(file.read_at(HEADER_OCTETS, 0))
+        finally:
+            file.close()
+        if header is None or header[0] != mark_of(self._identity):
+            return 0, 0
+        return header[1], header[3]
+
+    def _read(self, file: File, segment: Segment, path: str, ends: tuple[int, int] | None) -> None:
         size = file.size()
         header = decode_header(file.read_at(HEADER_OCTETS, 0))
         if header is None:
@@ -176,23 +194,30 @@ class Recovery:
         else:
             at = HEADER_OCTETS
             self._marks.append(header[2])
-        end = self._records(file, segment, path, at, size, newest)
+        end = self._records(file, segment, path, at, ends)
         segment.goes_on(end, self._seed)
+        segment.ahead = file.size() if ends is None else 0
 
     def _records(
-        self, file: File, segment: Segment, path: str, at: int, size: int, newest: bool
+        self, file: File, segment: Segment, path: str, at: int, ends: tuple[int, int] | None
     ) -> int:
         """Take in the records from an offset on; returns the offset where the segment ends."""
-        while at < size:
+        size = file.size()
+        # What stands behind the end of a segment that another follows is space that was written
+        # ahead, and that nobody came to cut off.
+        while at < size and (segment.positions.end(), at) != ends:
             window = file.read_at(self._window(file, at, size), at)
             index, newest_time = self._take(segment, window, at)
             segment.newest = max(segment.newest, newest_time)
             at += index
             if index or at >= size:
                 continue
+            filled = size if ends else _filled(file, at)
+            if filled == at:
+                break
             following = self._resume(file, segment, at + _ALIGN, size)
-            end = size if following < 0 else following
-            if following < 0 and newest:
+            end = filled if following < 0 else following
+            if following < 0 and ends is None:
                 return self._torn(file, path, at, end)
             text = f"{path}: octets {at} to {end} are damaged and skipped"
             self._damage("error", text + self._copied(file, path, at, end))
@@ -316,3 +341,36 @@ class Recovery:
             for segment in self._found.segments
             if segment.first < end and first < segment.positions.end()
         ]
+
+
+def _filled(file: File, least: int) -> int:
+    """Where a file ends but for space that was written ahead of records.
+
+    Args:
+        file: the file.
+        least: an offset from which on nothing is known; the answer is not below.
+
+    Returns:
+        The offset behind the last octet that means something, rounded up to where records begin.
+    """
+    size = end = file.size()
+    while end > least:
+        begin = max(least, end - SCAN_WINDOW_BYTES)
+        octets = file.read_at(end - begin, begin)
+        last = _last_used(octets, begin)
+        if last:
+            return min(begin + last + -last % _ALIGN, size)
+        end = begin
+    return least
+
+
+def _last_used(octets: bytes, offset: int) -> int:
+    """How many octets there are before those at the end that are not used."""
+    least, most = 0, len(octets)
+    while least < most:
+        middle = (least + most) // 2
+        if octets[middle:] == unused(offset + middle, len(octets) - middle):
+            most = middle
+        else:
+            least = middle + 1
+    return least

@@ -1,7 +1,11 @@
 """One segment of a log: its place, its header, and the octets that are not on disk yet.
 
-| header | written | being written | written early | in the buffer |
-                   ^ flying_at                     ^ buffer.start  ^ end
+| header | written | being written | written early | in the buffer | not used |
+                   ^ flying_at                     ^ buffer.start  ^ end      ^ ahead
+
+Octets that mean nothing are written ahead of the records: a sync of what overwrites others costs
+half of one that lets the file grow, for the file system has no sizes and places to write down.
+They are no zeros, so that a sector that a disk lost does not look like them.
 """
 
 from __future__ import annotations
@@ -14,7 +18,6 @@ from harebell.kernels.records import RecordBuffer, crc32c
 
 HEADER_OCTETS = 64
 SUFFIX = ".seg"
-STREAM = 1
 NO_SUFFIX = (1 << 64) - 1
 
 _MAGIC = b"HBSEG\0\0\1"
@@ -22,6 +25,14 @@ _HEADER = Struct("<8sI")
 _CHECKED = Struct("<IQQQ16sQ")
 _COVERED = 12
 _BARE_DIGITS = 32
+_ALIGN = 8
+_UNUSED = b"not used"
+
+
+def unused(offset: int, octets: int) -> bytes:
+    """What stands in space that was written ahead, from an offset on."""
+    phase = offset % len(_UNUSED)
+    return (_UNUSED * (octets // len(_UNUSED) + 2))[phase : phase + octets]
 
 
 def seed_of(identity: str) -> int:
@@ -45,7 +56,7 @@ def _identity_octets(identity: str) -> tuple[bytes, int]:
     return bytes.fromhex(digits.zfill(_BARE_DIGITS)), int(suffix) if dash else NO_SUFFIX
 
 
-def encode_header(identity: str, first: int, time: int, seen: int) -> bytes:
+def encode_header(identity: str, first: int, time: int, seen: int, before: int = 0) -> bytes:
     """The 64 octets at the beginning of a segment.
 
     Args:
@@ -53,21 +64,22 @@ def encode_header(identity: str, first: int, time: int, seen: int) -> bytes:
         first: the position of its first message.
         time: milliseconds since 1970.
         seen: every position below it may have been handed out.
+        before: where the records of the segment before it end; 0 without one.
     """
     octets, suffix = _identity_octets(identity)
-    checked = _CHECKED.pack(0, first, time, seen, octets, suffix)
+    checked = _CHECKED.pack(-(-before // _ALIGN), first, time, seen, octets, suffix)
     return _HEADER.pack(_MAGIC, crc32c(checked)) + checked
 
 
-def decode_header(data: bytes) -> tuple[bytes, int, int] | None:
-    """(identity octets with suffix, first, seen) of a header; None when it is damaged."""
+def decode_header(data: bytes) -> tuple[bytes, int, int, int] | None:
+    """(identity octets with suffix, first, seen, before) of a header; None when it is damaged."""
     if len(data) < HEADER_OCTETS:
         return None
     magic, crc = _HEADER.unpack_from(data)
     if magic != _MAGIC or crc != crc32c(data[_COVERED:HEADER_OCTETS]):
         return None
-    _, first, _, seen, octets, suffix = _CHECKED.unpack_from(data, _COVERED)
-    return octets + suffix.to_bytes(8, "little"), first, seen
+    before, first, _, seen, octets, suffix = _CHECKED.unpack_from(data, _COVERED)
+    return octets + suffix.to_bytes(8, "little"), first, seen, before * _ALIGN
 
 
 def mark_of(identity: str) -> bytes:
@@ -85,6 +97,8 @@ class Segment:
         seed: where checksums start from.
 
     Attributes:
+        ahead: up to where octets are written that are not used; 0 when there are none.
+        stretching: such octets are being written; nobody may write early meanwhile.
         path: of the file.
         positions: where its messages stand, and which are settled.
         buffer: records that nobody writes yet.
@@ -103,6 +117,7 @@ class Segment:
     """
 
     __slots__ = (
+        "ahead",
         "buffer",
         "first",
         "flying",
@@ -115,6 +130,7 @@ class Segment:
         "path",
         "positions",
         "reader",
+        "stretching",
         "targets",
         "writer",
     )
@@ -135,6 +151,8 @@ class Segment:
         self.limit = 0
         self.targets: set[int] | None = None
         self.newest = 0
+        self.ahead = 0
+        self.stretching = False
         self.reader = None
         self.writer = None
 

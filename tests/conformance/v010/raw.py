@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, TypeVar
 
 from harebell.wire import HEADER_0_10
@@ -70,6 +71,14 @@ class Arrived:
     header: tuple[Any, ...] = ()
     body: bytes = b""
     raw: bytes = b""
+
+
+_names = count()
+
+
+def unique(name: str) -> str:
+    """A name for a session that no other test has: the broker may be shared."""
+    return f"{name}-{next(_names)}"
 
 
 class Peer010:
@@ -190,6 +199,14 @@ class Peer010:
             assert getattr(found.value, name) == value, f"{name}: expected {value!r}, got {found}"
         return found.value
 
+    def expect_later(self, kind: type[V], channel: int = 1, **fields: Any) -> V:
+        """The same, after whatever is told of completions."""
+        while True:
+            found = self.next(kind.NAME)
+            if not isinstance(found.value, k.SessionCompleted):
+                self._queue.insert(0, found)
+                return self.expect(kind, channel, **fields)
+
     def expect_transfer(self, body: bytes, channel: int = 1, **fields: Any) -> Arrived:
         """A delivery with this body."""
         found = self.next("message.transfer")
@@ -240,7 +257,7 @@ class Peer010:
     def quiet(self, channel: int = 1) -> None:
         """Nothing is under way: a flush is answered with nothing before the answer."""
         self.send(k.SessionFlush(expected=True), channel=channel)
-        self.expect(k.SessionExpected, channel)
+        self.expect_later(k.SessionExpected, channel)
 
     # --- beginning and end ----------------------------------------------------------------------
 

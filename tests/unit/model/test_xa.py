@@ -326,3 +326,27 @@ def test_branches_go_with_their_vhost() -> None:
     assert world.branches.find("/", TX) is None
     world.broker.delete_vhost(vhost)
     assert len(world.branches) == 0
+
+
+def test_a_record_that_nobody_understands_is_told_and_stays() -> None:
+    world = XaWorld()
+    log = world.branches._log()
+    log.append(message(b"not a record"))
+    (sentence,) = world.branches.restore()
+    assert "a prepared transaction at position" in sentence
+    assert log.live() == 1
+    assert len(world.branches) == 0
+
+
+def test_a_record_that_cannot_be_read_is_an_internal_error() -> None:
+    world = XaWorld()
+    _worked(world)
+    world.prepare()
+    log = world.branches._log()
+    log.settle(log.first())
+    for end in (world.commit, world.rollback):
+        with pytest.raises(BranchError, match="record of its work cannot be read") as caught:
+            end()
+        assert caught.value.fault is Fault.FAILED
+        assert caught.value.kind is ErrorKind.INTERNAL_ERROR
+    assert world.state() is State.PREPARED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
+from harebell.base.limits import AHEAD_FROM_BYTES
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.store.disk import DiskStore
 from tests.sim.definitions import SimDefinitions
@@ -26,10 +27,16 @@ class Bench:
         disk: its disk; an empty one without it.
         segment_octets: the size of its segments.
         clean: whether the last process said that it ended in good order.
+        ahead_from: the size of a segment from which space is written ahead of its records.
     """
 
     def __init__(
-        self, disk: SimDisk | None = None, segment_octets: int = 2048, *, clean: bool = False
+        self,
+        disk: SimDisk | None = None,
+        segment_octets: int = 2048,
+        *,
+        clean: bool = False,
+        ahead_from: int = AHEAD_FROM_BYTES,
     ) -> None:
         self.disk = disk or SimDisk()
         self.definitions = SimDefinitions(self.disk)
@@ -45,6 +52,7 @@ class Bench:
             lambda level, text: self.reports.append((level, text)),
             segment_octets,
             clean,
+            ahead_from,
         )
 
     def log(self, **options: bool):  # type: ignore[no-untyped-def]

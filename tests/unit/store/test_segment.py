@@ -31,9 +31,9 @@ def test_other_names_are_no_segments(name: str) -> None:
 
 @pytest.mark.parametrize("identity", [IDENTITY, f"{IDENTITY}-0", f"{IDENTITY}-255"])
 def test_a_header_says_whose_segment_it_is(identity: str) -> None:
-    header = encode_header(identity, 77, 1_700_000_000_000, 99)
+    header = encode_header(identity, 77, 1_700_000_000_000, 99, 1_000)
     assert len(header) == HEADER_OCTETS
-    assert decode_header(header) == (mark_of(identity), 77, 99)
+    assert decode_header(header) == (mark_of(identity), 77, 99, 1_000)
     assert mark_of(identity) != mark_of(f"{IDENTITY}-7")
     assert seed_of(identity) != seed_of(f"{IDENTITY}-7")
 

@@ -96,7 +96,7 @@ def attach(connection: Connection, channel: int, control: controls.SessionAttach
 
 def _known(connection: Connection, key: tuple[str, str, bytes]) -> Session | None:
     """The session of that name; one whose user or vhost was deleted is over."""
-    known: Session | None = connection.hub.sessions.get(key)
+    known: Session | None = connection.hub.named_sessions.get(key)
     if known is None or (known.vhost is connection.vhost and known.user is connection.user):
         return known
     known.end()
@@ -118,7 +118,7 @@ def _begin(connection: Connection, channel: int, name: bytes) -> None:
         raise failure.connection_error(CONNECTION_FORCED, error.text) from None
     session = Session(connection, channel, name)
     connection.channels[channel] = session
-    connection.hub.sessions[session.key] = session
+    connection.hub.named_sessions[session.key] = session
     channel_created(session)
     connection.send_control(channel, controls.SessionAttached(name))
     session.point()
@@ -205,7 +205,9 @@ def command_point(session: Session, control: controls.SessionCommandPoint) -> No
     if control.command_offset:
         text = "a command cannot go on in the middle: none is kept that did not come whole"
         raise ExecutionError(NOT_IMPLEMENTED, text, 1)
-    number = near(control.command_id, session.received)
+    number = control.command_id
+    if session.received:
+        number = near(number, session.received)
     if number > session.received and session.received:
         text = f"command {number} after {session.received - 1}: what is between is lost"
         raise DetachError(UNKNOWN_IDS, text)

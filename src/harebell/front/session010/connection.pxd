@@ -1,6 +1,7 @@
 from harebell.front.link cimport Link
 from harebell.front.session010.intake cimport Intake
-from harebell.kernels.segments cimport SegmentBuffer, SegmentScanner
+from harebell.kernels.segments cimport SegmentScanner
+from harebell.kernels.transfers cimport SegmentBuffer
 
 cdef class Connection(Link):
     cdef readonly SegmentBuffer frames

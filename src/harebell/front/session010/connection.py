@@ -18,7 +18,8 @@ from harebell.front.session010.errors import CONNECTION_FORCED
 from harebell.front.session010.intake import Intake
 from harebell.front.session09.told import connection_closed
 from harebell.front.settings import Settings
-from harebell.kernels.segments import CONTROL, SegmentBuffer, SegmentScanner
+from harebell.kernels.segments import CONTROL, SegmentScanner
+from harebell.kernels.transfers import SegmentBuffer
 from harebell.model.broker import Broker
 from harebell.wire import FINAL_0_10, HEADER_0_10
 from harebell.wire.v010 import controls
@@ -50,8 +51,7 @@ class Connection(Link):
     def __init__(
         self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
     ) -> None:
-        super().__init__(broker, users, hub, settings, peer, now)
-        self.version = FINAL_0_10
+        super().__init__(broker, users, hub, settings, peer, now, FINAL_0_10)
         self.frames = SegmentBuffer()
         self.out = self.frames
         self.intake = Intake(self, self.channels)

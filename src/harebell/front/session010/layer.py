@@ -385,8 +385,8 @@ class SessionLayer(SessionPort):
             self.expiry.stop()
         hub = self.connection.hub
         hub.waiting.pop(self, None)
-        if hub.sessions.get(self.key) is self:
-            del hub.sessions[self.key]
+        if hub.named_sessions.get(self.key) is self:
+            del hub.named_sessions[self.key]
         if self.connection.channels.get(self.number) is self:
             del self.connection.channels[self.number]
         self.close()

@@ -6,7 +6,7 @@ Only a session that outlives its channel keeps it, and only until the peer says 
 from __future__ import annotations
 
 from harebell.base.message import Message
-from harebell.kernels.segments import SegmentBuffer
+from harebell.kernels.transfers import SegmentBuffer
 
 _COST = 64
 """Octets that an entry takes beside what it holds."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
 from harebell.base.limits import CONSUMERS_PER_CHANNEL
-from harebell.front.session09.consumer import ChannelConsumer
 from harebell.front.session09.content import Content
 from harebell.front.session09.direct_reply import consume_replies
 from harebell.front.session09.names import generated, meant
@@ -46,14 +45,25 @@ def qos(channel: Channel, method: methods.BasicQos) -> None:
         channel.serve()
 
 
-def _priority(arguments: Mapping[str, Any], thing: str) -> int:
+def consumer_priority(
+    arguments: Mapping[str, Any], thing: str, ids: tuple[int, int] = (_CLASS, 20)
+) -> int:
+    """The priority that a consumer asks for.
+
+    Args:
+        arguments: of the consumer.
+        thing: the queue, as it is called in errors.
+        ids: class and method that ask.
+
+    Raises:
+        ProtocolError: 406 for the channel.
+    """
     value = arguments.get("x-priority", 0)
     if isinstance(value, bool) or not isinstance(value, int):
         raise soft(
             406,
             f"invalid arg 'x-priority' for {thing}: \"expected integer, got {type_name(value)}\"",
-            _CLASS,
-            20,
+            *ids,
         )
     return max(-(2**31), min(value, 2**31 - 1))
 
@@ -86,16 +96,16 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         exclusive=method.exclusive,
         prefetch=channel.prefetch,
     )
-    if channel.prefetch_global:
+    if channel.prefetch_global and channel.connection.profile.extended:
         queue.check_prefetch_global()
     channel.vhost.check_consumer(queue, exclusive=exclusive)
-    consumer = ChannelConsumer(
+    consumer = channel.connection.profile.consumer(
         channel,
         queue,
         tag,
         no_ack=method.no_ack,
         exclusive=exclusive,
-        priority=_priority(method.arguments, thing),
+        priority=consumer_priority(method.arguments, thing),
         prefetch=channel.prefetch,
         arguments=method.arguments,
         excluded=channel.connection.origin if method.no_local else 0,

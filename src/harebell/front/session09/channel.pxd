@@ -13,7 +13,7 @@ cdef int _MANDATORY
 cdef int _IMMEDIATE
 
 cdef class Channel(ChannelPort):
-    cdef readonly Connection connection
+    cdef public Connection connection
     cdef readonly object vhost
     cdef readonly Router router
     cdef readonly Sequence unacked

@@ -32,7 +32,7 @@ from harebell.wire.v09 import methods
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.session09.connection import Connection
-    from harebell.front.session09.consumer import ChannelConsumer
+    from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
     from harebell.model.vhost import VHost
 
@@ -73,7 +73,7 @@ class Channel(ChannelPort):
         self.router = self.vhost.router
         self.unacked = Sequence(1)
         self.next_tag = 1
-        self.consumers: dict[str, ChannelConsumer] | None = None
+        self.consumers: dict[str, Consumer] | None = None
         self.prefetch = 0
         self.prefetch_global = 0
         self.outstanding = 0
@@ -264,7 +264,7 @@ class Channel(ChannelPort):
                 consumer.queue.drain()
         return 0
 
-    def consumer_lost(self, consumer: ChannelConsumer) -> None:
+    def consumer_lost(self, consumer: Consumer) -> None:
         """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
         if self.consumers is None or self.consumers.pop(consumer.tag, None) is None:
             return

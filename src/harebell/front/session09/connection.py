@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.users import Users
 from harebell.base import limits
+from harebell.base.errors import ProtocolError
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.convert.dispatch import converted
+from harebell.front.convert.plain import plain_message
 from harebell.front.hub import Hub
 from harebell.front.link import Link
 from harebell.front.peer import Peer
@@ -47,6 +49,7 @@ class Connection(Link):
     Attributes:
         spec: its methods, and their codec.
         confirming: channels with confirms to write at the end of the turn.
+        qpid: the client has shown that it is one of Qpid's, which have methods of their own.
         closed_channels: channels we closed whose close-ok has not come.
     """
 
@@ -60,11 +63,12 @@ class Connection(Link):
         now: float,
         profile: Profile,
     ) -> None:
-        super().__init__(broker, users, hub, settings, peer, now)
+        super().__init__(broker, users, hub, settings, peer, now, profile.version)
         self.profile = profile
-        self.version = profile.version
         self.spec = profile.spec
         self.scanner = FrameScanner(self)
+        self.scanner.tickets = profile.tickets
+        self.qpid = False
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
@@ -167,6 +171,8 @@ class Connection(Link):
         """Write a method with a message's content; long output holds further input back."""
         if message.family != FAMILY_09:
             message = converted(message, FAMILY_09)
+        if self.profile.plain:
+            message = plain_message(message)
         self.out.content(channel, self.spec.encode(method), message, self.frame_max)
         self.touch()
         if self.out.size > _OUTPUT_STOP:
@@ -198,6 +204,19 @@ class Connection(Link):
         if self.channels.pop(channel.number, None) is not None:
             channel.close()
             channel_closed(channel)
+
+    def end_channel(self, channel: Channel, error: ProtocolError, text: str) -> None:
+        """Close a channel for an error that closes nothing but it."""
+        number = channel.number
+        self.drop_channel(channel)
+        self.closed_channels.add(number)
+        close = methods.ChannelClose(
+            reply_code=error.code,
+            reply_text=text,
+            class_id=error.class_id,
+            method_id=error.method_id,
+        )
+        self.send(number, close)
 
     def release(self) -> None:
         """Let go of everything the peer held: channels first, then its exclusive queues.
@@ -266,10 +285,14 @@ class Connection(Link):
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
         """Any single frame."""
         try:
-            single.take(self, kind, channel, payload)
+            self.take_frame(kind, channel, payload)
         except Exception as error:
             caught(self, error)
         return 0
+
+    def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
+        """Serve a frame; what is raised closes the connection."""
+        single.take(self, kind, channel, payload)
 
     def _not_open(self, number: int, method: methods.Method) -> int:
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base import limits
 from harebell.base.errors import ProtocolError, Refusal
-from harebell.front.session09.replies import hard, reply_for
+from harebell.front.session09.replies import hard
 from harebell.wire.v09 import methods
 from harebell.wire.v09.states import ConnectionState
 
@@ -47,10 +47,11 @@ def fail_channel(
     method_id: int,
 ) -> None:
     """Close a channel with the reason; a hard error is raised for the connection."""
-    if isinstance(error, Refusal):
-        error = reply_for(error, class_id, method_id)
     errors = connection.profile.errors
-    error = errors.told(error)
+    if isinstance(error, Refusal):
+        error = errors.reply(error, class_id, method_id)
+    else:
+        error = errors.told(error)
     if error.hard:
         raise error
     text = errors.text(error)
@@ -58,15 +59,7 @@ def fail_channel(
     connection.settings.journal("error", f"{connection.peer}: channel {number} closed: {text}")
     if connection.channels.get(number) is not channel:
         return
-    connection.drop_channel(channel)
-    connection.closed_channels.add(number)
-    close = methods.ChannelClose(
-        reply_code=error.code,
-        reply_text=text,
-        class_id=error.class_id,
-        method_id=error.method_id,
-    )
-    connection.send(number, close)
+    connection.end_channel(channel, error, text)
 
 
 def may_be_told(connection: Connection, error: ProtocolError) -> bool:
@@ -76,7 +69,7 @@ def may_be_told(connection: Connection, error: ProtocolError) -> bool:
     if connection.state is ConnectionState.OPENING and error.code == 504:
         # The peer has logged in and sends another method than connection.open.
         return error.class_id != 0
-    return error.code == 530
+    return error.code in (402, 530)
 
 
 def _fail(connection: Connection, error: ProtocolError) -> None:

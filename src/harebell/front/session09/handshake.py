@@ -39,6 +39,7 @@ CAPABILITIES = (
 
 LOCALE = "en_US"
 _CLASS = 10
+_QPID = "qpid"
 
 
 def _table_without_length(data: bytes) -> dict[str, Any]:
@@ -71,11 +72,21 @@ def start(connection: Connection) -> None:
     connection.state = ConnectionState.STARTING
 
 
-def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
-    """connection.start-ok: check who it is, then offer limits."""
+def start_ok(
+    connection: Connection, method: methods.ConnectionStartOk, heartbeat: int | None = None
+) -> None:
+    """connection.start-ok: check who it is, then offer limits.
+
+    Args:
+        connection: where it came.
+        method: the method.
+        heartbeat: what to offer; None for what is configured.
+    """
     connection.client_properties = method.client_properties
     capabilities = method.client_properties.get("capabilities")
-    if isinstance(capabilities, dict):
+    product = method.client_properties.get("product")
+    connection.qpid = isinstance(product, str) and product.lower().startswith(_QPID)
+    if isinstance(capabilities, dict) and connection.profile.capable:
         connection.capabilities = {name for name, on in capabilities.items() if on is True}
     kind = MECHANISMS.get(method.mechanism)
     if kind is None:
@@ -109,7 +120,7 @@ def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
     tune = methods.ConnectionTune(
         channel_max=settings.channel_max,
         frame_max=settings.frame_max,
-        heartbeat=settings.heartbeat,
+        heartbeat=settings.heartbeat if heartbeat is None else heartbeat,
     )
     connection.send(0, tune)
     connection.state = ConnectionState.TUNING

@@ -27,5 +27,5 @@ def meant(name: str, last_queue: str) -> str:
     if name:
         return name
     if not last_queue:
-        raise Refusal(ErrorKind.NOT_FOUND, "no previously declared queue")
+        raise Refusal(ErrorKind.NO_QUEUE_NAMED, "no previously declared queue")
     return last_queue

@@ -1,7 +1,7 @@
 from harebell.base.message cimport Properties
 
 cdef class ChannelPort:
-    cdef readonly int number
+    cdef public int number
     cdef public object content
 
     cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harebell.front.session09.channel import Channel
+from harebell.front.session09.consumer import ChannelConsumer
 from harebell.front.session09.replies import Errors
 from harebell.wire.v09 import methods
 from harebell.wire.v09.spec import ProtocolSpec
@@ -34,8 +35,13 @@ class Profile:
         handlers: who serves those on open channels.
         errors: how errors are told.
         channel: makes a channel, called with connection and number.
+        consumer: makes a consumer of class basic.
         extended: the client may be told of what RabbitMQ added: capabilities, and methods of the
             broker's own that it announces.
+        capable: what the client says it is capable of means something.
+        plain: the client knows five types of table values only, see
+            `harebell.front.convert.plain`.
+        tickets: a publish presents an access ticket that is looked at.
 
     Attributes:
         channel_ends: the first octets of channel.close and close-ok, and the methods.
@@ -50,7 +56,11 @@ class Profile:
     handlers: Handlers
     errors: Errors
     channel: Callable[[Any, int], Any] = Channel
+    consumer: Callable[..., Any] = ChannelConsumer
     extended: bool = False
+    capable: bool = True
+    plain: bool = False
+    tickets: bool = False
     channel_ends: dict[bytes, type[methods.Method]] = field(init=False)
 
     def __post_init__(self) -> None:

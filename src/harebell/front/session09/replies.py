@@ -13,6 +13,7 @@ from harebell.wire.v09.reply_codes import reply_text
 _CODES: dict[ErrorKind, tuple[int, bool]] = {
     ErrorKind.ACCESS_REFUSED: (403, False),
     ErrorKind.NOT_FOUND: (404, False),
+    ErrorKind.NO_QUEUE_NAMED: (404, False),
     ErrorKind.RESOURCE_LOCKED: (405, False),
     ErrorKind.PRECONDITION_FAILED: (406, False),
     ErrorKind.RESOURCE_ERROR: (506, True),
@@ -50,6 +51,7 @@ class Errors:
         names: its reply codes and their names.
         changes: reply code of 0-9-1 -> reply code here, and whether it closes the connection.
         places: the same for single methods; it comes first.
+        kinds: the same for refusals of a kind; it comes before everything.
     """
 
     def __init__(
@@ -57,10 +59,20 @@ class Errors:
         names: Mapping[int, str],
         changes: Mapping[int, tuple[int, bool]] | None = None,
         places: Mapping[Place, tuple[int, bool]] | None = None,
+        kinds: Mapping[ErrorKind, tuple[int, bool]] | None = None,
     ) -> None:
         self._names = names
         self._changes = changes or {}
         self._places = places or {}
+        self._kinds = kinds or {}
+
+    def reply(self, refusal: Refusal, class_id: int, method_id: int) -> ProtocolError:
+        """The protocol error that tells a peer of this version of a refusal."""
+        change = self._kinds.get(refusal.kind)
+        if change is not None:
+            code, is_hard = change
+            return ProtocolError(code, refusal.text, class_id, method_id, is_hard)
+        return self.told(reply_for(refusal, class_id, method_id))
 
     def told(self, error: ProtocolError) -> ProtocolError:
         """The same error as this version has it."""

@@ -80,16 +80,17 @@ def _channel_frame(connection: Connection, kind: int, number: int, payload: byte
         raise hard(504, f"frame on channel {number} before connection.open", 0, 0)
     channel = connection.channels.get(number)
     if channel is None:
-        _unopened(connection, kind, number, payload)
+        unopened(connection, kind, number, payload)
     elif channel.content is not None:
-        _content_frame(connection, channel, kind, payload)
+        content_frame(connection, channel, kind, payload)
     elif kind != METHOD:
         raise hard(505, "expected method frame, got non method frame instead", 0, 0)
     else:
-        _channel_method(connection, channel, connection.spec.decode(payload))
+        channel_method(connection, channel, connection.spec.decode(payload))
 
 
-def _channel_method(connection: Connection, channel: Channel, method: methods.Method) -> None:
+def channel_method(connection: Connection, channel: Channel, method: methods.Method) -> None:
+    """A method on an open channel."""
     spec = connection.spec.spec_of(method)
     handler = connection.profile.handlers.get(type(method))
     if handler is None:
@@ -106,7 +107,8 @@ def _channel_method(connection: Connection, channel: Channel, method: methods.Me
         fail_channel(connection, channel, error, spec.class_id, spec.method_id)
 
 
-def _content_frame(connection: Connection, channel: Channel, kind: int, payload: bytes) -> None:
+def content_frame(connection: Connection, channel: Channel, kind: int, payload: bytes) -> None:
+    """A frame of the content that is under way on a channel."""
     content = channel.content
     try:
         whole = content.frame(kind, payload)
@@ -127,7 +129,7 @@ def _content_frame(connection: Connection, channel: Channel, kind: int, payload:
         fail_channel(connection, channel, error, 60, 40)
 
 
-def _unopened(connection: Connection, kind: int, number: int, payload: bytes) -> None:
+def unopened(connection: Connection, kind: int, number: int, payload: bytes) -> None:
     """A frame on a channel that is not open: open it, or ignore what was under way."""
     if number in connection.closed_channels:
         # What the peer sent before it knew is not even read (AMQP 0-9-1 1.5.2.5).

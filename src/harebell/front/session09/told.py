@@ -12,7 +12,7 @@ from harebell.wire import as_tuple
 
 if TYPE_CHECKING:
     from harebell.front.link import Link
-    from harebell.front.session09.consumer import ChannelConsumer
+    from harebell.model.consumer import Consumer
 
 
 def _name(channel: Any) -> str:
@@ -111,7 +111,7 @@ def channel_closed(channel: Any) -> None:
         events.note("channel.closed", {"pid": _name(channel), "name": _name(channel)})
 
 
-def _consumer(consumer: ChannelConsumer, channel: Any) -> dict[str, Any]:
+def _consumer(consumer: Consumer, channel: Any) -> dict[str, Any]:
     return {
         "consumer_tag": consumer.tag,
         "channel": _name(channel),
@@ -120,7 +120,7 @@ def _consumer(consumer: ChannelConsumer, channel: Any) -> dict[str, Any]:
     }
 
 
-def consumer_created(channel: Any, consumer: ChannelConsumer) -> None:
+def consumer_created(channel: Any, consumer: Consumer) -> None:
     """A consumer was started."""
     events = channel.connection.broker.events
     if events.wanted:
@@ -134,7 +134,7 @@ def consumer_created(channel: Any, consumer: ChannelConsumer) -> None:
         events.note("consumer.created", facts)
 
 
-def consumer_deleted(channel: Any, consumer: ChannelConsumer) -> None:
+def consumer_deleted(channel: Any, consumer: Consumer) -> None:
     """A consumer was cancelled, by either side."""
     events = channel.connection.broker.events
     if events.wanted:

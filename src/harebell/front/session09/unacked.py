@@ -24,6 +24,11 @@ class Unacked:
         self.position = position
         self.tag = tag
 
+    def forget(self) -> None:
+        """The message goes out again under another tag."""
+        if self.consumer is not None:
+            self.consumer.released()
+
     def settle(self) -> int:
         """The delivery is done with."""
         if self.consumer is not None:

@@ -81,6 +81,11 @@ class SizedUnacked(Unacked):
         self.window.used -= self.octets
         self.octets = 0
 
+    def forget(self) -> None:
+        """The message goes out again under another tag."""
+        self._leave()
+        super().forget()
+
     def settle(self) -> int:
         """The delivery is done with."""
         self._leave()

@@ -5,6 +5,7 @@ cdef class Exchange:
     cdef public bint internal
     cdef public object arguments
     cdef public object alternate
+    cdef public bint alternate_once
     cdef public dict bindings
     cdef public object bound
     cdef public bint by_key

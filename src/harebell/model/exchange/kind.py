@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from harebell.model.surroundings import Surroundings
 
 
+ALTERNATE = "alternate-exchange"
+"""Argument of an exchange, or of a queue that a 0-10 peer declared: where messages go instead."""
+ALTERNATE_ONCE = "x-alternate-once"
+"""Argument of an exchange that a 0-10 peer declared: what its alternate cannot route is dropped."""
+
+
 class Exchange:
     """An exchange and its bindings.
 
@@ -56,8 +62,9 @@ class Exchange:
         self.auto_delete = auto_delete
         self.internal = internal
         self.arguments = arguments or {}
-        alternate = self.arguments.get("alternate-exchange")
+        alternate = self.arguments.get(ALTERNATE)
         self.alternate = alternate if isinstance(alternate, str) else None
+        self.alternate_once = self.arguments.get(ALTERNATE_ONCE) is True
         self.bindings: dict[Hashable, Binding] = {}
         self.bound: dict[Hashable, Binding] | None = None
         self.by_key = True

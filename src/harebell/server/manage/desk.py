@@ -20,6 +20,7 @@ from harebell.server.manage import (
     policies,
     queues,
     topics,
+    transactions,
     users,
     vhosts,
 )
@@ -29,7 +30,7 @@ COMMANDS: dict[str, Command] = {
     name: command
     for module in (
         *(users, topics, vhosts, limits, policies, parameters, definitions),
-        *(queues, exchanges, connections),
+        *(queues, exchanges, connections, transactions),
     )
     for name, command in module.COMMANDS.items()
 }

@@ -7,10 +7,16 @@ aid for the transition: it is what clients of 2007 opened channels with, and cla
 
 from __future__ import annotations
 
-from harebell.wire.v09 import methods_message, methods_session
+from harebell.wire.v09 import (
+    methods_file,
+    methods_message,
+    methods_peers,
+    methods_session,
+    methods_stream,
+)
 from harebell.wire.v09.spec import ProtocolSpec
 
-USED = (methods_message, methods_session)
+USED = (methods_file, methods_message, methods_peers, methods_session, methods_stream)
 """Modules whose classes the table names."""
 
 TABLE = """
@@ -99,6 +105,40 @@ basic 60
   reject          90  C   : longlong delivery-tag, bit requeue
   recover        100  C   : bit requeue
 
+file 70
+  qos             10  C   -> qos-ok: long prefetch-size, short prefetch-count, bit global
+  qos-ok          11  S
+  consume         20  C   -> consume-ok: short ticket, shortstr queue consumer-tag,
+                          bit no-local no-ack exclusive nowait, typed-table filter
+  consume-ok      21  S   : shortstr consumer-tag
+  cancel          30  C   -> cancel-ok: shortstr consumer-tag, bit nowait
+  cancel-ok       31  S   : shortstr consumer-tag
+  open            40  CS  -> open-ok: shortstr identifier, longlong content-size
+  open-ok         41  CS  -> stage: longlong staged-size
+  stage           50  CS  +content
+  publish         60  C   : short ticket, shortstr exchange routing-key, bit mandatory immediate,
+                          shortstr identifier
+  return          70  S   +content: short reply-code, shortstr reply-text exchange routing-key
+  deliver         80  S   : shortstr consumer-tag, longlong delivery-tag, bit redelivered,
+                          shortstr exchange routing-key identifier
+  ack             90  C   : longlong delivery-tag, bit multiple
+  reject         100  C   : longlong delivery-tag, bit requeue
+
+stream 80
+  qos             10  C   -> qos-ok: long prefetch-size, short prefetch-count, long consume-rate,
+                          bit global
+  qos-ok          11  S
+  consume         20  C   -> consume-ok: short ticket, shortstr queue consumer-tag,
+                          bit no-local exclusive nowait, typed-table filter
+  consume-ok      21  S   : shortstr consumer-tag
+  cancel          30  C   -> cancel-ok: shortstr consumer-tag, bit nowait
+  cancel-ok       31  S   : shortstr consumer-tag
+  publish         40  C   +content: short ticket, shortstr exchange routing-key,
+                          bit mandatory immediate
+  return          50  S   +content: short reply-code, shortstr reply-text exchange routing-key
+  deliver         60  S   +content: shortstr consumer-tag, longlong delivery-tag,
+                          shortstr exchange queue
+
 tx 90
   select          10  C
   commit          20  C
@@ -124,6 +164,9 @@ dtx-coordination 105
   rollback        60  C   -> rollback-ok: short ticket, longstr xid
   rollback-ok     61  S   : short status
   set-timeout     70  C   : short ticket, longstr xid, long timeout
+
+tunnel 110
+  request         10  C   +content: typed-table meta-data
 
 message 120
   transfer        10  CS  : short ticket, shortstr destination,

@@ -6,6 +6,8 @@
     longstr                        length long, any octets                   4.2.5.3
     timestamp                      longlong, seconds since 1970              4.2.5.4
     table                          see `harebell.wire.v09.fields`            4.2.5.5
+    plain-table                    see `harebell.wire.v09.plain_fields`      0-8, 0-9
+    plain-table?                   the same, or nothing, at the end of a method
 
 Readers raise `ProtocolError` without naming the field and writers raise `ValueError` or
 `TypeError`; the caller, who knows the method and the field, puts the names in front.
@@ -19,8 +21,12 @@ from typing import Any, NamedTuple
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import NAME_BYTES
 from harebell.wire.v09.fields import decode_table, encode_table
+from harebell.wire.v09.plain_fields import encode_plain
 
 BIT = "bit"
+
+ABSENT: dict[str, Any] = {}
+"""The value of an optional table that is not there."""
 
 
 class Domain(NamedTuple):
@@ -100,6 +106,14 @@ def _write_longstr(value: bytes) -> bytes:
     return len(octets).to_bytes(4) + octets
 
 
+def _read_optional(data: bytes, at: int) -> tuple[dict[str, Any], int]:
+    return (ABSENT, at) if at == len(data) else decode_table(data, at)
+
+
+def _write_optional(value: dict[str, Any]) -> bytes:
+    return b"" if value is ABSENT else encode_plain(value)
+
+
 DOMAINS: dict[str, Domain] = {
     "octet": _unsigned(1),
     "short": _unsigned(2),
@@ -109,5 +123,7 @@ DOMAINS: dict[str, Domain] = {
     "shortstr": Domain(_read_shortstr, _write_shortstr, ""),
     "longstr": Domain(_read_longstr, _write_longstr, b""),
     "table": Domain(decode_table, encode_table, {}),
+    "plain-table": Domain(decode_table, encode_plain, {}),
+    "plain-table?": Domain(_read_optional, _write_optional, ABSENT),
 }
 """Every data type but `bit`."""

@@ -267,6 +267,10 @@ class ProtocolSpec:
         """A method by its name, for example "queue.declare"; KeyError when there is none."""
         return self._by_name[name]
 
+    def knows(self, method: Method) -> bool:
+        """Whether this version has the method."""
+        return type(method) in self._by_type
+
     def spec_of(self, method: Method) -> MethodSpec:
         """What this version says about a method; TypeError when it does not have it."""
         spec = self._by_type.get(type(method))

@@ -21,6 +21,7 @@ itself: exchange, routing-key and content-length.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -29,7 +30,7 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import NAME_BYTES
 from harebell.base.message import FAMILY_010T, Properties
 from harebell.wire.v09.transitional_types import INLINE, REFERENCE
-from harebell.wire.v09.typed_fields import Dialect, decode_typed, encode_typed
+from harebell.wire.v09.typed_fields import Dialect, TypedTable, decode_typed, encode_typed
 
 CLASS_ID = 120
 METHOD_ID = 10
@@ -136,8 +137,12 @@ def _text(data: bytes, at: int, name: str) -> tuple[str, int]:
         raise _bad(name, "Malformed UTF-8 in shortstr", 501) from None
 
 
-def read_transfer(payload: bytes) -> Transfer:
+def read_transfer(payload: bytes, note: Callable[[TypedTable], None] | None = None) -> Transfer:
     """The transfer in a method frame's payload.
+
+    Args:
+        payload: with class and method id.
+        note: is shown its headers, where there are some.
 
     Raises:
         ProtocolError: 502 for fields that do not fill the frame exactly or a malformed table, 501
@@ -174,15 +179,17 @@ def read_transfer(payload: bytes) -> Transfer:
     headers, at = at, _after_long(payload, at, "application-headers")
     found.raw = before + payload[middle:texts_end] + payload[after:at]
     if at - headers > _LONG:
-        _check_headers(payload, headers)
+        table = _read_headers(payload, headers)
+        if note is not None:
+            note(table)
     _read_body(found, payload, at)
     return found
 
 
-def _check_headers(payload: bytes, at: int) -> None:
+def _read_headers(payload: bytes, at: int) -> TypedTable:
     """Whoever consumes the message in another version relies on it that its table is sound."""
     try:
-        decode_typed(payload, at)
+        return decode_typed(payload, at)[0]
     except ProtocolError as error:
         raise _bad("application-headers", error.text) from None
 
@@ -325,6 +332,11 @@ def encode_transfer(
     except TypeError as error:
         raise TypeError(f"application_headers: {error}") from None
     return b"".join(parts)
+
+
+def lacks_id(raw: bytes) -> bool:
+    """Whether encoded properties have no message-id."""
+    return not raw[_FIXED.size]
 
 
 def stamped_transfer(raw: bytes, now_ms: int, message_id: str) -> bytes:

@@ -1,0 +1,94 @@
+"""Access tickets: what versions before 0-9-1 ask for before they work with exchanges and queues.
+
+A ticket gives rights in a realm to the channel or session that asked for it. Permissions decide
+what a user may do; a ticket can only take rights away: a client that presents one has said itself
+what it is going to do. Clients that never ask present 0, which is not checked.
+
+    realm    /data: exchanges, queues and messages     /admin: the same, for administrators
+    rights   passive  ask about a thing     active  make and delete     write  publish     read
+    one ticket per channel and realm: another request replaces it; exclusive: the only one there is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+PASSIVE, ACTIVE, WRITE, READ = "passive", "active", "write", "read"
+DATA, ADMIN = "/data", "/admin"
+REALMS = (DATA, ADMIN)
+
+_NUMBERS = 1 << 16
+_FIRST = 2
+"""RabbitMQ gives 1 to everybody, so clients present it that have never asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """One ticket.
+
+    Args:
+        number: what the client presents, never 0 or 1.
+        holder: the channel or session it was granted to.
+        vhost: the name of the vhost whose realm it is for.
+        realm: the realm.
+        rights: PASSIVE, ACTIVE, WRITE, READ.
+        exclusive: nobody else has one for the realm.
+    """
+
+    number: int
+    holder: object
+    vhost: str
+    realm: str
+    rights: frozenset[str]
+    exclusive: bool
+
+
+class RealmInUse(Exception):
+    """Somebody has a ticket that does not go together with the one that is asked for."""
+
+
+class Tickets:
+    """All tickets of one broker."""
+
+    def __init__(self) -> None:
+        self._tickets: dict[int, Ticket] = {}
+        self._last = 0
+
+    def grant(
+        self, holder: object, vhost: str, realm: str, rights: Iterable[str], *, exclusive: bool
+    ) -> Ticket:
+        """Give a ticket; the holder's earlier one for the realm is worth nothing any more.
+
+        Raises:
+            RealmInUse: others have tickets for the realm and it shall be exclusive, or is.
+        """
+        here = [t for t in self._tickets.values() if (t.vhost, t.realm) == (vhost, realm)]
+        others = [ticket for ticket in here if ticket.holder is not holder]
+        if others and (exclusive or any(ticket.exclusive for ticket in others)):
+            raise RealmInUse(f"realm '{realm}' is in use")
+        if len(self._tickets) >= _NUMBERS - _FIRST:
+            raise RealmInUse(f"all {_NUMBERS - _FIRST} tickets are given away")
+        for ticket in here:
+            if ticket.holder is holder:
+                del self._tickets[ticket.number]
+        ticket = Ticket(self._number(), holder, vhost, realm, frozenset(rights), exclusive)
+        self._tickets[ticket.number] = ticket
+        return ticket
+
+    def _number(self) -> int:
+        while True:
+            self._last = max(self._last % (_NUMBERS - 1) + 1, _FIRST)
+            if self._last not in self._tickets:
+                return self._last
+
+    def find(self, number: int) -> Ticket | None:
+        """The ticket of a number; None when it was never granted, or is worth nothing."""
+        return self._tickets.get(number)
+
+    def forget(self, holder: object) -> None:
+        """A channel or session is over, and so are its tickets."""
+        if self._tickets:
+            for ticket in list(self._tickets.values()):
+                if ticket.holder is holder:
+                    del self._tickets[ticket.number]

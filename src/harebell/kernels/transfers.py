@@ -1,0 +1,182 @@
+"""Output in frames of AMQP 0-10, which `segments.py` draws; `transfers.pyx` is the same, compiled.
+
+In a delivery the header is what was published, but for exchange, routing key and redelivered, which
+say what became of the message, and what only its consumer is told, which is added to the
+application headers:
+
+    before   0401 ...  0403 flags ... headers: size  count  entry ...
+    after    0401 ...' 0403 flags ... headers: size' count' entry ... more
+
+    more     x-stream-offset int64, in a stream; x-delivery-count int64, when deliveries have failed
+"""
+
+from __future__ import annotations
+
+from harebell.base.message import Message
+from harebell.kernels.header_structs import (
+    DELIVERY_CODE,
+    HEADERS,
+    MESSAGE_CODE,
+    UnreadableError,
+    before_exchange,
+    str8,
+    structs,
+)
+from harebell.kernels.output import OutBuffer
+
+_CONTROL, _COMMAND, _HEADER, _BODY = range(4)
+_FIRST_SEGMENT, _LAST_SEGMENT, _FIRST_FRAME, _LAST_FRAME = 8, 4, 2, 1
+_HEAD = 12
+
+_OFFSET = b"\x0fx-stream-offset\x31"
+_DELIVERIES = b"\x10x-delivery-count\x31"
+
+
+class SegmentBuffer(OutBuffer):
+    """One connection's output of one turn, in frames of AMQP 0-10."""
+
+    def segments(self, kind: int, channel: int, payload: bytes, frame_max: int) -> int:
+        """Append an assembly of one segment: a control or a command without content."""
+        track = 0 if kind == _CONTROL else 1
+        self._segment(kind, track, channel, payload, _FIRST_SEGMENT | _LAST_SEGMENT, frame_max)
+        return 0
+
+    def assembly(
+        self, channel: int, command: bytes, header: bytes, body: bytes, frame_max: int
+    ) -> int:
+        """Append a command with its header and body; an empty one is not there."""
+        last = _BODY if body else _HEADER if header else _COMMAND
+        for kind, payload in ((_COMMAND, command), (_HEADER, header), (_BODY, body)):
+            if payload:
+                place = _FIRST_SEGMENT if kind == _COMMAND else 0
+                place |= _LAST_SEGMENT if kind == last else 0
+                self._segment(kind, 1, channel, payload, place, frame_max)
+        return 0
+
+    def transfer(
+        self, channel: int, command: bytes, redelivered: bool, message: Message, frame_max: int
+    ) -> int:
+        """Append a delivery.
+
+        Args:
+            channel: where it goes.
+            command: the encoded message.transfer.
+            redelivered: whether somebody may have got it before.
+            message: what is delivered, of family 10.
+            frame_max: largest frame, in octets.
+        """
+        header = _delivered_header(message, redelivered)
+        return self.assembly(channel, command, header, message.body, frame_max)
+
+    def _segment(
+        self, kind: int, track: int, channel: int, payload: bytes, place: int, frame_max: int
+    ) -> None:
+        most = frame_max - _HEAD
+        at = 0
+        while True:
+            part = payload[at : at + most]
+            flags = place | (_FIRST_FRAME if at == 0 else 0)
+            at += most
+            flags |= _LAST_FRAME if at >= len(payload) else 0
+            size = (len(part) + _HEAD).to_bytes(2)
+            head = bytes((flags, kind)) + size + bytes((0, track)) + channel.to_bytes(2) + bytes(4)
+            self.raw(head + part)
+            if at >= len(payload):
+                return
+
+
+def _delivered_header(message: Message, redelivered: bool) -> bytes:
+    """The header segment as the consumer gets it; one that cannot be read goes out as it is."""
+    raw = message.raw
+    try:
+        found = structs(raw)
+        out = b""
+        delivery, properties = False, False
+        more = _told(message)
+        for code, packed, at, end in found:
+            if code == DELIVERY_CODE and not delivery:
+                delivery = True
+                out += _delivery_properties(raw, packed, at, end, message, redelivered)
+            elif code == MESSAGE_CODE and more and not properties:
+                properties = True
+                out += _message_properties(raw, packed, at, end, more, _told_count(message))
+            else:
+                out += raw[at - 8 : end]
+        if not delivery:
+            out = _delivery_properties(b"", 0, 0, 0, message, redelivered) + out
+        if more and not properties:
+            out += _message_properties(b"", 0, 0, 0, more, _told_count(message))
+    except UnreadableError:
+        return raw
+    return out
+
+
+def _told(message: Message) -> bytes:
+    """The entries that only a delivery has."""
+    more = _OFFSET + message.offset.to_bytes(8) if message.offset >= 0 else b""
+    if message.deliveries > 0:
+        more += _DELIVERIES + message.deliveries.to_bytes(8)
+    return more
+
+
+def _told_count(message: Message) -> int:
+    return int(message.offset >= 0) + int(message.deliveries > 0)
+
+
+def _delivery_properties(
+    raw: bytes, packed: int, at: int, end: int, message: Message, redelivered: bool
+) -> bytes:
+    """The delivery properties with what became of the message."""
+    exchange, key = message.exchange.encode(), message.routing_key.encode()
+    middle = at + before_exchange(packed)
+    rest = middle
+    if packed & 0x0100:
+        rest = str8(raw, rest, end)
+    if packed & 0x0200:
+        rest = str8(raw, rest, end)
+    if rest > end:
+        raise UnreadableError
+    packed = packed & ~0x0304 | (4 if redelivered else 0)
+    names = b""
+    if exchange:
+        packed |= 0x0100
+        names += bytes((len(exchange),)) + exchange
+    if key:
+        packed |= 0x0200
+        names += bytes((len(key),)) + key
+    return _struct(DELIVERY_CODE, packed, raw[at:middle] + names + raw[rest:end])
+
+
+def _message_properties(
+    raw: bytes, packed: int, at: int, end: int, more: bytes, count: int
+) -> bytes:
+    """The message properties with entries added to the application headers, which come last."""
+    if not packed & HEADERS:
+        table = (len(more) + 4).to_bytes(4) + count.to_bytes(4) + more
+        return _struct(MESSAGE_CODE, packed | HEADERS, raw[at:end] + table)
+    place = _headers_at(raw, packed, at, end)
+    size = int.from_bytes(raw[place : place + 4])
+    if place + 4 + size != end or 0 < size < 4:
+        raise UnreadableError
+    have = int.from_bytes(raw[place + 4 : place + 8]) if size >= 4 else 0
+    table = (max(size, 4) + len(more)).to_bytes(4) + (have + count).to_bytes(4)
+    return _struct(MESSAGE_CODE, packed, raw[at:place] + table + raw[place + 8 : end] + more)
+
+
+def _headers_at(raw: bytes, packed: int, at: int, end: int) -> int:
+    """Where the application headers begin."""
+    at += 8 if packed & 1 else 0
+    at += 16 if packed & 2 else 0
+    for bit, prefix in ((2, 2), (3, 2), (4, 1), (5, 1), (6, 2), (7, 2)):
+        if packed >> bit & 1:
+            at += prefix + int.from_bytes(raw[at : at + prefix])
+            if at > end:
+                raise UnreadableError
+    if at + 4 > end:
+        raise UnreadableError
+    return at
+
+
+def _struct(code: bytes, packed: int, fields: bytes) -> bytes:
+    flags = packed.to_bytes(2, "little")
+    return (len(fields) + 4).to_bytes(4) + code + flags + fields

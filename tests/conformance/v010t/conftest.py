@@ -1,0 +1,55 @@
+"""Peers of transitional 0-10, on both sites; see `tests.conformance.conftest`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.conformance.sites import MemorySite, Site
+from tests.conformance.v010t.peer import Peer
+
+Connect = Callable[[], Peer]
+
+
+def _connector(site: Site) -> Iterator[Connect]:
+    peers: list[Peer] = []
+
+    def connect() -> Peer:
+        peers.append(Peer(site, site.connect()))
+        return peers[-1]
+
+    yield connect
+    for peer in peers:
+        peer.done()
+
+
+@pytest.fixture
+def connect(site: Site) -> Iterator[Connect]:
+    """Makes peers that have sent nothing yet."""
+    yield from _connector(site)
+
+
+@pytest.fixture
+def connect_memory(memory: MemorySite) -> Iterator[Connect]:
+    """The same, in memory."""
+    yield from _connector(memory)
+
+
+@pytest.fixture
+def peer(connect: Connect) -> Peer:
+    """An open connection with channel 1 open."""
+    return connect().open()
+
+
+@pytest.fixture
+def memory_peer(connect_memory: Connect) -> Peer:
+    """The same, in memory."""
+    return connect_memory().open()
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test has: the broker behind the socket is shared."""
+    return f"t-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,1 @@
+"""The rules of AMQP 0-8, on the wire."""
