@@ -74,9 +74,7 @@ def _typed(thing: str, exchange: Exchange, kind: str) -> ExecutionError:
     return ExecutionError(NOT_ALLOWED, f"{thing} is of type '{exchange.KIND}', not '{kind}'", 1)
 
 
-def _make(
-    session: Session, command: commands.ExchangeDeclare, thing: str, alternate: str
-) -> None:
+def _make(session: Session, command: commands.ExchangeDeclare, thing: str, alternate: str) -> None:
     for prefix in (RESERVED_PREFIX, _QPID):
         if command.exchange.startswith(prefix):
             raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{prefix}' are taken", 0)
