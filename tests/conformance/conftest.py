@@ -6,7 +6,7 @@ one that takes `memory` runs in memory only, because it moves the clock or looks
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -50,6 +50,11 @@ def _connector(site: Site) -> Iterator[Connect]:
     yield connect
     for peer in peers:
         peer.done()
+    delete_declared(site, peers)
+
+
+def delete_declared(site: Site, peers: Sequence[Peer]) -> None:
+    """Delete what peers have declared on a broker that other tests share."""
     if isinstance(site, SocketSite):
         _delete(site, set().union(*(peer.declared for peer in peers)))
 

@@ -84,3 +84,22 @@ def test_duplicates_are_known_again_if_they_are_kept_on_disk(
             )
         assert [body for body, _ in taken(client, "q")] == [b"memory"]
         client.send(call(1, m.QueueDelete("q", nowait=True)))
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_queue_that_holds_each_message_once_does_so_after_a_restart(
+    end: signal.Signals, tmp_path: Path
+) -> None:
+    arguments = {"x-message-deduplication": True}
+    kept = BasicProperties(delivery_mode=2, headers={"x-deduplication-header": "id"})
+    twice = publish(1, "", "q", b"one of two", properties=kept) * 2
+    with running(tmp_path, end=end) as client:
+        client.ask(m.QueueDeclare("q", durable=True, arguments=arguments), m.QueueDeclareOk)
+        client.ask(m.ConfirmSelect(), m.ConfirmSelectOk)
+        client.send(publish(1, "", "q", b"the first", properties=kept))
+        client.until(m.BasicAck)
+    with running(tmp_path) as client:
+        client.send(twice)
+        assert [body for body, _ in taken(client, "q")] == [b"the first"]
+        client.send(twice)
+        assert [body for body, _ in taken(client, "q")] == [b"one of two"]

@@ -14,6 +14,8 @@ LONG_FILES: dict[str, str] = {}
 FUNNELS: dict[str, str] = {
     "src/harebell/cli/dump_proxy.py": "what looks on at a connection must not get in its way: "
     "without it the octets still pass",
+    "src/harebell/front/session010t/dtx_errors.py": "whatever goes wrong with a branch ends the "
+    "channel with 541, as the document has it, and leaves the connection alone",
     "src/harebell/front/session09/connection.py": "whatever goes wrong with one connection closes "
     "it with a reply code and leaves the others alone",
     "src/harebell/front/session010/connection.py": "whatever goes wrong with one connection closes "
@@ -54,6 +56,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
         ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
     ),
+    "auth/sasl/exchange": (
+        "tests/unit/auth/sasl/test_exchanges.py",
+        "is what mechanisms derive of",
+    ),
     "front/session010/": (
         "tests/conformance/v010/test_*.py",
         "speaks with peers, and is observed there frame by frame",
@@ -75,14 +81,39 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         + tuple(f"front/session010t/{name}" for name in ("flow", "frames", "handshake"))
         + tuple(f"front/session010t/{name}" for name in ("profile", "queue", "session"))
         + ("front/session010t/sessions",)
-        + tuple(f"front/session010t/{name}" for name in ("credit", "deliveries"))
+        + tuple(f"front/session010t/{name}" for name in ("contents", "credit", "deliveries"))
         + tuple(f"front/session010t/{name}" for name in ("message", "transferring")),
         ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
+    ),
+    **dict.fromkeys(
+        ("cli/transactions", "server/manage/transactions"),
+        ("tests/cli/test_transactions.py", "is run by the command against a real broker"),
+    ),
+    **dict.fromkeys(
+        (
+            *(f"front/session010t/dtx_{each}" for each in ("demarcation", "coordination")),
+            *("front/session010t/dtx_errors", "front/session09/branched"),
+        ),
+        ("tests/conformance/v010t/test_dtx_*.py", "is what peers see there, frame by frame"),
+    ),
+    "front/session09/dtx": (
+        "tests/conformance/v08/test_dtx.py",
+        "is what peers see there, frame by frame",
     ),
     "model/alternate": (
         "tests/conformance/v010t/test_queue.py",
         "is about queues that peers declare there",
     ),
+    "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
+    **dict.fromkeys(
+        tuple(f"front/session09/{name}" for name in ("file", "stream", "test", "tunnel")),
+        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent, as the others do"),
+    ),
+    **dict.fromkeys(
+        ("front/convert/file", "front/convert/stream"),
+        ("tests/unit/front/convert/test_carried.py", "are what converts there"),
+    ),
+    "model/queue/sparing": ("tests/conformance/v08/test_overflow.py", "shows in what is left"),
     "wire/v09/property_values": (
         "tests/unit/wire/v09/test_property_list.py",
         "is what every list is written with",

@@ -122,6 +122,20 @@ CONVERSIONS_KEPT_BYTES = 131_072
 DUMP_FRAME_BYTES = 1_048_576
 """The longest frame that `harebell dump` keeps to decode it; longer bodies are only counted."""
 
+SPARING_SCAN_MESSAGES = 1_000
+"""Messages that a queue which is too full looks through for one that may go, past files."""
+FILE_DELIVERIES_COUNT = 5
+"""Deliveries of a file without acknowledgement after which it is a dead letter (AMQP 0-8, file)."""
+FILE_ASIDE_COUNT = 1_000
+"""Files that a channel gave back for others, and that it is not delivered again."""
+FILE_RETRY_MS = 100
+"""How often a file that waits for room in a queue, or for another consumer, is looked at."""
+STREAM_WINDOW_MESSAGES = 256
+"""Packets that wait for a consumer which is slower than they come, unless it asks otherwise."""
+STREAM_WINDOW_BYTES = 1_048_576
+"""Octets of their bodies, unless it asks otherwise."""
+STREAM_RETRY_MS = 50
+"""How often a consumer of packets whose socket takes nothing is looked at."""
 STAGED_FILES_COUNT = 10_000
 """Files that are staged and not published yet; one more is refused."""
 STAGED_CHUNK_BYTES = 65_536
@@ -298,3 +312,5 @@ SESSION_REPLAY_BYTES = 8_388_608
 """Frames kept for a client that may have to have them again; deliveries wait when it is full."""
 COMPLETION_RANGES = 8_192
 """Most intervals in one execution.complete."""
+RECOVERED_XIDS = 28
+"""Xids that one answer of a recovery scan tells of: what fits into the smallest frame."""

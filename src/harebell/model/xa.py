@@ -323,7 +323,12 @@ class Branches:
             raise BranchError(
                 Fault.FAILED, f"xid {branch.xid}: the record of its work cannot be read"
             )
-        record = decode(message.body)
+        try:
+            record = decode(message.body)
+        except RecordError as error:
+            raise BranchError(
+                Fault.FAILED, f"xid {branch.xid}: the record of its work is damaged: {error}"
+            ) from None
         work: Transaction[Taken] = Transaction()
         for publish in record.publishes:
             queues = [self._queue(record, record.queues[number]) for number in publish.queues]

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.conformance.conftest import delete_declared
 from tests.conformance.sites import MemorySite, Site
+from tests.conformance.v08.contents import Connect08, Peer08
 from tests.conformance.v08.peer import Peer8, Peer9
 
 Connect = Callable[[], Peer8]
@@ -65,3 +67,40 @@ def older(connect_older: Connect) -> Peer8:
 def name() -> str:
     """A name that no other test has: the broker behind the socket is shared."""
     return f"t-{uuid.uuid4().hex[:12]}"
+
+
+def _contents(site: Site) -> Iterator[Connect08]:
+    peers: list[Peer08] = []
+
+    def connect() -> Peer08:
+        peers.append(Peer08(site, site.connect()))
+        return peers[-1]
+
+    yield connect
+    for peer in peers:
+        peer.done()
+    delete_declared(site, peers)
+
+
+@pytest.fixture
+def connect08(site: Site) -> Iterator[Connect08]:
+    """Makes peers that stage files and send packets, and have sent nothing yet."""
+    yield from _contents(site)
+
+
+@pytest.fixture
+def connect08_memory(memory: MemorySite) -> Iterator[Connect08]:
+    """The same, with a broker in memory whose clock the test moves."""
+    yield from _contents(memory)
+
+
+@pytest.fixture
+def peer08(connect08: Connect08) -> Peer08:
+    """One of them, with channel 1 open."""
+    return connect08().open()
+
+
+@pytest.fixture
+def other08(connect08: Connect08) -> Peer08:
+    """Another one."""
+    return connect08().open()

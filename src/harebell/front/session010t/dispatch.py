@@ -9,6 +9,9 @@ from harebell.front.session010t import (
     access,
     basic,
     binding,
+    contents,
+    dtx_coordination,
+    dtx_demarcation,
     exchange,
     execution,
     flow,
@@ -19,5 +22,19 @@ from harebell.front.session010t import (
 from harebell.front.session09 import tx
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
-for _file in (access, basic, binding, exchange, execution, flow, message, queue, session, tx):
+_DTX = (dtx_coordination, dtx_demarcation)
+for _file in (
+    access,
+    basic,
+    binding,
+    contents,
+    exchange,
+    execution,
+    flow,
+    message,
+    queue,
+    session,
+    tx,
+    *_DTX,
+):
     HANDLERS.update(_file.HANDLERS)

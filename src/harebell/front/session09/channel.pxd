@@ -24,8 +24,10 @@ cdef class Channel(ChannelPort):
     cdef public int outstanding
     cdef public Confirms confirms
     cdef public object transaction
+    cdef public object association
     cdef public str last_queue
     cdef public object reply_queue
+    cdef public object classes
     cdef Exchange _exchange
     cdef long long _exchange_epoch
     cdef readonly object topic

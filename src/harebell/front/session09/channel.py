@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import Refusal
-from harebell.base.message import Message, Properties, new_message
+from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
+from harebell.front.contents.sending import send_back
+from harebell.front.session09.branched import BranchWork
 from harebell.front.session09.confirm import Confirms
 from harebell.front.session09.intercept import intercepted
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
@@ -31,7 +33,9 @@ from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
+    from harebell.front.contents.classes import Classes
     from harebell.front.session09.connection import Connection
+    from harebell.model.association import Association
     from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
     from harebell.model.vhost import VHost
@@ -57,12 +61,14 @@ class Channel(ChannelPort):
         prefetch_global: what basic.qos set for the channel as a whole.
         outstanding: deliveries to consumers that count against it; those of basic.get do not.
         confirms: set by confirm.select.
-        transaction: set by tx.select.
+        transaction: set by tx.select, or for work on a branch of a distributed transaction.
+        association: with such branches; None before its class is used.
         content: the content that is being assembled from single frames.
         router: of its vhost.
         last_queue: the queue declared last, which an empty queue name means.
         topic: what may be published to the exchange that was used last; None for every key.
         reply_queue: where direct replies to this channel arrive; None until one is consumed.
+        classes: what the classes file and stream keep here; None until one of them is used.
     """
 
     def __init__(self, connection: Connection, number: int) -> None:
@@ -78,9 +84,11 @@ class Channel(ChannelPort):
         self.prefetch_global = 0
         self.outstanding = 0
         self.confirms: Confirms | None = None
-        self.transaction: ChannelTransaction | None = None
+        self.transaction: ChannelTransaction | BranchWork | None = None
+        self.association: Association | None = None
         self.last_queue = ""
         self.reply_queue: ReplyQueue | None = None
+        self.classes: Classes | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
         self.topic: TopicPermission | None = None
@@ -159,6 +167,8 @@ class Channel(ChannelPort):
 
     def _return(self, message: Message) -> None:
         """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
+        if message.family != FAMILY_09 and send_back(self, message, _NO_ROUTE):
+            return
         method = methods.BasicReturn(
             reply_code=_NO_ROUTE,
             reply_text="NO_ROUTE",
@@ -282,6 +292,17 @@ class Channel(ChannelPort):
                 self.consumer_lost(consumer)
                 self.vhost.remove_consumer(consumer)
 
+    # --- output ---------------------------------------------------------------------------------
+
+    def readable(self, raw: bytes) -> bytes:
+        """A property list whose headers the client can read; all that it may have, here."""
+        return raw
+
+    def write_frames(self, octets: bytes) -> None:
+        """Write a method with its content that are frames already."""
+        self.connection.out.raw(octets)
+        self.connection.touch()
+
     # --- the disk -------------------------------------------------------------------------------
 
     def hold_until_recorded(self) -> None:
@@ -317,9 +338,14 @@ class Channel(ChannelPort):
             # What was accepted is confirmed before the close; afterwards the number may be reused.
             self.confirms.close()
             self.confirms = None
+        if self.association is not None:
+            self.association.close()
         if self.transaction is not None:
             self.transaction.rollback(self)
             self.transaction = None
+        if self.classes is not None:
+            self.classes.close()
+            self.classes = None
         entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
         self.requeue(entries)
         for queue in left:

@@ -12,6 +12,7 @@ cdef class Connection(Link):
     cdef public bint qpid
     cdef public list confirming
     cdef public object closed_channels
+    cdef public object shared
 
     @cython.locals(opened=ChannelPort)
     cpdef int publish(self, int channel, int flags, str exchange, str routing_key,

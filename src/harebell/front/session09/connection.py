@@ -6,7 +6,7 @@ profile (`harebell.front.session09.profile`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import Users
 from harebell.base import limits
@@ -51,6 +51,7 @@ class Connection(Link):
         confirming: channels with confirms to write at the end of the turn.
         qpid: the client has shown that it is one of Qpid's, which have methods of their own.
         closed_channels: channels we closed whose close-ok has not come.
+        shared: what all channels share of the classes file and stream; None until one is used.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Connection(Link):
         self.qpid = False
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
+        self.shared: Any = None
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
 
     # --- the shell's side -----------------------------------------------------------------------

@@ -5,37 +5,74 @@ Most contents never come here; the scanner hands them over whole.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
 from harebell.base.gauge import Gauge
 from harebell.base.limits import BODY_HARD_MAX_BYTES
 from harebell.base.message import Properties
 from harebell.front.session09.replies import hard
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.frames import BODY, HEADER
-from harebell.wire.v09.methods import BasicPublish
+from harebell.wire.v09.method import Method
 
-_CLASS = 60
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+_PUBLISH = (60, 40)
 _FIXED = 12
 _TINY = 4096
 """Octets of a body frame below which it is joined to its neighbours at once."""
 
 
+def publish(channel: Channel, content: Content) -> None:
+    """A basic.publish is whole."""
+    method: Any = content.method
+    flags = method.mandatory | method.immediate << 1
+    channel.publish(flags, method.exchange, method.routing_key, content.properties, content.body())
+
+
 class Content:
-    """What has arrived of one published message.
+    """What has arrived of one content.
 
     Args:
-        method: the basic.publish that began it.
+        method: the method that began it.
         gauge: counts what is kept of a body that is not whole yet.
+        place: class and number of the method.
+        parse: reads the property list of its class.
+        done: called with the channel and this when it is whole.
 
     Attributes:
         size: octets of body that the header announced; -1 until it came.
         properties: from the header.
     """
 
-    __slots__ = ("_counted", "_gauge", "_parts", "_received", "method", "properties", "size")
+    __slots__ = (
+        "_counted",
+        "_gauge",
+        "_parse",
+        "_parts",
+        "_received",
+        "done",
+        "method",
+        "place",
+        "properties",
+        "size",
+    )
 
-    def __init__(self, method: BasicPublish, gauge: Gauge) -> None:
-        self.method = method
+    def __init__(
+        self,
+        method: Method,
+        gauge: Gauge,
+        place: tuple[int, int] = _PUBLISH,
+        parse: Callable[[bytes], Properties] = parse_properties,
+        done: Callable[[Channel, Content], None] = publish,
+    ) -> None:
+        self.method: Any = method
+        self.place = place
+        self.done = done
         self._gauge = gauge
+        self._parse = parse
         self._counted = 0
         self.size = -1
         self.properties = Properties(b"\0\0")
@@ -68,50 +105,49 @@ class Content:
         if kind != HEADER:
             raise hard(
                 505,
-                f"expected content header for class {_CLASS}, got non content header frame instead",
-                _CLASS,
-                40,
+                f"expected content header for class {self.place[0]}, got non content header frame "
+                "instead",
+                *self.place,
             )
         if len(payload) < _FIXED:
-            raise hard(505, "content header is too short", _CLASS, 40)
+            raise hard(505, "content header is too short", *self.place)
         class_id = int.from_bytes(payload[:2])
         weight = int.from_bytes(payload[2:4])
-        if class_id != _CLASS or weight != 0:
+        if class_id != self.place[0] or weight != 0:
             wrong = f"class {class_id} with weight {weight}" if weight else f"class {class_id}"
             raise hard(
                 505,
-                f"expected content header for class {_CLASS}, got one for {wrong} instead",
-                _CLASS,
-                40,
+                f"expected content header for class {self.place[0]}, got one for {wrong} instead",
+                *self.place,
             )
         size = int.from_bytes(payload[4:_FIXED])
         if size > BODY_HARD_MAX_BYTES:
             raise hard(
                 501,
                 f"content body size {size} exceeds maximum allowed size {BODY_HARD_MAX_BYTES}",
-                _CLASS,
-                40,
+                *self.place,
             )
-        self.properties = parse_properties(payload[_FIXED:])
+        self.properties = self._parse(payload[_FIXED:])
         self.size = size
+        self.took_header(self.properties)
+
+    def took_header(self, properties: Properties) -> None:
+        """The header has come."""
 
     def _body(self, kind: int, payload: bytes) -> None:
         if kind != BODY:
             raise hard(
-                505,
-                "expected content body, got non content body frame instead",
-                _CLASS,
-                40,
+                505, "expected content body, got non content body frame instead", *self.place
             )
         self._received += len(payload)
         if self._received > self.size:
-            raise hard(501, "content body frame exceeds remaining content size", _CLASS, 40)
+            raise hard(501, "content body frame exceeds remaining content size", *self.place)
         self._counted += len(payload)
         self._gauge.add(len(payload))
         self._gauge.unread += len(payload)
-        self._keep(payload)
+        self.keep(payload)
 
-    def _keep(self, payload: bytes) -> None:
+    def keep(self, payload: bytes) -> None:
         """Keep a piece of the body; a flood of tiny ones must not cost more than their octets."""
         if len(payload) >= _TINY:
             self._parts.append(payload)

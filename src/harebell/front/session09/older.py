@@ -8,11 +8,16 @@ from typing import Any
 from harebell.base.errors import ErrorKind
 from harebell.front.session09 import (
     dispatch,
+    dtx,
+    file,
     older_access,
     older_basic,
     older_exchange,
     older_flow,
     older_queue,
+    stream,
+    test,
+    tunnel,
 )
 from harebell.front.session09.replies import Errors
 from harebell.wire.v09.reply_codes import HARD, NAMES
@@ -20,7 +25,10 @@ from harebell.wire.v09.spec import ProtocolSpec
 from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionTable
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
-for _file in (dispatch, older_access, older_basic, older_exchange, older_flow, older_queue):
+for _file in (
+    *(dispatch, older_access, older_basic, older_exchange, older_flow, older_queue),
+    *(dtx, file, stream, test, tunnel),
+):
     HANDLERS.update(_file.HANDLERS)
 
 ERRORS = Errors(

@@ -120,13 +120,9 @@ def content_frame(connection: Connection, channel: Channel, kind: int, payload: 
             channel.content = None
             connection.scanner.pending -= 1
             connection.has_finished()
-            method = content.method
-            flags = method.mandatory | method.immediate << 1
-            channel.publish(
-                flags, method.exchange, method.routing_key, content.properties, content.body()
-            )
+            content.done(channel, content)
     except (Refusal, ProtocolError) as error:
-        fail_channel(connection, channel, error, 60, 40)
+        fail_channel(connection, channel, error, *content.place)
 
 
 def unopened(connection: Connection, kind: int, number: int, payload: bytes) -> None:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
 
 
-def _actor(channel: Channel) -> Actor:
+def actor(channel: Channel) -> Actor:
+    """Who published, or was delivered to."""
     connection = channel.connection
     return Actor(connection.peer.connection_name, channel.number, connection.user.name)
 
@@ -27,11 +28,11 @@ def published(
         keys += further_keys(decode_properties(properties.raw).headers or {})
     firehose = channel.router.tracer
     if firehose is not None:
-        firehose.published(message, keys, queues, _actor(channel))
+        firehose.published(message, keys, queues, actor(channel))
 
 
 def delivered(channel: Channel, message: Message, queue: str, redelivered: bool) -> None:
     """A message was delivered on this channel."""
     firehose = channel.router.tracer
     if firehose is not None:
-        firehose.delivered(message, queue, redelivered, _actor(channel))
+        firehose.delivered(message, queue, redelivered, actor(channel))

@@ -48,8 +48,8 @@ class ChannelTransaction(Transaction[Unacked]):
 
 
 def _transaction(channel: Channel, method_id: int) -> ChannelTransaction:
-    transaction: ChannelTransaction | None = channel.transaction
-    if transaction is None:
+    transaction = channel.transaction
+    if not isinstance(transaction, ChannelTransaction):
         raise soft(406, "channel is not transactional", _CLASS, method_id)
     return transaction
 
@@ -60,6 +60,8 @@ def select(channel: Channel, method: methods.TxSelect) -> None:
         raise soft(406, "cannot switch from confirm to tx mode", _CLASS, 10)
     if channel.transaction is None:
         channel.transaction = ChannelTransaction()
+    elif not isinstance(channel.transaction, ChannelTransaction):
+        raise soft(503, "the channel works on a distributed transaction", _CLASS, 10)
     channel.connection.send(channel.number, methods.TxSelectOk())
 
 

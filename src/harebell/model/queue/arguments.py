@@ -23,6 +23,7 @@ DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 SINGLE_ACTIVE = "x-single-active-consumer"
 CONSUMER_TIMEOUT = "x-consumer-timeout"
 GROUP_KEY = "x-group-key"
+REPEATS = "x-message-deduplication"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
 
@@ -35,6 +36,7 @@ COMPARED = (
     "x-max-length-bytes",
     MAX_PRIORITY,
     GROUP_KEY,
+    REPEATS,
     "x-overflow",
     "x-queue-mode",
     SINGLE_ACTIVE,
@@ -146,6 +148,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     ),
     MAX_PRIORITY: ((CLASSIC,), _number(0, _PRIORITY_MAX, "max_value_exceeded")),
     GROUP_KEY: (_BOTH, _name),
+    REPEATS: (_BOTH, _boolean),
     SINGLE_ACTIVE: (_BOTH, _boolean),
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
     CONSUMER_TIMEOUT: (_BOTH, _COUNT),
@@ -328,6 +331,7 @@ _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
         GROUP_KEY,
+        REPEATS,
         MAX_PRIORITY,
         *_TIMES,
         DEAD_LETTER_EXCHANGE,
@@ -339,6 +343,7 @@ _ACTED_ON = {
     QUORUM: (
         QUEUE_TYPE,
         GROUP_KEY,
+        REPEATS,
         *_TIMES,
         DEAD_LETTER_EXCHANGE,
         DEAD_LETTER_KEY,

@@ -5,6 +5,7 @@ from harebell.model.queue.competing cimport CompetingQueue
 
 cdef int _MOST
 cdef int _NOTHING
+cdef int _ACCEPTED
 cdef str _EXPIRED
 
 cdef class Browser:
@@ -14,7 +15,12 @@ cdef class Browser:
 cdef class BrowsedQueue(CompetingQueue):
     cdef list _places
     cdef str _alternate
+    cdef object _repeats
 
+    cpdef int publish(self, Message message) except -1
+    cpdef bint holds(self, long long position) except -1
+    @cython.locals(position="long long")
+    cpdef list _waiting(self)
     cdef long long _look(self, list cursors) except -2
     cdef int _pass(self, list cursors, long long position) except -1
     cdef bint _was_out(self, long long position) except -1

@@ -13,16 +13,23 @@ A queue without browsers has none of this, but for one test per message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import BROWSED_PER_TURN
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
+from harebell.model.queue.arguments import REPEATS
 from harebell.model.queue.competing import CompetingQueue
+from harebell.model.queue.kind import ACCEPTED
+from harebell.model.queue.repeats import Repeats
+
+if TYPE_CHECKING:
+    from harebell.model.surroundings import Surroundings
 
 _MOST = BROWSED_PER_TURN
 _NOTHING = -1
+_ACCEPTED = ACCEPTED
 _EXPIRED = EXPIRED
 ALTERNATE = "x-alternate-exchange"
 """The argument that names the exchange which gets what is rejected, or left at the end."""
@@ -60,8 +67,25 @@ class BrowsedQueue(CompetingQueue):
         self._places: list[Browser] | None = None
         alternate = self.arguments.get(ALTERNATE)
         self._alternate: str = alternate if isinstance(alternate, str) else ""
+        self._repeats: Repeats | None = None
+
+    def publish(self, message: Message) -> int:
+        """Take a message, unless it is one that is here already and may be here once only."""
+        if self._repeats is not None and self._repeats.known(message):
+            return _ACCEPTED
+        return CompetingQueue.publish(self, message)
+
+    def join(self, surroundings: Surroundings) -> None:
+        """The queue is part of a vhost now, which can look into messages."""
+        CompetingQueue.join(self, surroundings)
+        if self.arguments.get(REPEATS) is True:
+            self._repeats = Repeats(surroundings.editor, self, self._waiting())
 
     # --- what a kind fills ----------------------------------------------------------------------
+
+    def holds(self, position: int) -> bool:
+        """Whether the message at a position is still here, ready or delivered."""
+        raise NotImplementedError
 
     def _look(self, cursors: list[int]) -> int:
         """The first ready position from these cursors on; -1 when there is none."""
@@ -82,6 +106,19 @@ class BrowsedQueue(CompetingQueue):
     def _untouched(self, position: int) -> int:
         """What was just put back counts as never delivered, where the kind can tell."""
         return 0
+
+    def _waiting(self) -> list[tuple[int, Message]]:
+        """What is ready, with its positions."""
+        cursors = [0] * self.LOGS
+        found = []
+        position = self._look(cursors)
+        while position >= 0:
+            self._pass(cursors, position)
+            message = self._read(position)
+            if message is not None:
+                found.append((position, message))
+            position = self._look(cursors)
+        return found
 
     # --- browsers -------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.browsed cimport BrowsedQueue
+from harebell.model.queue.sparing cimport SparingQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
-cdef class ClassicQueue(BrowsedQueue):
+cdef class ClassicQueue(SparingQueue):
     cdef ReadyOrder _order
 
     cdef int _keep(self, Message message) except -1
@@ -22,6 +22,7 @@ cdef class ClassicQueue(BrowsedQueue):
     cdef int _untouched(self, long long position) except -1
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1
+    cpdef bint holds(self, long long position) except -1
     cpdef bint hold(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1

@@ -6,12 +6,12 @@ from typing import Any
 
 from harebell.base.message import Message
 from harebell.base.ports import Log
-from harebell.model.queue.browsed import BrowsedQueue
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.sparing import SparingQueue
 
 
-class ClassicQueue(BrowsedQueue):
+class ClassicQueue(SparingQueue):
     """A log and its ready order.
 
     Args:
@@ -94,6 +94,10 @@ class ClassicQueue(BrowsedQueue):
     def failed_ones(self) -> list[int]:
         """The positions of messages with failed deliveries."""
         return self._order.log.counted()
+
+    def holds(self, position: int) -> bool:
+        """Whether it is not settled."""
+        return self._order.log.next(position) == position
 
     def hold(self, position: int) -> bool:
         """Leave a message out that was there before the restart."""

@@ -11,6 +11,7 @@ cdef int _PENDING
 cdef int _FULL
 cdef str _MAXLEN
 cdef int _PERSISTENT
+cdef int _SPARED
 cdef int _EXPIRED_PER_TURN
 cdef int _FOR_EVER
 cdef int _FAILURES
@@ -29,6 +30,7 @@ cdef class CompetingQueue(PromisedQueue):
     cdef object _retry
     cdef object _local
     cdef bint _restored
+    cdef bint _spares
 
     @cython.locals(count=int)
     cdef Message _counted(self, Message message)
@@ -62,6 +64,7 @@ cdef class CompetingQueue(PromisedQueue):
     cdef int _grown(self) except -1
     @cython.locals(overflow=Overflow, message=Message, position="long long")
     cdef int _trim(self) except -1
+    cdef Message _victim(self)
     cdef int _left(self, Overflow overflow, Message message) except -1
     @cython.locals(message=Message)
     cdef int _came_back(self, Overflow overflow, long long position) except -1

@@ -5,12 +5,12 @@ A kind derives from this and fills what `kept` asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
 from harebell.base.limits import EXPIRED_PER_TURN
-from harebell.base.message import PERSISTENT, Message, copy_message
+from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, copy_message
 from harebell.base.timers import NEVER, Timer
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
@@ -32,6 +32,7 @@ _PENDING = PENDING
 _FULL = FULL
 _MAXLEN = MAXLEN
 _PERSISTENT = PERSISTENT
+_SPARED = FAMILY_FILE
 _EXPIRED_PER_TURN = EXPIRED_PER_TURN
 _FOR_EVER = -1
 _FAILURES = FAILURES
@@ -67,18 +68,17 @@ class CompetingQueue(PromisedQueue):
         self._lasting = self.LASTING
         self._clock = _NO_CLOCK
         self._ttl = _FOR_EVER
-        self._expiring = False
-        self._mixed = False
+        self._expiring = self._mixed = False
         self._timer: Timer | None = None
         self._unused: Unused | None = None
         self._retry: Retry | None = None
         self._local: NoLocal | None = None
-        self._restored = False
+        self._restored = self._spares = False
 
     def _found(self, count: int) -> None:
         """Ready messages were there from the start; nobody knows yet whether they expire."""
         self._ready += count
-        self._expiring = self._mixed = self._restored = count > 0
+        self._expiring = self._mixed = self._restored = self._spares = count > 0
 
     def join(self, surroundings: Surroundings) -> None:
         """The queue is part of a vhost now, where dead messages can go, and time passes."""
@@ -140,6 +140,7 @@ class CompetingQueue(PromisedQueue):
         self._keep(message)
         self._ready += 1
         if overflow is not None:
+            self._spares = self._spares or message.family >= _SPARED
             overflow.octets += len(message.body)
             self._grown()
         if message.due:
@@ -414,10 +415,9 @@ class CompetingQueue(PromisedQueue):
             self.dead_letters.send_later(message, _MAXLEN)
         return True
 
-    def has_room(self, sizes: Sequence[int]) -> bool:
-        """Whether messages of these sizes would all be taken, were there no consumer."""
-        overflow = self._overflow
-        return overflow is None or overflow.drops or overflow.has_room(self._ready, sizes)
+    def _victim(self) -> Message | None:
+        """The next message to go when there is too much; None when none may."""
+        return self._take()
 
     def _grown(self) -> int:
         """There may be too much."""
@@ -430,9 +430,9 @@ class CompetingQueue(PromisedQueue):
         """The oldest messages go until what is left may stay."""
         overflow = self._overflow
         while overflow is not None and overflow.over(self._ready):
-            message = self._take() if self._ready > 0 else None
+            message = self._victim() if self._ready > 0 else None
             if message is None:
-                overflow.octets = 0
+                overflow.octets = overflow.octets if self._ready > 0 else 0
                 return 0
             self._left(overflow, message)
             position = self._position

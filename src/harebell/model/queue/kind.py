@@ -91,6 +91,10 @@ class Queue:
         """Whether it would take messages with bodies of so many octets, one after the other."""
         return True
 
+    def takes(self, octets: int) -> bool:
+        """Whether one more message of that size would neither be refused nor push one out."""
+        return True
+
     def join(self, surroundings: Surroundings) -> None:
         """The queue is part of a vhost now, and may use what it finds there."""
 

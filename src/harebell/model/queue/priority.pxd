@@ -1,13 +1,13 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.browsed cimport BrowsedQueue
+from harebell.model.queue.sparing cimport SparingQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
 cdef int _SHIFT
 cdef long long _LEVEL
 cdef int _EXPIRED_PER_TURN
 
-cdef class PriorityQueue(BrowsedQueue):
+cdef class PriorityQueue(SparingQueue):
     cdef object _open_level
     cdef list _orders
     cdef int _most
@@ -47,6 +47,7 @@ cdef class PriorityQueue(BrowsedQueue):
     @cython.locals(order=ReadyOrder)
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1
+    cpdef bint holds(self, long long position) except -1
     cpdef bint hold(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     @cython.locals(order=ReadyOrder)

@@ -15,9 +15,9 @@ from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.model.dead_letter import EXPIRED
-from harebell.model.queue.browsed import BrowsedQueue
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.sparing import SparingQueue
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
@@ -26,7 +26,7 @@ HIGHEST = _LEVEL
 """The largest x-max-priority."""
 
 
-class PriorityQueue(BrowsedQueue):
+class PriorityQueue(SparingQueue):
     """A ready order for each level.
 
     Args:
@@ -223,6 +223,10 @@ class PriorityQueue(BrowsedQueue):
             if order is not None
             for position in order.log.counted()
         ]
+
+    def holds(self, position: int) -> bool:
+        """Whether it is not settled in the log of its level."""
+        return self._order_of(position).log.next(position >> _SHIFT) == position >> _SHIFT
 
     def hold(self, position: int) -> bool:
         """Leave a message out that was there before the restart."""

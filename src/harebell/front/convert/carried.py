@@ -1,0 +1,98 @@
+"""Properties of one content class that another has no word for travel as headers of it.
+
+    class basic            class file             class stream
+    correlation-id         x-amqp-correlation-id  x-amqp-correlation-id
+    x-amqp-filename        filename               x-amqp-filename
+    ...
+
+What both have keeps its name. A header `x-amqp-...` that another client wrote with a value that the
+property cannot have stays a header.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import asdict
+
+from harebell.base.limits import NAME_BYTES
+from harebell.base.message import Message, new_message
+from harebell.wire.v09.content import (
+    BasicProperties,
+    decode_properties,
+    encode_properties,
+    parse_properties,
+)
+from harebell.wire.v09.property_list import PropertyList
+
+PREFIX = "x-amqp-"
+DELIVERY_MODE = PREFIX + "delivery-mode"
+USER_ID = PREFIX + "user-id"
+_BASIC = BasicProperties.__struct_fields__
+_OCTET_MAX = 255
+
+
+def header_of(field: str) -> str:
+    """The header that carries a property."""
+    return PREFIX + field.replace("_", "-")
+
+
+def to_basic(message: Message, listed: PropertyList, mode: int | None) -> Message:
+    """A message of another class as class basic has it.
+
+    Args:
+        message: of the family of the class.
+        listed: the property list of the class.
+        mode: the delivery-mode that the class stands for; None for none.
+    """
+    values = asdict(listed.decode(message.raw))
+    headers = dict(values["headers"] or {})
+    before = len(headers)
+    for field in _BASIC:
+        if field not in values:
+            _fetch(headers, field, values)
+    lost = before - len(headers)
+    for field in [each for each in values if each not in _BASIC]:
+        value = values.pop(field)
+        if value is not None:
+            headers[header_of(field)] = value
+    if "delivery_mode" not in values:
+        values["delivery_mode"] = mode
+    elif values["delivery_mode"] == 0:
+        values["delivery_mode"] = None
+    values["headers"] = headers if headers or (values["headers"] is not None and not lost) else None
+    raw = encode_properties(BasicProperties(**values))
+    return new_message(message.exchange, message.routing_key, parse_properties(raw), message.body)
+
+
+def from_basic(message: Message, listed: PropertyList, mode: int | None) -> Message:
+    """The way back."""
+    values = asdict(decode_properties(message.raw))
+    fields = listed.kind.__struct_fields__
+    headers = dict(values["headers"] or {})
+    before = len(headers)
+    found: dict[str, Any] = {field: values[field] for field in fields if field in values}
+    for field in fields:
+        if field not in values:
+            _fetch(headers, field, found)
+    lost = before - len(headers)
+    if (values["delivery_mode"] or None) != mode:
+        headers[DELIVERY_MODE] = values["delivery_mode"] or 0
+    for field in _BASIC:
+        if field not in fields and field != "delivery_mode" and values[field] is not None:
+            headers[header_of(field)] = values[field]
+    found["headers"] = headers if headers or (values["headers"] is not None and not lost) else None
+    properties = listed.made(listed.kind(**found))
+    return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def _fetch(headers: dict[str, Any], field: str, values: dict[str, Any]) -> None:
+    """Make a property of the header that carries it, where that is one."""
+    name = header_of(field)
+    value = headers.get(name)
+    if field == "delivery_mode":
+        good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _OCTET_MAX
+    else:
+        good = isinstance(value, str) and len(value.encode(errors="replace")) <= NAME_BYTES
+    if good:
+        values[field] = headers.pop(name)
