@@ -14,12 +14,20 @@ from typing import Any
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.structs import Command, Composite, DeliveryProperties
-from tests.conformance.v010.raw import Arrived, Peer010
+from tests.conformance.v010.raw import Arrived, Peer010, unique
 
 EXPLICIT, NONE = 0, 1
 PRE_ACQUIRED, NOT_ACQUIRED = 0, 1
 MESSAGES, OCTETS = 0, 1
 CREDIT, WINDOW = 0, 1
+
+
+def begin(peer: Peer010, channels: int = 1) -> list[Talk]:
+    """An open connection with a session of its own name on each of its channels."""
+    peer.open()
+    for channel in range(1, channels + 1):
+        peer.attach(unique("talk"), channel)
+    return [Talk(peer, channel) for channel in range(1, channels + 1)]
 
 
 class Talk:
@@ -96,6 +104,12 @@ class Talk:
                     return
             else:
                 self.got.append(found)
+
+    def leave(self) -> None:
+        """The session ends, and its connection."""
+        self.peer.send(k.SessionDetach(self.peer.names[self.channel]), channel=self.channel)
+        self.peer.expect(k.SessionDetached, self.channel)
+        self.peer.close()
 
     # --- deliveries -----------------------------------------------------------------------------
 

@@ -9,13 +9,13 @@ import pytest
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010.structs import ExchangeBoundResult, ExchangeQueryResult, MessageProperties
 from tests.conformance.v010.conftest import Connect010
-from tests.conformance.v010.talk import Talk
+from tests.conformance.v010.talk import Talk, begin
 
 
 @pytest.fixture
 def talk(connect010: Connect010) -> Talk:
     """A session with the queue `q`, which is its own."""
-    talk = Talk(connect010().open().attach())
+    talk = begin(connect010())[0]
     talk.do(c.QueueDeclare("q", exclusive=True, auto_delete=True))
     return talk
 
@@ -74,8 +74,7 @@ def test_what_cannot_be_asked_for_ends_the_session(
 
 
 def test_an_exchange_in_use_is_not_deleted(connect010: Connect010) -> None:
-    peer = connect010().open().attach("one").attach("two", 2).attach("three", 3).attach("four", 4)
-    one = Talk(peer)
+    one, two, three, four = begin(connect010(), 4)
     one.do(
         c.QueueDeclare("mine", "amq.fanout"),
         c.ExchangeDeclare("used", "direct"),
@@ -84,9 +83,9 @@ def test_an_exchange_in_use_is_not_deleted(connect010: Connect010) -> None:
         c.QueueDeclare("theirs", "letters"),
         c.ExchangeBind("mine", "other", "k"),
     )
-    Talk(peer, 2).fails(c.ExchangeDelete("used"), 530, "alternate exchange of exchange 'other'")
-    Talk(peer, 3).fails(c.ExchangeDelete("letters"), 530, "alternate exchange of queue 'theirs'")
-    Talk(peer, 4).fails(c.ExchangeDelete("other", if_unused=True), 406, "in use")
+    two.fails(c.ExchangeDelete("used"), 530, "alternate exchange of exchange 'other'")
+    three.fails(c.ExchangeDelete("letters"), 530, "alternate exchange of queue 'theirs'")
+    four.fails(c.ExchangeDelete("other", if_unused=True), 406, "in use")
     one.do(
         c.QueueDelete("mine"),
         c.QueueDelete("theirs"),

@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 
 from harebell.wire.v010 import commands as c
-from harebell.wire.v010 import controls as k
 from harebell.wire.v010.structs import (
     Acquired,
     DeliveryProperties,
@@ -26,6 +25,7 @@ from tests.conformance.v010.talk import (
     OCTETS,
     WINDOW,
     Talk,
+    begin,
 )
 
 UNROUTABLE, IMMEDIATE = 1, 2
@@ -34,14 +34,9 @@ UNROUTABLE, IMMEDIATE = 1, 2
 @pytest.fixture
 def talk(connect010: Connect010) -> Talk:
     """A session with the queue `q`, which is its own."""
-    talk = Talk(connect010().open().attach())
+    talk = begin(connect010())[0]
     talk.do(c.QueueDeclare("q", exclusive=True, auto_delete=True))
     return talk
-
-
-def second(connect010: Connect010) -> Talk:
-    """A session of another connection."""
-    return Talk(connect010().open().attach("other"))
 
 
 def fill(talk: Talk, count: int, queue: str = "q") -> list[bytes]:
@@ -155,7 +150,9 @@ def test_further_keys_reach_further_queues_and_bcc_is_not_seen(talk: Talk) -> No
 
 
 def test_a_queue_that_is_full_refuses(talk: Talk) -> None:
-    talk.do(c.QueueDeclare("small", exclusive=True, arguments={"qpid.max_count": 1}))
+    talk.do(
+        c.QueueDeclare("small", exclusive=True, auto_delete=True, arguments={"qpid.max_count": 1})
+    )
     talk.publish("", b"x", routing_key="small")
     header = DeliveryProperties(routing_key="small")
     talk.transfer_fails("", 506, "queue 'small' in vhost '/' is full", header)
@@ -167,21 +164,19 @@ def test_a_queue_that_is_full_refuses(talk: Talk) -> None:
 def test_what_is_accepted_is_gone_and_the_rest_comes_back_as_redelivered(
     connect010: Connect010,
 ) -> None:
-    first, other = Talk(connect010().open().attach()), second(connect010)
+    first, other = (begin(connect010())[0] for _ in range(2))
     first.do(c.QueueDeclare("shared"))
     fill(first, 4, "shared")
     first.subscribe("shared")
     assert len(first.deliveries()) == 4
     # The result of each command has its own number in this direction, too.
     first.do(c.MessageAccept(((0, 0), (2, 2))))
-    first.peer.send(k.SessionDetach(b"s"))
-    first.peer.expect(k.SessionDetached)
+    first.leave()
     other.subscribe("shared")
     found = other.deliveries()
     assert [each.body for each in found] == [b"m1", b"m3"]
     assert all(each.header[0].redelivered for each in found)
     other.do(c.QueueDelete("shared"))
-    first.peer.close()
     other.peer.close()
 
 
@@ -289,7 +284,7 @@ def test_what_cannot_be_asked_for_ends_the_session(
 
 
 def test_an_exclusive_subscription_is_alone_but_for_browsers(connect010: Connect010) -> None:
-    one, other = Talk(connect010().open().attach()), second(connect010)
+    one, other = (begin(connect010())[0] for _ in range(2))
     one.do(c.QueueDeclare("shared"), c.MessageSubscribe("shared", "t", exclusive=True))
     other.do(c.MessageSubscribe("shared", "b", acquire_mode=NOT_ACQUIRED))
     other.fails(c.MessageSubscribe("shared", "t"), 405, "exclusive use")
@@ -299,12 +294,12 @@ def test_an_exclusive_subscription_is_alone_but_for_browsers(connect010: Connect
 
 
 def test_another_sessions_queue_cannot_be_subscribed_to(talk: Talk, connect010: Connect010) -> None:
-    second(connect010).fails(c.MessageSubscribe("q", "t"), 405, "locked queue 'q'")
+    begin(connect010())[0].fails(c.MessageSubscribe("q", "t"), 405, "locked queue 'q'")
     talk.peer.close()
 
 
 def test_the_end_of_its_queue_ends_a_session_that_subscribes(connect010: Connect010) -> None:
-    one, other = Talk(connect010().open().attach()), second(connect010)
+    one, other = (begin(connect010())[0] for _ in range(2))
     one.do(c.QueueDeclare("shared"))
     other.do(c.MessageSubscribe("shared", "t"))
     one.do(c.QueueDelete("shared"))

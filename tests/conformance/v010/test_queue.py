@@ -7,25 +7,17 @@ from typing import Any
 import pytest
 
 from harebell.wire.v010 import commands as c
-from harebell.wire.v010 import controls as k
 from harebell.wire.v010.structs import QueueQueryResult
 from tests.conformance.v010.conftest import Connect010
-from tests.conformance.v010.talk import Talk
+from tests.conformance.v010.talk import Talk, begin
 
 
 @pytest.fixture
 def talk(connect010: Connect010) -> Talk:
     """A session with the queue `q`, which is its own."""
-    talk = Talk(connect010().open().attach())
+    talk = begin(connect010())[0]
     talk.do(c.QueueDeclare("q", exclusive=True, auto_delete=True))
     return talk
-
-
-def leave(talk: Talk, name: str = "s") -> None:
-    """The session ends, and its connection."""
-    talk.peer.send(k.SessionDetach(name.encode()))
-    talk.peer.expect(k.SessionDetached)
-    talk.peer.close()
 
 
 def test_a_queue_is_what_it_was_declared_as(talk: Talk) -> None:
@@ -78,19 +70,17 @@ def test_what_cannot_be_asked_for_ends_the_session(
 
 
 def test_an_exclusive_queue_is_its_sessions_alone(connect010: Connect010) -> None:
-    peer = connect010().open().attach().attach("two", 2).attach("three", 3)
-    one = Talk(peer)
+    one, two, three = begin(connect010(), 3)
     one.do(c.QueueDeclare("mine", exclusive=True), c.QueueDeclare("mine", exclusive=True))
     assert one.ask(c.QueueQuery("mine")).exclusive
-    Talk(peer, 2).fails(c.QueueDeclare("mine"), 405, "locked queue 'mine'")
-    three = Talk(peer, 3)
+    two.fails(c.QueueDeclare("mine"), 405, "locked queue 'mine'")
     three.do(c.QueueDeclare("mine", passive=True))
     three.fails(c.QueueDeclare("mine", passive=True, exclusive=True), 405, "'mine'")
     one.do(c.QueueDelete("mine"))
 
 
 def test_it_is_anybodys_when_the_session_is_over_or_gone_with_it(connect010: Connect010) -> None:
-    one = Talk(connect010().open().attach())
+    one = begin(connect010())[0]
     one.do(
         c.QueueDeclare("left", durable=True, exclusive=True),
         c.QueueDeclare("gone", exclusive=True, auto_delete=True),
@@ -98,15 +88,15 @@ def test_it_is_anybodys_when_the_session_is_over_or_gone_with_it(connect010: Con
     one.subscribe("gone")
     one.do(c.MessageCancel("t"))
     assert one.ask(c.QueueQuery("gone")).queue == "gone", "its last subscription is not its end"
-    leave(one)
-    other = Talk(connect010().open().attach())
+    one.leave()
+    other = begin(connect010())[0]
     assert other.ask(c.QueueQuery("gone")) == QueueQueryResult()
     assert not other.ask(c.QueueQuery("left")).exclusive
     other.do(c.QueueDeclare("left", exclusive=True), c.QueueDelete("left"))
 
 
 def test_a_queue_that_others_use_cannot_be_had_alone(connect010: Connect010) -> None:
-    one, other = (Talk(connect010().open().attach(name)) for name in ("one", "other"))
+    one, other = (begin(connect010())[0] for _ in range(2))
     one.do(c.QueueDeclare("shared"), c.MessageSubscribe("shared", "t"))
     other.fails(c.QueueDeclare("shared", exclusive=True), 405, "used by others")
     one.do(c.MessageCancel("t"), c.QueueDelete("shared"))
@@ -130,24 +120,24 @@ def test_a_purge_leaves_what_is_out(talk: Talk) -> None:
 
 
 def test_what_a_queue_leaves_goes_to_its_alternate_exchange(connect010: Connect010) -> None:
-    one = Talk(connect010().open().attach("one"))
+    one = begin(connect010())[0]
     one.do(
         c.QueueDeclare("letters", exclusive=True, auto_delete=True),
         c.ExchangeBind("letters", "amq.fanout", ""),
     )
-    other = Talk(connect010().open().attach())
+    other = begin(connect010())[0]
     other.do(c.QueueDeclare("q2", "amq.fanout", exclusive=True, auto_delete=True))
     for body in (b"1", b"2", b"3"):
         other.publish("", body, routing_key="q2")
     other.subscribe("q2", credit=1)
     assert other.bodies() == [b"1"]
-    leave(other)
+    other.leave()
     one.subscribe("letters")
     assert one.bodies() == [b"1", b"2", b"3"], "what was out is among them"
 
 
 def test_what_a_connection_publishes_may_be_kept_from_itself(connect010: Connect010) -> None:
-    one, other = (Talk(connect010().open().attach(name)) for name in ("one", "other"))
+    one, other = (begin(connect010())[0] for _ in range(2))
     one.do(c.QueueDeclare("n", exclusive=True, auto_delete=True, arguments={"no-local": "true"}))
     one.subscribe("n")
     one.publish("", b"own", routing_key="n")

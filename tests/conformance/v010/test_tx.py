@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from harebell.wire.v010 import commands as c
-from harebell.wire.v010 import controls as k
 from tests.conformance.v010.conftest import Connect010
-from tests.conformance.v010.talk import NONE, NOT_ACQUIRED, Talk
+from tests.conformance.v010.raw import unique
+from tests.conformance.v010.talk import NONE, NOT_ACQUIRED, Talk, begin
 
 
 @pytest.fixture
 def talk(connect010: Connect010) -> Talk:
     """A transactional session with the queue `q`, which is its own."""
-    talk = Talk(connect010().open().attach())
+    talk = begin(connect010())[0]
     talk.do(c.QueueDeclare("q", exclusive=True, auto_delete=True))
     talk.publish("", b"before", routing_key="q")
     talk.do(c.TxSelect())
@@ -54,17 +54,15 @@ def test_after_a_rollback_accepted_messages_are_still_held(talk: Talk) -> None:
 
 
 def test_what_is_not_committed_comes_back_when_the_session_ends(connect010: Connect010) -> None:
-    one = Talk(connect010().open().attach("one"))
+    one = begin(connect010())[0]
     one.do(c.QueueDeclare("kept"), c.TxSelect())
     one.publish("", b"x", routing_key="kept")
     one.do(c.TxCommit())
     one.subscribe("kept")
     one.do(c.MessageAccept(((0, 5),)))
     one.publish("", b"y", routing_key="kept")
-    one.peer.send(k.SessionDetach(b"one"))
-    one.peer.expect(k.SessionDetached)
-    one.peer.close()
-    other = Talk(connect010().open().attach())
+    one.leave()
+    other = begin(connect010())[0]
     other.subscribe("kept")
     assert other.bodies() == [b"x"]
     other.do(c.QueueDelete("kept"))
@@ -94,27 +92,27 @@ def test_what_a_transaction_excludes_ends_the_session(
 
 @pytest.mark.parametrize("command", [c.TxCommit(), c.TxRollback()])
 def test_there_is_nothing_to_end_before_a_select(connect010: Connect010, command: Any) -> None:
-    Talk(connect010().open().attach()).fails(command, 409, "not transactional")
+    begin(connect010())[0].fails(command, 409, "not transactional")
 
 
 def test_a_subscription_that_accepts_nothing_excludes_a_transaction(
     connect010: Connect010,
 ) -> None:
-    talk = Talk(connect010().open().attach())
+    talk = begin(connect010())[0]
     talk.do(c.QueueDeclare("q", exclusive=True), c.MessageSubscribe("q", "t", accept_mode=NONE))
     talk.fails(c.TxSelect(), 530, "'t' accepts nothing")
-    talk.peer.attach("again")
+    talk.peer.attach(unique("again"))
     Talk(talk.peer).do(c.QueueDelete("q"))
 
 
 def test_a_commit_that_a_queue_would_refuse_does_nothing(connect010: Connect010) -> None:
-    talk = Talk(connect010().open().attach())
-    small = c.QueueDeclare("small", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    talk = begin(connect010())[0]
+    small = c.QueueDeclare("narrow", arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
     talk.do(small, c.TxSelect())
     for body in (b"1", b"2"):
-        talk.publish("", body, routing_key="small")
+        talk.publish("", body, routing_key="narrow")
     talk.fails(c.TxCommit(), 506, "is full")
-    talk.peer.attach("again")
+    talk.peer.attach(unique("again"))
     after = Talk(talk.peer)
-    assert after.ask(c.QueueQuery("small")).message_count == 0
-    after.do(c.QueueDelete("small"))
+    assert after.ask(c.QueueQuery("narrow")).message_count == 0
+    after.do(c.QueueDelete("narrow"))

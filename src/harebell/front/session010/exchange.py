@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session010.arguments import check_known
@@ -52,14 +52,14 @@ def declare(session: Session, command: commands.ExchangeDeclare) -> None:
     if command.passive:
         if exchange is None:
             raise ExecutionError(NOT_FOUND, f"no {thing}", 0)
-        if command.type and exchange.KIND != command.type:
+        if command.type and command.type != exchange.KIND:
             raise _typed(thing, exchange, command.type)
         return
     if command.type not in KINDS:
         raise ExecutionError(NOT_FOUND, f"unknown exchange type '{command.type}'", 1)
     alternate = command.alternate_exchange or ""
     if exchange is not None:
-        if exchange.KIND != command.type:
+        if command.type != exchange.KIND:
             raise _typed(thing, exchange, command.type)
         if alternate and alternate != (exchange.alternate or ""):
             text = f"{thing} has another alternate exchange: '{exchange.alternate or ''}'"
@@ -222,7 +222,7 @@ def _any(
     )
 
 
-COMMANDS = {
+COMMANDS: dict[type, Any] = {
     commands.ExchangeDeclare: declare,
     commands.ExchangeDelete: delete,
     commands.ExchangeQuery: query,

@@ -239,7 +239,7 @@ def stop(session: Session, command: commands.MessageStop) -> None:
     session.end_window(_find(session, command.destination))
 
 
-COMMANDS = {
+COMMANDS: dict[type, Any] = {
     commands.MessageAccept: accept,
     commands.MessageReject: reject,
     commands.MessageRelease: release,

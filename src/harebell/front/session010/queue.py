@@ -6,7 +6,7 @@ again, or goes if it is auto-delete, too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session010.arguments import check_known, translated
@@ -149,7 +149,7 @@ def query(session: Session, command: commands.QueueQuery) -> None:
     )
 
 
-COMMANDS = {
+COMMANDS: dict[type, Any] = {
     commands.QueueDeclare: declare,
     commands.QueueDelete: delete,
     commands.QueuePurge: purge,

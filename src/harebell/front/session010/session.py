@@ -224,11 +224,11 @@ class Session(SessionLayer):
 
     def taken(self, transfers: Ranges) -> list[Delivery]:
         """Remove and return the deliveries that numbers mean; what is settled is not there."""
-        entries: list[Delivery] = []
-        for first, last in self.meant(transfers):
-            for number in self._within(self.unacked, first, last):
-                entries.append(self.unacked.take(number))
-        return entries
+        return [
+            self.unacked.take(number)
+            for first, last in self.meant(transfers)
+            for number in self._within(self.unacked, first, last)
+        ]
 
     def seen(self, transfers: Ranges) -> list[Delivery]:
         """The deliveries that numbers mean, which stay where they are."""

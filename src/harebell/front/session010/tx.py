@@ -6,7 +6,7 @@ has what it had accepted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harebell.front.session010.errors import (
     ILLEGAL_STATE,
@@ -62,7 +62,7 @@ def rollback(session: Session, command: commands.TxRollback) -> None:
             session.unacked.put(entry.number, entry)
 
 
-COMMANDS = {
+COMMANDS: dict[type, Any] = {
     commands.TxSelect: select,
     commands.TxCommit: commit,
     commands.TxRollback: rollback,
