@@ -80,8 +80,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         + tuple(f"front/session010t/{name}" for name in ("dispatch", "exchange", "execution"))
         + tuple(f"front/session010t/{name}" for name in ("flow", "frames", "handshake"))
         + tuple(f"front/session010t/{name}" for name in ("profile", "queue", "session"))
-        + ("front/session010t/sessions",)
-        + tuple(f"front/session010t/{name}" for name in ("credit", "deliveries"))
+        + ("front/session010t/sessions", "front/session010t/refused")
+        + tuple(f"front/session010t/{name}" for name in ("contents", "credit", "deliveries"))
         + tuple(f"front/session010t/{name}" for name in ("message", "transferring")),
         ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
     ),
