@@ -52,14 +52,14 @@ def declare(session: Session, command: commands.ExchangeDeclare) -> None:
     if command.passive:
         if exchange is None:
             raise ExecutionError(NOT_FOUND, f"no {thing}", 0)
-        if command.type and exchange.KIND != command.type:
+        if command.type and command.type != exchange.KIND:
             raise _typed(thing, exchange, command.type)
         return
     if command.type not in KINDS:
         raise ExecutionError(NOT_FOUND, f"unknown exchange type '{command.type}'", 1)
     alternate = command.alternate_exchange or ""
     if exchange is not None:
-        if exchange.KIND != command.type:
+        if command.type != exchange.KIND:
             raise _typed(thing, exchange, command.type)
         if alternate and alternate != (exchange.alternate or ""):
             text = f"{thing} has another alternate exchange: '{exchange.alternate or ''}'"
@@ -74,9 +74,7 @@ def _typed(thing: str, exchange: Exchange, kind: str) -> ExecutionError:
     return ExecutionError(NOT_ALLOWED, f"{thing} is of type '{exchange.KIND}', not '{kind}'", 1)
 
 
-def _make(
-    session: Session, command: commands.ExchangeDeclare, thing: str, alternate: str
-) -> None:
+def _make(session: Session, command: commands.ExchangeDeclare, thing: str, alternate: str) -> None:
     for prefix in (RESERVED_PREFIX, _QPID):
         if command.exchange.startswith(prefix):
             raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{prefix}' are taken", 0)
