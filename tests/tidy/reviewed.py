@@ -56,6 +56,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
         ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
     ),
+    "auth/sasl/exchange": (
+        "tests/unit/auth/sasl/test_exchanges.py",
+        "is what mechanisms derive of",
+    ),
     "front/session010/": (
         "tests/conformance/v010/test_*.py",
         "speaks with peers, and is observed there frame by frame",
@@ -77,7 +81,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         + tuple(f"front/session010t/{name}" for name in ("flow", "frames", "handshake"))
         + tuple(f"front/session010t/{name}" for name in ("profile", "queue", "session"))
         + ("front/session010t/sessions",)
-        + tuple(f"front/session010t/{name}" for name in ("credit", "deliveries"))
+        + tuple(f"front/session010t/{name}" for name in ("contents", "credit", "deliveries"))
         + tuple(f"front/session010t/{name}" for name in ("message", "transferring")),
         ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
     ),
@@ -102,8 +106,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     ),
     "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
     **dict.fromkeys(
-        ("front/session09/file", "front/session09/stream"),
-        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent"),
+        tuple(f"front/session09/{name}" for name in ("file", "stream", "test", "tunnel")),
+        ("tests/conformance/v08/test_stream.py", "shows in what peers are sent, as the others do"),
     ),
     **dict.fromkeys(
         ("front/convert/file", "front/convert/stream"),

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from harebell.auth.passwords import SALT_BYTES, SHA256, hashed, matches
 from harebell.auth.permissions import Permissions, everything
 from harebell.auth.topics import TopicPermission
+from harebell.auth.verifiers import Verifier, all_derived
+
+_SECRET_BYTES = 32
 
 
 def is_loopback(address: str) -> bool:
@@ -29,6 +32,8 @@ class User:
         topic_permissions: by the name of the vhost, and of the exchange there.
         max_connections: how many at the same time; -1 for no limit.
         max_channels: how many on all connections together; -1 for no limit.
+        verifiers: what SCRAM needs of the password, by mechanism; none for a user whose password
+            came as a hash.
     """
 
     name: str
@@ -40,6 +45,7 @@ class User:
     topic_permissions: dict[str, dict[str, TopicPermission]] = field(default_factory=dict)
     max_connections: int = -1
     max_channels: int = -1
+    verifiers: dict[str, Verifier] = field(default_factory=dict)
 
     @property
     def vhosts(self) -> set[str]:
@@ -52,10 +58,14 @@ class Users:
 
     Args:
         rng: returns that many random octets; used for salts.
+
+    Attributes:
+        secret: octets that nobody outside knows.
     """
 
     def __init__(self, rng: Callable[[int], bytes]) -> None:
         self._rng = rng
+        self.secret = rng(_SECRET_BYTES)
         self._users: dict[str, User] = {}
 
     def add(
@@ -70,6 +80,7 @@ class Users:
         """Add a user who may do everything in some vhosts, or replace the one of that name."""
         stored = hashed(password, self._rng(SALT_BYTES))
         user = User(name, stored, loopback_only, tags, {vhost: everything() for vhost in vhosts})
+        user.verifiers = all_derived(password, self._rng)
         self._users[name] = user
         return user
 
@@ -89,6 +100,7 @@ class Users:
         """Give a user another password, with a new salt."""
         user.password_hash = hashed(password, self._rng(SALT_BYTES))
         user.algorithm = SHA256
+        user.verifiers = all_derived(password, self._rng)
 
     def get(self, name: str) -> User | None:
         """The user of that name."""
@@ -101,6 +113,8 @@ class Users:
             return None
         if not matches(password, user.password_hash, user.algorithm):
             return None
-        if user.loopback_only and not is_loopback(address):
-            return None
-        return user
+        return user if self.admits(user, address) else None
+
+    def admits(self, user: User, address: str) -> bool:
+        """Whether a user may log in from an address."""
+        return not user.loopback_only or is_loopback(address)

@@ -17,6 +17,8 @@ class Peer:
         host_port: our own port.
         dialect: which version the header `AMQP 1 1 0 10` means on the listener it came to:
             "0-10", or "0-10t" for the transitional 0-10, which begins with the same octets.
+        certificate: the name in the certificate that its TLS showed and that was checked; ""
+            without one.
     """
 
     address: str
@@ -25,6 +27,7 @@ class Peer:
     host: str = ""
     host_port: int = 0
     dialect: str = "0-10"
+    certificate: str = ""
 
     def __str__(self) -> str:
         return f"{self.address}:{self.port}"

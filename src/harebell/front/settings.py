@@ -37,6 +37,7 @@ class Settings:
         rng: returns that many random octets, for generated names.
         stamp_time: whether every message gets the time it came, and may lose its own; None for no.
         stamp_node: the same with the name of the broker.
+        anonymous_user: whom everybody may be with SASL ANONYMOUS; "" for nobody.
         journal: called with a level ("info", "warning", "error") and a line for the log.
     """
 
@@ -56,4 +57,5 @@ class Settings:
     host: str = "localhost"
     stamp_time: bool | None = None
     stamp_node: bool | None = None
+    anonymous_user: str = ""
     journal: Callable[[str, str], None] = _silent

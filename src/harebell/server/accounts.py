@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from harebell.auth.permissions import ACTIONS, PatternError, Permissions
 from harebell.auth.topics import TOPIC_ACTIONS, TopicPermission
 from harebell.auth.users import User, Users
+from harebell.auth.verifiers import Verifier, read, written
 from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
 from harebell.model.broker import DEFAULT_VHOST
@@ -35,6 +36,7 @@ def load_users(users: Users, definitions: Definitions) -> None:
                 algorithm=fields["hashing_algorithm"],
                 max_connections=fields["max_connections"],
                 max_channels=fields["max_channels"],
+                verifiers=_verifiers(known, fields["verifiers"]),
             )
         )
     for (vhost, known), fields in definitions.load("permission"):
@@ -68,6 +70,13 @@ def make_default_user(users: Users, definitions: Definitions, name: str, passwor
         save_user(made, definitions)
 
 
+def _verifiers(name: str, text: str) -> dict[str, Verifier]:
+    try:
+        return read(text)
+    except ValueError as error:
+        raise StoreError(f"the verifiers of user '{name}' are damaged: {error}") from None
+
+
 def _permissions(vhost: str, name: str, fields: Mapping[str, str]) -> Permissions:
     try:
         return Permissions(fields["configure"], fields["write"], fields["read"])
@@ -98,6 +107,7 @@ def save_user(user: User, definitions: Definitions) -> None:
         "hashing_algorithm": user.algorithm,
         "max_connections": user.max_connections,
         "max_channels": user.max_channels,
+        "verifiers": written(user.verifiers),
     }
     definitions.put("user", (user.name,), fields)
     for vhost, permissions in sorted(user.permissions.items()):

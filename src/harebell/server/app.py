@@ -121,6 +121,7 @@ class App:
             message_max=config.message_max_bytes,
             product=config.compat_product,
             version=config.compat_version,
+            anonymous_user=config.anonymous_login_user or "",
             stamp_time=config.message_interceptors_incoming_set_header_timestamp_overwrite,
             stamp_node=config.message_interceptors_incoming_set_header_routing_node_overwrite,
             journal=self.journal.write,

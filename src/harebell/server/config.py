@@ -20,6 +20,7 @@ from harebell.base import limits
 from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
 from harebell.front.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
+from harebell.server.certificate import DISTINGUISHED_NAME
 from harebell.server.settings import ALIASES, BY_NAME, PREFIX, SETTINGS
 
 CONFIG_VARIABLE = "HAREBELL_CONFIG"
@@ -53,6 +54,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tls_cert: str | None = None
     tls_key: str | None = None
     tls_ca: str | None = None
+    tls_login_from: str = DISTINGUISHED_NAME
+    anonymous_login_user: str | None = None
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0
     connection_max: int = 0

@@ -20,6 +20,7 @@ from harebell.base.limits import (
 )
 from harebell.front.link import Link
 from harebell.front.peer import Peer
+from harebell.server.certificate import login_name
 from harebell.wire import FINAL_0_10
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
         name = transport.get_extra_info("peername")
         own = transport.get_extra_info("sockname") or ("", 0)
         there = name or ("", 0)
-        peer = Peer(there[0], there[1], self._tls, own[0], own[1], self._dialect)
+        name_in = login_name(transport.get_extra_info("peercert"), self._app.config.tls_login_from)
+        peer = Peer(there[0], there[1], self._tls, own[0], own[1], self._dialect, name_in)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
         self.connection = self._app.accept(peer)
         self.connection.shell = self

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harebell.base import limits
+from harebell.server.certificate import LOGIN_NAMES
 
 PREFIX = "HAREBELL_"
 
@@ -241,6 +242,16 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("tls_cert", pem_file, "Certificate chain of the broker (PEM)."),
     Setting("tls_key", pem_file, "Private key of the certificate (PEM)."),
     Setting("tls_ca", pem_file, "Authorities that client certificates are checked against (PEM)."),
+    Setting(
+        "tls_login_from",
+        choice(*LOGIN_NAMES),
+        "What of a client's certificate is its user's name, for SASL EXTERNAL.",
+    ),
+    Setting(
+        "anonymous_login_user",
+        text,
+        "User that everybody is who logs in with SASL ANONYMOUS; without it nobody can.",
+    ),
     Setting("channel_max", whole(1, _SHORT_MAX), "Most channels per connection."),
     Setting(
         "channel_max_per_node",

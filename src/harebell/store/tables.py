@@ -113,11 +113,13 @@ TABLES = {
             ("hashing_algorithm", TEXT),
             ("max_connections", NUMBER),
             ("max_channels", NUMBER),
+            ("verifiers", TEXT),
         ),
         {
             "hashing_algorithm": "rabbit_password_hashing_sha256",
             "max_connections": -1,
             "max_channels": -1,
+            "verifiers": "",
         },
     ),
     "permission": Table(

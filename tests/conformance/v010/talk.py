@@ -1,10 +1,10 @@
 """A peer of AMQP 0-10 that does one thing after the other, and keeps what comes meanwhile.
 
-    talk = Talk(peer)
-    talk.do(QueueDeclare("q"))
-    talk.publish("", b"hello", routing_key="q")
-    talk.subscribe("q")
-    talk.bodies() == [b"hello"]
+talk = Talk(peer)
+talk.do(QueueDeclare("q"))
+talk.publish("", b"hello", routing_key="q")
+talk.subscribe("q")
+talk.bodies() == [b"hello"]
 """
 
 from __future__ import annotations
@@ -99,9 +99,7 @@ class Talk:
 
     # --- deliveries -----------------------------------------------------------------------------
 
-    def subscribe(
-        self, queue: str, tag: str = "t", credit: int | None = None, **how: Any
-    ) -> None:
+    def subscribe(self, queue: str, tag: str = "t", credit: int | None = None, **how: Any) -> None:
         """A subscription with credit for so many messages, without limit by default."""
         self.do(
             c.MessageSubscribe(queue, tag, **how),

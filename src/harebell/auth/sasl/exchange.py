@@ -6,10 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harebell.auth.sasl.mechanism import SaslError
-from harebell.auth.sasl.plain import Plain
 from harebell.auth.users import User, Users
 
-__all__ = ["Context", "Exchange", "SaslError", "begin_exchange", "offers"]
+__all__ = ["Context", "Exchange", "SaslError"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +19,15 @@ class Context:
         users: who may.
         address: of the peer.
         rng: returns that many random octets.
+        certificate: the name in the certificate that the peer's TLS showed; "" without one.
+        anonymous: the user that everybody may be; "" for none.
     """
 
     users: Users
     address: str
     rng: Callable[[int], bytes]
+    certificate: str = ""
+    anonymous: str = ""
 
 
 class Exchange:
@@ -57,36 +60,3 @@ class Exchange:
             SaslError: the response is none of this mechanism.
         """
         raise NotImplementedError
-
-
-class PlainExchange(Exchange):
-    """PLAIN: one response says it all."""
-
-    NAME = Plain.NAME
-
-    def step(self, response: bytes) -> bytes | None:
-        """Take the user and the password."""
-        credentials = Plain(lambda table: {}).credentials(response)
-        self.name = credentials.user
-        context = self.context
-        self.user = context.users.authenticate(
-            credentials.user, credentials.password, context.address
-        )
-        return None
-
-
-EXCHANGES: tuple[type[Exchange], ...] = (PlainExchange,)
-"""In order of preference."""
-
-
-def offers(context: Context) -> list[str]:
-    """The mechanisms that can succeed."""
-    return [kind.NAME for kind in EXCHANGES if kind.possible(context)]
-
-
-def begin_exchange(name: str, context: Context) -> Exchange | None:
-    """The exchange of a mechanism that is offered; None for others."""
-    for kind in EXCHANGES:
-        if name == kind.NAME and kind.possible(context):
-            return kind(context)
-    return None

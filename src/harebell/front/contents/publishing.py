@@ -15,6 +15,8 @@ from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.values import Long
 from harebell.front.contents.tickets import check_presented
+from harebell.front.convert.carried import USER_ID
+from harebell.front.session09.checks import check_user_id
 from harebell.front.session09.intercept import NODE, TIMESTAMP
 from harebell.front.session09.permission import EXCHANGE, check, check_topic
 from harebell.front.session09.replies import soft
@@ -23,6 +25,7 @@ from harebell.model.equivalence import type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
 from harebell.model.resource import rendered
+from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.property_list import PropertyList
 
 if TYPE_CHECKING:
@@ -100,6 +103,7 @@ def routed(channel: Channel, wish: Publish, properties: Properties, body: bytes)
     exchange = allowed(channel, wish)
     decoded = wish.listed.decode(properties.raw)
     headers: Mapping[str, Any] = decoded.headers or {}
+    check_user_id(BasicProperties(user_id=_user_id(headers)), connection.user)
     keys = [key for name in _COPIES for key in _further_keys(headers, name, wish)]
     for key in (wish.routing_key, *keys):
         check_topic(channel, WRITE, wish.exchange, key)
@@ -135,6 +139,12 @@ def accept(channel: Channel, found: Routed, flags: int) -> None:
         channel.transaction.publish(message, queues, flags)
     else:
         channel.accept(message, queues, flags)
+
+
+def _user_id(headers: Mapping[str, Any]) -> str | None:
+    """What class basic will take for a user-id, which nobody may forge."""
+    value = headers.get(USER_ID)
+    return value if isinstance(value, str) else None
 
 
 def _further_keys(headers: Mapping[str, Any], name: str, wish: Publish) -> list[str]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import FRAME_OVERHEAD_BYTES, OUTPUT_HIGH_BYTES
-from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, Message
+from harebell.base.message import FAMILY_09, FAMILY_FILE, FAMILY_STREAM, Message
+from harebell.front.convert.plain import plain_list
 from harebell.kernels.output import OutBuffer
 from harebell.wire.v09.frames import BODY, HEADER, METHOD
 from harebell.wire.v09.method import Method
@@ -35,8 +36,10 @@ def send_body(
     """
     connection = channel.connection
     number, out = channel.number, OutBuffer()
+    if connection.profile.plain and listed.family != FAMILY_09:
+        raw = plain_list(raw)
     out.frame(METHOD, number, connection.spec.encode(method))
-    out.frame(HEADER, number, listed.header(len(body) - offset, raw))
+    out.frame(HEADER, number, listed.header(len(body) - offset, channel.readable(raw)))
     most = connection.frame_max - FRAME_OVERHEAD_BYTES
     for at in range(offset, len(body), most):
         out.frame(BODY, number, body[at : at + most])

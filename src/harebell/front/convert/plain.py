@@ -43,6 +43,14 @@ def _plain(raw: bytes) -> bytes:
     return raw[:at] + table + raw[end:]
 
 
+def plain_list(raw: bytes) -> bytes:
+    """A property list of class basic, file or stream as such a peer can read it.
+
+    Content-type, content-encoding and headers come first in all of them.
+    """
+    return _kept(raw) if len(raw) <= CONVERSIONS_KEPT_BYTES else _plain(raw)
+
+
 _kept = lru_cache(CONVERSIONS_KEPT_COUNT)(_plain)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.auth.sasl.exchange import Context, SaslError, begin_exchange, offers
+from harebell.auth.sasl.exchange import Context, SaslError
+from harebell.auth.sasl.exchanges import begin_exchange, offers
 from harebell.front.session010 import failure
 from harebell.front.session010.errors import CONNECTION_FORCED
 from harebell.front.session09.told import authenticated
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def _context(connection: Connection) -> Context:
-    return Context(connection.users, connection.peer.address, connection.settings.rng)
+    peer, settings = connection.peer, connection.settings
+    return Context(
+        connection.users, peer.address, settings.rng, peer.certificate, settings.anonymous_user
+    )
 
 
 def offered(connection: Connection) -> list[str]:

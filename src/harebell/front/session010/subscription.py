@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.message import FAMILY_010, Message, Properties
 from harebell.front.convert import converted
 from harebell.front.session010.delivery import new_delivery
-from harebell.kernels.segments import SegmentBuffer
+from harebell.kernels.transfers import SegmentBuffer
 from harebell.model.consumer import Consumer
 from harebell.model.queue.browsed import BrowsedQueue
 from harebell.model.queue.kind import Queue
@@ -116,8 +116,8 @@ class Subscription(Consumer):
         bare.deliveries = message.deliveries
         scratch = SegmentBuffer()
         scratch.transfer(0, self._command, False, bare, _FRAME)
-        written = len(scratch.take()) - len(self._command) - _HEAD
-        # What is left is the header and the heads of its frames.
+        # Without the frames of the command and of the empty body: the header's are left.
+        written = len(scratch.take()) - len(self._command) - 2 * _HEAD
         frames = (written + _FRAME - 1) // _FRAME
         return written - frames * _HEAD + len(message.body)
 

@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
-from harebell.base.message import Message
+from harebell.base.message import FAMILY_09, Message
+from harebell.front.contents.publishing import AT_ONCE
+from harebell.front.contents.sending import send_back
+from harebell.front.immediate import takers
 from harebell.front.session010t.completion import Completions, after
 from harebell.front.session010t.frames import CONTROLS, SESSION_CLASS
-from harebell.front.session010t.headers import shown
+from harebell.front.session010t.headers import readable, shown
 from harebell.front.session010t.replay import split
 from harebell.front.session09.channel import Channel
 from harebell.kernels.output import OutBuffer
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from harebell.front.session09.unacked import Unacked
     from harebell.model.xid import Xid
 
-_MANDATORY = 1
+_NO_ROUTE, _NO_CONSUMERS = 312, 313
 
 
 class TransitionalChannel(Channel):
@@ -106,6 +109,10 @@ class TransitionalChannel(Channel):
         self._write(out.take())
         return self.sent
 
+    def readable(self, raw: bytes) -> bytes:
+        """A property list whose headers the client can read."""
+        return readable(self.connection, raw)
+
     def write_frames(self, octets: bytes) -> None:
         """Write a method with its content that are frames already."""
         self.sent = after(self.sent)
@@ -150,17 +157,28 @@ class TransitionalChannel(Channel):
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
         """Hand a routed message to its queues; the publish is complete when it is on disk."""
+        if flags & AT_ONCE and queues:
+            queues, flags = takers(queues, message), 0
+            if not queues:
+                self._refuse(message, _NO_CONSUMERS)
+                return 0
         result = super().accept(message, queues, flags)
         if result & PENDING:
             self.completions.wait(self.connection.commit.ticket)
         return result
 
     def _return(self, message: Message) -> None:
-        """A publish that asked for it went nowhere: refuse it by its number as a command.
+        """A publish that asked for it went nowhere."""
+        self._refuse(message, _NO_ROUTE)
 
-        The document says that basic.reject answers it, and nothing else names a publish.
+    def _refuse(self, message: Message, code: int) -> None:
+        """Refuse a publish by its number as a command.
+
+        The document says that basic.reject answers it, and nothing else names a publish. Files
+        and packets have a return of their own.
         """
-        self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
+        if message.family == FAMILY_09 or not send_back(self, message, code):
+            self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
 
     def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
         """Settle deliveries; those of class message make room for others."""

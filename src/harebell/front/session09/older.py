@@ -16,6 +16,8 @@ from harebell.front.session09 import (
     older_flow,
     older_queue,
     stream,
+    test,
+    tunnel,
 )
 from harebell.front.session09.replies import Errors
 from harebell.wire.v09.reply_codes import HARD, NAMES
@@ -25,7 +27,7 @@ from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionTable
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
 for _file in (
     *(dispatch, older_access, older_basic, older_exchange, older_flow, older_queue),
-    *(dtx, file, stream),
+    *(dtx, file, stream, test, tunnel),
 ):
     HANDLERS.update(_file.HANDLERS)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.front.session09 import basic
+from harebell.front.session09 import basic, tunnel
 from harebell.front.session09.older_access import check_ticket
 from harebell.front.session09.replies import soft
 from harebell.front.session09.unacked import Unacked
@@ -41,6 +41,9 @@ def consume(channel: OlderChannel, method: methods.BasicConsume) -> None:
     check_ticket(channel, method.ticket, READ, _CONSUME)
     if method.arguments is not ABSENT:
         channel.connection.qpid = True
+    if method.arguments.get(tunnel.ASKED) == 1:
+        tunnel.consume(channel, method)
+        return
     basic.consume(channel, method)
 
 

@@ -53,6 +53,9 @@ def take_user(place: Place, entry: UserEntry, *, md5: bool) -> None:
     if entry.password_hash is None and entry.password:
         place.users.set_password(user, entry.password)
     else:
+        if (user.password_hash, user.algorithm) != (entry.password_hash or "", algorithm):
+            # They are those of another password.
+            user.verifiers = {}
         user.password_hash, user.algorithm = entry.password_hash or "", algorithm
     user.max_connections = user.max_channels = -1
     set_user_limits(user, limits)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.auth.sasl.exchange import Context, SaslError, begin_exchange, offers
+from harebell.auth.sasl.exchange import Context, SaslError
+from harebell.auth.sasl.exchanges import begin_exchange, offers
 from harebell.auth.users import Users
 
 

@@ -1,0 +1,99 @@
+"""What SCRAM (RFC 5802) needs of a password, kept beside its hash: nobody can log in with it.
+
+SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>       one per algorithm, a blank between
+
+The octets are in base64. They are made when a password is set; a user who came with a hash only,
+as from RabbitMQ's definitions, has none, and logs in with PLAIN.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+SHA1 = "SCRAM-SHA-1"
+SHA256 = "SCRAM-SHA-256"
+DIGESTS = {SHA256: "sha256", SHA1: "sha1"}
+"""The mechanisms and their hash functions, the better ones first."""
+ITERATIONS = 4096
+"""The least that RFC 5802 and RFC 7677 allow."""
+SALT_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Verifier:
+    """What proves that somebody knows a password.
+
+    Args:
+        iterations: how often it was hashed.
+        salt: what it was hashed with.
+        stored: the hash of the client's key.
+        server: the server's key.
+    """
+
+    iterations: int
+    salt: bytes
+    stored: bytes
+    server: bytes
+
+    def __repr__(self) -> str:
+        return f"Verifier({self.iterations}, ***)"
+
+
+def prepared(password: str) -> bytes:
+    """A password in the form that both sides hash."""
+    return unicodedata.normalize("NFKC", password).encode()
+
+
+def derived(mechanism: str, password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
+    """The verifier of a password."""
+    digest = DIGESTS[mechanism]
+    salted = hashlib.pbkdf2_hmac(digest, prepared(password), salt, iterations)
+    client = hmac.digest(salted, b"Client Key", digest)
+    server = hmac.digest(salted, b"Server Key", digest)
+    return Verifier(iterations, salt, hashlib.new(digest, client).digest(), server)
+
+
+def all_derived(password: str, rng: Callable[[int], bytes]) -> dict[str, Verifier]:
+    """The verifiers of a password for every mechanism."""
+    return {name: derived(name, password, rng(SALT_BYTES)) for name in DIGESTS}
+
+
+def written(verifiers: Mapping[str, Verifier]) -> str:
+    """Verifiers as they are stored."""
+    return " ".join(
+        f"{name}${each.iterations}:{_text(each.salt)}${_text(each.stored)}:{_text(each.server)}"
+        for name, each in verifiers.items()
+    )
+
+
+def read(text: str) -> dict[str, Verifier]:
+    """Stored verifiers; ValueError for what is none."""
+    found = {}
+    for each in text.split():
+        parts = each.split("$")
+        if len(parts) != _PARTS or parts[0] not in DIGESTS:
+            raise ValueError(f"'{parts[0]}' is no SCRAM verifier")
+        iterations, _, salt = parts[1].partition(":")
+        stored, _, server = parts[2].partition(":")
+        try:
+            found[parts[0]] = Verifier(int(iterations), *map(_octets, (salt, stored, server)))
+        except binascii.Error:
+            raise ValueError(f"the verifier of {parts[0]} is damaged") from None
+    return found
+
+
+_PARTS = 3
+
+
+def _text(octets: bytes) -> str:
+    return base64.b64encode(octets).decode()
+
+
+def _octets(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)

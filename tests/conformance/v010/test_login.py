@@ -1,0 +1,93 @@
+"""Logging in to AMQP 0-10 with every SASL mechanism that is offered."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+
+import pytest
+
+from harebell.wire.v010 import controls as k
+from tests.conformance.sites import MemorySite
+from tests.conformance.v010.conftest import Connect010
+from tests.conformance.v010.raw import Peer010
+
+
+def proof(digest: str, password: str, bare: str, challenge: str) -> tuple[bytes, bytes]:
+    """The client's last message, and what the server has to answer (RFC 5802 3)."""
+    nonce, salt, rounds = (part[2:] for part in challenge.split(","))
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), base64.b64decode(salt), int(rounds))
+    key = hmac.digest(salted, b"Client Key", digest)
+    said = f"{bare},{challenge},c=biws,r={nonce}".encode()
+    signature = hmac.digest(hashlib.new(digest, key).digest(), said, digest)
+    own = base64.b64encode(bytes(a ^ b for a, b in zip(key, signature, strict=True)))
+    server = hmac.digest(hmac.digest(salted, b"Server Key", digest), said, digest)
+    return f"c=biws,r={nonce},p=".encode() + own, b"v=" + base64.b64encode(server)
+
+
+MECHANISMS = pytest.mark.parametrize(
+    ("mechanism", "digest"), [("SCRAM-SHA-1", "sha1"), ("SCRAM-SHA-256", "sha256")]
+)
+
+
+@MECHANISMS
+def test_scram_proves_the_password_to_both(
+    connect010: Connect010, mechanism: str, digest: str
+) -> None:
+    peer = connect010()
+    assert mechanism in peer.greet().mechanisms
+    bare = "n=guest,r=abcdef"
+    peer.send(k.ConnectionStartOk({}, mechanism, f"n,,{bare}".encode(), "en_US"))
+    challenge = peer.expect(k.ConnectionSecure).challenge.decode()
+    answer, outcome = proof(digest, "guest", bare, challenge)
+    peer.send(k.ConnectionSecureOk(answer))
+    assert peer.expect(k.ConnectionSecure).challenge == outcome
+    peer.send(k.ConnectionSecureOk(b""))
+    peer.expect(k.ConnectionTune)
+    peer.send(k.ConnectionTuneOk(), k.ConnectionOpen("/"))
+    peer.expect(k.ConnectionOpenOk)
+    peer.close()
+
+
+@MECHANISMS
+@pytest.mark.parametrize("user", ["guest", "nobody"])
+def test_scram_refuses_a_wrong_password_as_it_does_a_wrong_user(
+    connect010: Connect010, mechanism: str, digest: str, user: str
+) -> None:
+    peer = connect010()
+    peer.greet()
+    bare = f"n={user},r=abcdef"
+    peer.send(k.ConnectionStartOk({}, mechanism, f"n,,{bare}".encode(), "en_US"))
+    challenge = peer.expect(k.ConnectionSecure).challenge.decode()
+    answer, _ = proof(digest, "wrong", bare, challenge)
+    peer.send(k.ConnectionSecureOk(answer))
+    peer.expect_close(320, f"Login was refused using authentication mechanism {mechanism}")
+
+
+def test_nobody_is_anonymous_unless_the_settings_say_who(memory010: Connect010) -> None:
+    peer = memory010()
+    assert "ANONYMOUS" not in peer.greet().mechanisms
+    peer.send(k.ConnectionStartOk({}, "ANONYMOUS", b"", "en_US"))
+    peer.expect_close(320, "unknown authentication mechanism 'ANONYMOUS'")
+
+
+def test_who_is_anonymous_is_the_user_of_the_settings() -> None:
+    site = MemorySite(anonymous_user="guest")
+    peer = Peer010(site, site.connect())
+    assert "ANONYMOUS" in peer.greet().mechanisms
+    peer.send(k.ConnectionStartOk({}, "ANONYMOUS", b"", "en_US"))
+    peer.expect(k.ConnectionTune)
+    peer.send(k.ConnectionTuneOk(), k.ConnectionOpen("/"))
+    peer.expect(k.ConnectionOpenOk)
+    assert [link.user.name for link in site.hub.connections] == ["guest"]
+    peer.close()
+    peer.done()
+
+
+def test_an_answer_without_a_question_ends_the_connection(connect010: Connect010) -> None:
+    peer = connect010()
+    peer.greet()
+    peer.send(k.ConnectionSecureOk(b"x"))
+    peer.expect(k.ConnectionClose, reply_code=501)
+    peer.expect_end()
