@@ -138,7 +138,7 @@ class Connection(SegmentSink):
         try:
             if len(self._greeting) < _HEADER:
                 data = self._greeted(bytes(data))
-            self.scanner.feed(data)
+            self.scanner.feed(bytes(data))
         except ProtocolError as error:
             where = self.url.address
             self._finish(ConnectionLost(f"the broker at {where} broke the protocol: {error.text}"))

@@ -36,7 +36,7 @@ from harebell.client.message import ReturnedMessage
 from harebell.wire.convert.final import delivered_by, from_basic, to_basic
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls
-from harebell.wire.v010.structs import Command, Ranges
+from harebell.wire.v010.structs import Command, Control, Ranges
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameSink
 
@@ -81,7 +81,7 @@ class Session(Channel):
 
     # --- sending --------------------------------------------------------------------------------
 
-    def _control(self, control: controls.Control) -> None:
+    def _control(self, control: Control) -> None:
         self._session.send_control(self.number, control)
 
     def _command(self, command: Command, *, sync: bool = False) -> int:
@@ -339,7 +339,7 @@ class Session(Channel):
         handler(self, command)
         self._control(controls.SessionCompleted(commands=((number, number),)))
 
-    def control(self, control: controls.Control) -> None:
+    def control(self, control: Control) -> None:
         """A control of the session."""
         handler = _CONTROLS.get(type(control))
         if handler is not None:
@@ -479,7 +479,7 @@ def _redelivered(raw: bytes) -> bool:
     return raw[4:6] == b"\x04\x01" and bool(raw[_DISCARD_AT] & 4)
 
 
-_CONTROLS: dict[type[controls.Control], Callable[[Session, Any], None]] = {
+_CONTROLS: dict[type[Control], Callable[[Session, Any], None]] = {
     controls.SessionAttached: Session._on_attached,
     controls.SessionCommandPoint: Session._on_command_point,
     controls.SessionDetached: Session._on_detached,

@@ -17,6 +17,7 @@ cdef class Session(SessionLayer):
     cdef public Router router
     cdef public dict consumers
     cdef public Sequence unacked
+    cdef public Sequence shown
     cdef public Sequence windowed
     cdef public object transaction
     cdef public str selected

@@ -66,6 +66,7 @@ class Session(SessionLayer):
         router: of its vhost.
         consumers: its subscriptions, by destination.
         unacked: deliveries that are not settled, by the numbers of their transfers.
+        shown: the same for what browsers were shown, and have not acquired.
         windowed: what took credit that comes back, by the same: the subscription, and the octets
             where those are counted.
         transaction: what is gathered since tx.select or dtx.start; None outside.
@@ -84,6 +85,7 @@ class Session(SessionLayer):
         "extras",
         "router",
         "selected",
+        "shown",
         "topic",
         "transaction",
         "unacked",
@@ -95,6 +97,7 @@ class Session(SessionLayer):
         self.router = self.vhost.router
         self.consumers: dict[str, Subscription] = {}
         self.unacked = Sequence(0)
+        self.shown = Sequence(0)
         self.windowed = Sequence(0)
         self.transaction: Transaction[Delivery] | None = None
         self.selected = ""
@@ -231,12 +234,17 @@ class Session(SessionLayer):
         ]
 
     def seen(self, transfers: Ranges) -> list[Delivery]:
-        """The deliveries that numbers mean, which stay where they are."""
+        """What browsers were shown, of the deliveries that numbers mean; it stays where it is."""
         return [
-            self.unacked.get(number)
+            self.shown.get(number)
             for first, last in self.meant(transfers)
-            for number in self._within(self.unacked, first, last)
+            for number in self._within(self.shown, first, last)
         ]
+
+    def forget_shown(self, transfers: Ranges) -> None:
+        """A browser needs to hear of these no more."""
+        for entry in self.seen(transfers) if self.shown.count else ():
+            self.shown.take(entry.number)
 
     def _within(self, held: Sequence, first: int, last: int) -> list[int]:
         """The numbers of a range that something is kept under."""
@@ -252,7 +260,7 @@ class Session(SessionLayer):
         result = 0
         for entry in entries:
             entry.settle()
-        for queue in {entry.queue: None for entry in entries if entry.acquired}:
+        for queue in {entry.queue: None for entry in entries}:
             result |= queue.sync_soon()
             queue.drain()
         if result & _PENDING:
@@ -341,6 +349,28 @@ class Session(SessionLayer):
         queues = [consumer.queue for consumer in consumers.values()]
         queues += [entry.queue for entry in entries]
         return [queue for queue in dict.fromkeys(queues) if not queue.deleted]
+
+    # --- as listings and limits see it ----------------------------------------------------------
+
+    @property
+    def next_tag(self) -> int:
+        """The number that the next delivery gets."""
+        return int(self.sent)
+
+    @property
+    def confirms(self) -> None:
+        """Completion is what 0-10 has instead."""
+        return
+
+    @property
+    def prefetch(self) -> int:
+        """Credit is what 0-10 has instead."""
+        return 0
+
+    @property
+    def prefetch_global(self) -> int:
+        """Credit is what 0-10 has instead."""
+        return 0
 
     # --- end ------------------------------------------------------------------------------------
 
