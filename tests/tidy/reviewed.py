@@ -104,10 +104,6 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/conformance/v08/test_dtx.py",
         "is what peers see there, frame by frame",
     ),
-    "model/alternate": (
-        "tests/conformance/v010t/test_queue.py",
-        "is about queues that peers declare there",
-    ),
     "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
     **dict.fromkeys(
         tuple(f"front/session09/{name}" for name in ("file", "stream", "test", "tunnel")),
