@@ -20,6 +20,7 @@ cdef class Session(SessionLayer):
     cdef public Sequence shown
     cdef public Sequence windowed
     cdef public object transaction
+    cdef public object association
     cdef public str selected
     cdef public object deleting
     cdef public object extras

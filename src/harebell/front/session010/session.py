@@ -45,7 +45,9 @@ from harebell.wire.v010.structs import Ranges
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.session010.connection import Connection
+    from harebell.front.session010.dtx import BranchWork
     from harebell.front.session010.subscription import Subscription
+    from harebell.model.association import Association
 
 _EXPLICIT = ACCEPT_EXPLICIT
 _DISCARD = DISCARD_UNROUTABLE
@@ -70,6 +72,7 @@ class Session(SessionLayer):
         windowed: what took credit that comes back, by the same: the subscription, and the octets
             where those are counted.
         transaction: what is gathered since tx.select or dtx.start; None outside.
+        association: with branches of distributed transactions; None before its class is used.
         selected: which of the classes tx and dtx was selected; "" for none.
         deleting: the queue that the session itself is deleting.
         topic: what may be published to the exchange that was used last; None for every key.
@@ -80,6 +83,7 @@ class Session(SessionLayer):
         "_exchange",
         "_exchange_epoch",
         "_intercepts",
+        "association",
         "consumers",
         "deleting",
         "extras",
@@ -99,7 +103,8 @@ class Session(SessionLayer):
         self.unacked = Sequence(0)
         self.shown = Sequence(0)
         self.windowed = Sequence(0)
-        self.transaction: Transaction[Delivery] | None = None
+        self.transaction: Transaction[Delivery] | BranchWork | None = None
+        self.association: Association | None = None
         self.selected = ""
         self.deleting: Queue | None = None
         self.extras: Any = None
@@ -334,6 +339,8 @@ class Session(SessionLayer):
         Returns:
             The queues that are left, for others may have to be served there now.
         """
+        if self.association is not None:
+            self.association.close()
         if self.transaction is not None:
             for entries in self.transaction.forget():
                 for entry in entries:
