@@ -16,6 +16,7 @@ from harebell.wire.v09.fields import encode_table
 from tests.fuzz.contents import content_seeds
 from tests.fuzz.segments import composite_seeds, segment_seeds
 from tests.fuzz.transfers import reference_seeds, transfer_seeds
+from tests.fuzz.transitional import connection010t_seeds, typed_seeds
 from tests.model.peer import HEADER, call, content, frame, login, m, publish
 
 TABLE = {
@@ -82,6 +83,10 @@ def seeds(target: str) -> list[bytes]:
         return reference_seeds()
     if target in ("segments", "connection010"):
         return segment_seeds()
+    if target == "typed":
+        return list(typed_seeds())
+    if target == "connection010t":
+        return list(connection010t_seeds())
     if target == "composites":
         return composite_seeds()
     if target in ("contents", "staged", "connection08"):

@@ -22,6 +22,7 @@ from tests.fuzz.contents import TARGETS as CONTENTS
 from tests.fuzz.segments import composites, connection010, segments
 from tests.fuzz.splits import anyhow, singly
 from tests.fuzz.transfers import references, transfer
+from tests.fuzz.transitional import connection010t, typed
 from tests.fuzz.twins import KERNELS, scan, seen
 from tests.model.memory import MemoryBroker
 from tests.model.peer import Reader, call, login
@@ -194,6 +195,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         segments,
         composites,
         connection010,
+        typed,
+        connection010t,
         *CONTENTS,
         canary,
     )
