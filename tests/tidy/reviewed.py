@@ -99,6 +99,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/unit/auth/sasl/test_exchanges.py",
         "is what mechanisms derive of",
     ),
+    "front/place": (
+        "tests/conformance/v010/test_message.py",
+        "names what permissions and events ask of channels and sessions; mypy checks it",
+    ),
     "front/session010/": (
         "tests/conformance/v010/test_*.py",
         "speaks with peers, and is observed there frame by frame",
