@@ -21,6 +21,7 @@ from harebell.wire.v09.states import ConnectionState
 from tests.fuzz.segments import composites, connection010, segments
 from tests.fuzz.splits import anyhow, singly
 from tests.fuzz.transfers import references, transfer
+from tests.fuzz.transitional import transitional, transitional_method
 from tests.fuzz.twins import KERNELS, scan, seen
 from tests.model.memory import MemoryBroker
 from tests.model.peer import Reader, call, login
@@ -190,6 +191,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         config,
         transfer,
         references,
+        transitional,
+        transitional_method,
         segments,
         composites,
         connection010,

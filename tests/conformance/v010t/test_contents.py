@@ -29,7 +29,7 @@ from tests.conformance.frames import METHOD, frame
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010t.peer import HEADER_PREVIEW
 from tests.conformance.v010t.transfers import encoded
-from tests.conformance.v08 import test_file, test_overflow, test_stream
+from tests.conformance.v08 import test_contents, test_file, test_overflow, test_stream
 from tests.conformance.v08.contents import Peer08
 
 _FIRST, _QOS, _LAST = 119, 146, 158
@@ -125,6 +125,11 @@ for _module in (test_file, test_overflow, test_stream):
             continue
         if isinstance(_test, FunctionType):
             globals()[f"{_name}_{_module.__name__.rpartition('_')[2]}"] = _once_more(_test)
+
+
+test_files_of_low_and_high_priority_are_two_levels = _once_more(
+    test_contents.test_files_of_low_and_high_priority_are_two_levels
+)
 
 
 # --- where the versions differ ------------------------------------------------------------------
