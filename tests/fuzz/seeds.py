@@ -13,6 +13,7 @@ from decimal import Decimal
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.fields import encode_table
+from tests.fuzz.contents import content_seeds
 from tests.fuzz.segments import composite_seeds, segment_seeds
 from tests.fuzz.transfers import reference_seeds, transfer_seeds
 from tests.fuzz.transitional import SPEC, conversation_seeds
@@ -88,6 +89,8 @@ def seeds(target: str) -> list[bytes]:
         return segment_seeds()
     if target == "composites":
         return composite_seeds()
+    if target in ("contents", "staged", "connection08"):
+        return content_seeds(target)
     if target == "url":
         return [b"amqp://guest:guest@localhost:5672/%2F?heartbeat=10", b"amqps://[::1]/v"]
     if target == "config":

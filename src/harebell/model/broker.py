@@ -102,6 +102,7 @@ class Broker:
         """Forget a vhost and everything in it; its connections must be closed before."""
         vhost.clear()
         self.branches.vhost_gone(vhost.name)
+        self.staging.vhost_gone(vhost.name)
         vhost.recorder.vhost_gone()
         del self.vhosts[vhost.name]
 

@@ -11,7 +11,14 @@ import pytest
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 from harebell.wire.v09.content import BasicProperties, decode_properties
-from harebell.wire.v09.methods_file import FileAck, FileConsume, FileOpen, FileOpenOk, FilePublish
+from harebell.wire.v09.methods_file import (
+    FileAck,
+    FileConsume,
+    FileOpen,
+    FileOpenOk,
+    FilePublish,
+    FileReject,
+)
 from harebell.wire.v09.methods_stream import StreamConsume, StreamPublish
 from harebell.wire.v09.property_list import STREAM, FileProperties, StreamProperties
 from tests.conformance.raw import Peer
@@ -244,3 +251,42 @@ def test_small_frames_carry_large_files(connect08: Connect08):
     peer.publish_file(queue, body)
     peer.files(queue)
     assert peer.take_file().body == body
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+def test_every_kind_of_queue_holds_files_and_packets(peer08: Peer08, kind: str):
+    arguments = {"x-queue-type": kind}
+    name = f"contents-{kind}"
+    queue = peer08.queue(name, durable=True, arguments=arguments)
+    peer08.publish_file(queue, b"file", properties=FULL)
+    peer08.packet(queue, b"packet", priority=3)
+    peer08.wait_for_count(queue, 2)
+    offset = {"x-stream-offset": "first"} if kind == "stream" else {}
+    if offset:
+        # 0-8 has no filter to say where a consumer of a stream begins: 0-9 has.
+        peer09 = Peer09(peer08.site, peer08.site.connect())
+        peer09.open()
+        peer09.ask(FileConsume(queue=queue, filter=offset))
+        assert peer09.take_file().body == b"file"
+        assert peer09.take_file().body == b"packet"
+        peer09.done()
+        return
+    peer08.ask(FileConsume(queue=queue))
+    found = peer08.take_file()
+    assert (found.body, found.properties.filename) == (b"file", "x.pdf")
+    assert peer08.take_file().body == b"packet"
+    peer08.send(FileAck(0, multiple=True))
+    peer08.wait_for_count(queue, 0)
+
+
+def test_a_rejected_file_of_a_quorum_queue_goes_to_somebody_else(peer08: Peer08, other08: Peer08):
+    queue = peer08.queue("contents-q", durable=True, arguments={"x-queue-type": "quorum"})
+    peer08.files(queue)
+    peer08.publish_file(queue, b"x")
+    peer08.take_file()
+    peer08.send(FileReject(1, requeue=True))
+    peer08.expect_silence()
+    other08.files(queue)
+    assert other08.take_file(redelivered=True).body == b"x"
+    other08.send(FileAck(1))
+    other08.expect_silence()

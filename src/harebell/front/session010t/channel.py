@@ -1,6 +1,6 @@
 """A channel of transitional 0-10, and the state of a session that may outlive it.
 
-It adds to the channel of 0-9-1 what this version has above the frames: numbers of commands in both
+It adds to the channel of 0-8 what this version has above the frames: numbers of commands in both
 directions, completion, and a session that is detached and attached again.
 """
 
@@ -16,10 +16,12 @@ from harebell.front.immediate import takers
 from harebell.front.session010t.completion import Completions, after
 from harebell.front.session010t.frames import CONTROLS, SESSION_CLASS
 from harebell.front.session010t.headers import readable, shown
+from harebell.front.session010t.refused import Refused
 from harebell.front.session010t.replay import split
-from harebell.front.session09.channel import Channel
+from harebell.front.session09.older_channel import OlderChannel
 from harebell.kernels.output import OutBuffer
 from harebell.model.queue.kind import PENDING, Queue
+from harebell.model.transaction import REQUEUE
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import BasicReject
 from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitAck
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 _NO_ROUTE, _NO_CONSUMERS = 312, 313
 
 
-class TransitionalChannel(Channel):
+class TransitionalChannel(OlderChannel):
     """One channel, or one session.
 
     Attributes:
@@ -46,8 +48,8 @@ class TransitionalChannel(Channel):
         session: None on a channel that was opened by channel.open.
         detached: whether it is a session without a channel.
         ending: it is to be destroyed, not detached.
-        flowing: whether the client wants deliveries.
         exclusive: names of the exclusive queues that were declared here.
+        refused: what was rejected here for others to have.
         scan: what a recovery scan has not told yet; None without one.
         transfers: unacknowledged deliveries of the class message; None before the first.
         references: bodies that arrive in pieces; None before the first.
@@ -62,8 +64,8 @@ class TransitionalChannel(Channel):
         self.session: Session | None = None
         self.detached = False
         self.ending = False
-        self.flowing = True
         self.exclusive: set[str] = set()
+        self.refused = Refused(self)
         self.transfers: Deliveries | None = None
         self.references: References | None = None
         self.scan: list[Xid] | None = None
@@ -140,7 +142,7 @@ class TransitionalChannel(Channel):
 
     def may_deliver(self) -> bool:
         """Whether the client takes deliveries now, apart from credit and room in the output."""
-        if not self.flowing or self.detached:
+        if self.stopped or self.detached or self.refused.offering:
             return False
         session = self.session
         if session is None or session.replay is None:
@@ -149,7 +151,7 @@ class TransitionalChannel(Channel):
 
     def set_flow(self, *, active: bool) -> None:
         """The client wants deliveries, or none for the time being."""
-        self.flowing = active
+        self.stopped = not active
         if active:
             self.serve()
 
@@ -181,7 +183,14 @@ class TransitionalChannel(Channel):
             self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
 
     def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
-        """Settle deliveries; those of class message make room for others."""
+        """Settle deliveries; those of class message make room for others.
+
+        What basic.reject gave to somebody else does not come back here.
+        """
+        others = [entry for entry in entries if entry.tag in self.refused.tags]
+        if kind == REQUEUE and others:
+            self.refused.refuse(others)
+            entries = [entry for entry in entries if entry.tag not in self.refused.tags]
         super().take_effect(entries, kind)
         if self.transfers is not None:
             self.transfers.freed()
@@ -315,5 +324,6 @@ class TransitionalChannel(Channel):
         if self.references is not None:
             self.references.release()
         super().close()
+        self.refused.give_back()
         if session is not None:
             self.vhost.drop_owned(session)
