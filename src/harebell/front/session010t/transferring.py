@@ -27,6 +27,7 @@ from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import soft
 from harebell.front.session09.traced import published
 from harebell.front.tickets import WRITE as WRITING
+from harebell.model.alternate import send
 from harebell.model.exchange.kind import Exchange
 from harebell.model.firehose import further_keys
 from harebell.model.queue.kind import PENDING, REJECTED, Queue
@@ -203,8 +204,10 @@ def _hand_over(
             _reject(channel, _GENERIC, f"NO_ROUTE - {of}")
         return 0
     if transfer.immediate:
-        queues = takers(queues, message)
-        if not queues:
+        asked, queues = queues, takers(queues, message)
+        # A queue that nobody consumes rejects the message: its alternate exchange gets it.
+        left = [send(message, queue, channel.vhost) for queue in asked if queue not in queues]
+        if not queues and not any(left):
             _reject(channel, _NOT_IMMEDIATE, f"NO_CONSUMERS - {of}")
             return 0
     if channel.transaction is not None:
