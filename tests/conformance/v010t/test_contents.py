@@ -29,7 +29,7 @@ from tests.conformance.frames import METHOD, frame
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010t.peer import HEADER_PREVIEW
 from tests.conformance.v010t.transfers import encoded
-from tests.conformance.v08 import test_contents, test_file, test_overflow, test_stream
+from tests.conformance.v08 import test_file, test_overflow, test_stream
 from tests.conformance.v08.contents import Peer08
 
 _FIRST, _QOS, _LAST = 119, 146, 158
@@ -127,11 +127,6 @@ for _module in (test_file, test_overflow, test_stream):
             globals()[f"{_name}_{_module.__name__.rpartition('_')[2]}"] = _once_more(_test)
 
 
-test_files_of_low_and_high_priority_are_two_levels = _once_more(
-    test_contents.test_files_of_low_and_high_priority_are_two_levels
-)
-
-
 # --- where the versions differ ------------------------------------------------------------------
 
 LOG = "amq.rabbitmq.log"
@@ -158,6 +153,16 @@ def _ticket(peer: Peer10t, *rights: str) -> int:
         )
     )
     return granted.ticket
+
+
+@pytest.mark.rule("0-10t#142")
+def test_files_of_ten_priorities_are_ten_levels(peer08: Peer10t):
+    queue = peer08.queue("", arguments={"x-max-priority": 9})
+    for priority in range(10):
+        properties = FileProperties(priority=priority)
+        peer08.publish_file(queue, b"%d" % priority, f"{queue}-{priority}", properties=properties)
+    peer08.files(queue)
+    assert [peer08.take_file().body for _ in range(10)] == [b"%d" % n for n in range(9, -1, -1)]
 
 
 @pytest.mark.rule("0-10t#146")

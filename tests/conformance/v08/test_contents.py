@@ -77,13 +77,18 @@ def test_publishing_a_packet_needs_a_ticket_for_writing(peer08: Peer08):
 # --- priorities -------------------------------------------------------------------------------
 
 
-@rule("0-8#121")
-def test_files_of_low_and_high_priority_are_two_levels(peer08: Peer08):
-    queue = peer08.queue("contents", arguments={"x-max-priority": 9})
+@pytest.mark.departs("0-8#121")
+@pytest.mark.parametrize(
+    ("arguments", "order"), [({}, [b"4", b"5"]), ({"x-max-priority": 9}, [b"5", b"4"])]
+)
+def test_files_have_levels_where_the_queue_was_declared_with_them(
+    peer08: Peer08, arguments: dict[str, Any], order: list[bytes]
+):
+    queue = peer08.queue("contents", arguments=arguments)
     for priority in (4, 5):
         peer08.publish_file(queue, b"%d" % priority, properties=FileProperties(priority=priority))
     peer08.files(queue)
-    assert [peer08.take_file().body for _ in range(2)] == [b"5", b"4"]
+    assert [peer08.take_file().body for _ in range(2)] == order
 
 
 # --- the disk ---------------------------------------------------------------------------------
@@ -251,6 +256,18 @@ def test_small_frames_carry_large_files(connect08: Connect08):
     peer.publish_file(queue, body)
     peer.files(queue)
     assert peer.take_file().body == body
+
+
+@pytest.mark.departs("0-8#057")
+def test_any_consumer_gets_what_is_next_in_the_words_of_its_class(connect08: Connect08):
+    peer = connect08().open(channels=(1, 2, 3))
+    queue = peer.queue("contents")
+    peer.publish_file(queue, b"file")
+    peer.packet(queue, b"packet")
+    peer.publish("", queue, b"message")
+    peer.ask(StreamConsume(queue=queue), 1)
+    bodies = [peer.take_packet().body for _ in range(3)]
+    assert bodies == [b"file", b"packet", b"message"]
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
