@@ -189,7 +189,7 @@ def test_an_immediate_transfer_that_nobody_takes_goes_to_the_alternate_exchange_
     peer.run(m.QueueBind(queue=other, exchange=name))
     peer.queue(name, alternate_exchange=name)
     transferred(peer, name, b"body", immediate=True)
-    got(peer, other, b"body", exchange=name)
+    got(peer, other, b"body")
     peer.send(MessageGet(queue=name))
     peer.expect(MessageEmpty)
     peer.ask(m.QueueDelete(queue=name))
