@@ -99,6 +99,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/unit/auth/sasl/test_exchanges.py",
         "is what mechanisms derive of",
     ),
+    "front/place": (
+        "tests/conformance/v010/test_message.py",
+        "names what permissions and events ask of channels and sessions; mypy checks it",
+    ),
     "front/session010/": (
         "tests/conformance/v010/test_*.py",
         "speaks with peers, and is observed there frame by frame",
@@ -138,10 +142,6 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "front/session09/dtx": (
         "tests/conformance/v08/test_dtx.py",
         "is what peers see there, frame by frame",
-    ),
-    "model/alternate": (
-        "tests/conformance/v010t/test_queue.py",
-        "is about queues that peers declare there",
     ),
     "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
     **dict.fromkeys(

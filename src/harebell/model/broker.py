@@ -77,7 +77,7 @@ class Broker:
         self.events = Events(self._editor, self.clock, node)
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
-        self.branches = Branches(store, self.timers, self.vhosts)
+        self.branches = Branches(store, self.timers, self.vhosts, gauge)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
         first.add_watcher(LOG_EXCHANGE)

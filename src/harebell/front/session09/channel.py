@@ -295,8 +295,8 @@ class Channel(ChannelPort):
 
     # --- output ---------------------------------------------------------------------------------
 
-    def readable(self, raw: bytes) -> bytes:
-        """A property list whose headers the client can read; all that it may have, here."""
+    def readable(self, raw: bytes, class_id: int) -> bytes:
+        """A property list of a class with headers that the client can read; any, here."""
         return raw
 
     def write_frames(self, octets: bytes) -> None:
