@@ -57,8 +57,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
     **dict.fromkeys(
-        tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
-        ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
+        tuple(f"wire/v09/methods_{name}" for name in ("stream", "peers")),
+        ("tests/unit/wire/v09/test_methods_file.py", "is what those tables name"),
     ),
     **dict.fromkeys(
         (
