@@ -19,6 +19,7 @@ from harebell.wire.v09.content import decode_properties, encode_properties
 from harebell.wire.v09.fields import decode_table, encode_table
 from harebell.wire.v09.states import ConnectionState
 from tests.fuzz.contents import TARGETS as CONTENTS
+from tests.fuzz.messages010t import messages010t
 from tests.fuzz.segments import composites, connection010, segments
 from tests.fuzz.splits import anyhow, singly
 from tests.fuzz.transfers import references, transfer
@@ -192,6 +193,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         config,
         transfer,
         references,
+        messages010t,
         segments,
         composites,
         connection010,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from harebell.wire.v09.methods_file import (
 from harebell.wire.v09.methods_stream import StreamConsume, StreamPublish
 from harebell.wire.v09.property_list import STREAM, FileProperties, StreamProperties
 from tests.conformance.raw import Peer
-from tests.conformance.sites import Site, SocketSite
+from tests.conformance.sites import MemorySite, Site, SocketSite
 from tests.conformance.v08.contents import Connect08, Peer08
 
 rule = pytest.mark.rule
@@ -307,3 +308,40 @@ def test_a_rejected_file_of_a_quorum_queue_goes_to_somebody_else(peer08: Peer08,
     assert other08.take_file(redelivered=True).body == b"x"
     other08.send(FileAck(1))
     other08.expect_silence()
+
+
+def test_the_firehose_shows_files_and_packets(connect08_memory: Connect08, memory: Any):
+    vhost = memory.broker.vhosts["/"]
+    vhost.set_metadata(replace(vhost.metadata, tracing=True))
+    peer = connect08_memory().open()
+    queue = peer.queue("contents")
+    trace = peer.queue("trace")
+    # In 0-8 nobody binds to an internal exchange.
+    watcher = Peer(memory, memory.connect()).open()
+    watcher.ask(m.QueueBind(trace, "amq.rabbitmq.trace", "#"))
+    peer.publish_file(queue, b"file", properties=FULL)
+    peer.packet(queue, b"packet")
+    peer.files(queue)
+    for _ in range(2):
+        peer.take_file()
+    found = [peer.get(trace) for _ in range(4)]
+    assert [each.body for each in found] == [b"file", b"packet", b"file", b"packet"]
+    assert [each.method.routing_key for each in found] == [
+        "publish.", "publish.", f"deliver.{queue}", f"deliver.{queue}",
+    ]  # fmt: skip
+
+
+def test_interceptors_stamp_files_and_packets():
+    site = MemorySite(stamp_time=True, stamp_node=True)
+    peer = Peer08(site, site.connect())
+    peer.open()
+    queue = peer.queue("contents")
+    peer.publish_file(queue, b"file", properties=FULL)
+    peer.packet(queue, b"packet")
+    peer.files(queue)
+    for _ in range(2):
+        properties = peer.take_file().properties
+        assert set(properties.headers) >= {"timestamp_in_ms", "x-routed-by"}
+        assert properties.timestamp is not None
+        assert properties.timestamp != FULL.timestamp
+    peer.done()
