@@ -38,6 +38,10 @@ FUNNELS: dict[str, str] = {
 UNMIRRORED: dict[str, tuple[str, str]] = {
     "__init__": ("tests/cli/test_main.py", "fixes the implementation, which is observed there"),
     "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
+    "client/channel010t": (
+        "tests/interop/client/test_client_versions.py",
+        "does what a real broker completes",
+    ),
     "client/session010": (
         "tests/interop/client/test_client_versions.py",
         "does what a real broker answers",
