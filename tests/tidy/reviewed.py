@@ -38,6 +38,10 @@ FUNNELS: dict[str, str] = {
 UNMIRRORED: dict[str, tuple[str, str]] = {
     "__init__": ("tests/cli/test_main.py", "fixes the implementation, which is observed there"),
     "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
+    "client/channel010t": (
+        "tests/interop/client/test_client_versions.py",
+        "does what a real broker completes",
+    ),
     "client/session010": (
         "tests/interop/client/test_client_versions.py",
         "does what a real broker answers",
@@ -57,8 +61,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
     **dict.fromkeys(
-        tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
-        ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
+        tuple(f"wire/v09/methods_{name}" for name in ("stream", "peers")),
+        ("tests/unit/wire/v09/test_methods_file.py", "is what those tables name"),
     ),
     **dict.fromkeys(
         (

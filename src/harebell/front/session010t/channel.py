@@ -326,4 +326,7 @@ class TransitionalChannel(OlderChannel):
         super().close()
         self.refused.give_back()
         if session is not None:
+            for queue in self.vhost.queues.values():
+                if queue.owner is session and not queue.auto_delete:
+                    queue.owner = None
             self.vhost.drop_owned(session)
