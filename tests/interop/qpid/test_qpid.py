@@ -15,6 +15,7 @@ import pytest
 
 from tests.interop.qpid import inside
 from tests.interop.qpid.fetch import fetched
+from tests.robustness.lives import kill, life
 from tests.running import RunningBroker, running_broker
 
 pytestmark = pytest.mark.timeout(1_200)
@@ -147,3 +148,37 @@ def test_qpid_and_a_modern_client_read_each_other(broker: RunningBroker, qpid: P
     for name in ("there", "back"):
         channel.queue_delete(name)
     modern.close()
+
+
+def test_what_was_complete_survives_a_kill(tmp_path: Path, qpid: Path) -> None:
+    begin = """
+        import sys
+        from qpid.messaging import Connection, Message
+        connection = Connection(sys.argv[1], username="guest", password="guest",
+                                sasl_mechanisms="PLAIN")
+        connection.open()
+        session = connection.session()
+        receiver = session.receiver("kept; {create: always, node: {durable: True, x-declare: "
+                                    "{alternate-exchange: 'amq.fanout'}}}")
+    """
+    write = """
+        sender = session.sender("kept")
+        for number in range(20):
+            sender.send(Message(str(number), durable=True), sync=True)
+        for number in range(5):
+            session.acknowledge(receiver.fetch(timeout=60))
+        print("complete")
+    """
+    read = """
+        print(" ".join(receiver.fetch(timeout=60).content for number in range(15)))
+        session.acknowledge()
+        connection.close()
+    """
+    with life(tmp_path / "data") as first:
+        script = textwrap.dedent(begin) + textwrap.dedent(write)
+        assert _script(qpid, script, f"127.0.0.1:{first.port}") == "complete\n"
+        kill(first)
+    with life(tmp_path / "data") as again:
+        script = textwrap.dedent(begin) + textwrap.dedent(read)
+        said = _script(qpid, script, f"127.0.0.1:{again.port}")
+    assert said == " ".join(str(number) for number in range(5, 20)) + "\n"
