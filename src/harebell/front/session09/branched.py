@@ -50,8 +50,7 @@ class BranchWork:
     def settle(self, entries: list[Unacked], kind: int) -> None:
         """Keep an acknowledgement or rejection for the branch's commit."""
         for entry in entries:
-            if entry.consumer is not None:
-                entry.consumer.released()
+            entry.forget()
         self._branch().settle(entries, kind)
         self._channel.serve_queues(entries)
 
