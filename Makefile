@@ -5,7 +5,9 @@
 BIN    := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 # Tests of the code that exists twice, compiled and in pure Python: they run with both.
-TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/robustness tests/fuzz)
+TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
+# Tests that kill, starve and break the broker that users run, which is the compiled one.
+NATIVE := $(wildcard tests/robustness)
 # Tests of Spark: it gives its Python processes ten seconds to start, so nothing runs beside them.
 ALONE  := $(wildcard tests/spark tests/docs/test_examples.py)
 
@@ -22,9 +24,9 @@ run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 test:            ## Check and test everything
 	@tools/setup.sh test
 	@$(MAKE) --no-print-directory lint types
-	HAREBELL_IMPL=native $(PYTEST) -n 2 --dist worksteal $(TWICE)
+	HAREBELL_IMPL=native $(PYTEST) -n 2 --dist worksteal $(NATIVE) $(TWICE)
 	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE)
-	$(PYTEST) -n 2 --dist loadfile tests $(TWICE:%=--ignore=%) $(ALONE:%=--ignore=%)
+	$(PYTEST) -n 2 --dist loadfile tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%) $(ALONE:%=--ignore=%)
 	$(PYTEST) $(ALONE)
 
 demo:            ## Send a year of flights through the broker and Spark

@@ -15,6 +15,7 @@ import pytest
 
 from harebell.client.blocking import connect
 from tests.cli.conftest import Harebell, error_of
+from tests.interop.matrix import SPOKEN
 from tests.patience import SECONDS
 from tests.running import RunningBroker, command, environment
 
@@ -80,6 +81,24 @@ def test_it_prints_methods_contents_and_their_direction(broker: RunningBroker) -
     assert "< channel 1 basic.ack delivery-tag=1" in out
     assert "hello" not in out
     assert "#1 opened by 127.0.0.1:" in err
+
+
+@pytest.mark.parametrize("version", SPOKEN)
+def test_every_version_is_read_in_both_directions(broker: RunningBroker, version: str) -> None:
+    with dump(broker, "--connections", "1", "--json") as started:
+        with connect(started.url, version=version) as connection:
+            channel = connection.channel()
+            channel.declare_queue("dumped", durable=False, auto_delete=True)
+            channel.publish(b"hello", routing_key="dumped", headers={"a": 1})
+            channel.delete_queue("dumped")
+        out, _ = started.end()
+    objects = seen(out)
+    assert not [one for one in objects if one["kind"] == "unreadable"]
+    assert {one["version"] for one in objects} == {version}
+    assert {one["from"] for one in objects} == {"client", "broker"}
+    names = {one.get("name") for one in objects}
+    assert {"queue.declare", "queue.delete", "connection.close-ok"} <= names
+    assert "guest" not in out
 
 
 def test_the_password_is_in_no_form_of_the_output(broker: RunningBroker) -> None:

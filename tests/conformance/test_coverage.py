@@ -12,7 +12,7 @@ import pytest
 from tests.conformance.ledger import ROOT
 from tests.conformance.rule_list import load_not_applicable, load_rules
 
-RULE = re.compile(r"0-9-1r?#\d{3}")
+RULE = re.compile(r"0-(?:9-1r?|8|10t)#\d{3}")
 PAGE = ROOT / "docs" / "compatibility.md"
 
 

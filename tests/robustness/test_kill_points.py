@@ -27,7 +27,9 @@ from tests.running import DidNotStartError
 # Uncompiled it is the same code, and every life takes longer.
 POINTS = 120 if impl.chosen() == impl.NATIVE else 40
 SOAK_POINTS = 2_000
-LIVES_TOGETHER = 12
+SHARES = 4
+"""The points are spread over so many tests, which can run side by side."""
+LIVES_TOGETHER = 10
 """So many lives share a data directory and a ledger."""
 
 SYNCS = ("fdatasync", "fsync", "syncfs")
@@ -135,10 +137,11 @@ def _play_all(folder: Path, seed: int, points: int, counted: Callable[[str], Non
 
 
 @pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("share", range(SHARES))
 def test_nothing_confirmed_is_lost_at_chosen_calls(
-    tmp_path: Path, seed: int, counted: Callable[[str], None]
+    tmp_path: Path, seed: int, counted: Callable[[str], None], share: int
 ) -> None:
-    _play_all(tmp_path, seed, POINTS, counted)
+    _play_all(tmp_path, seed + share, POINTS // SHARES, counted)
 
 
 @pytest.mark.soak

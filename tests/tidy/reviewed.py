@@ -38,6 +38,10 @@ FUNNELS: dict[str, str] = {
 UNMIRRORED: dict[str, tuple[str, str]] = {
     "__init__": ("tests/cli/test_main.py", "fixes the implementation, which is observed there"),
     "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
+    "client/session010": (
+        "tests/interop/client/test_client_versions.py",
+        "does what a real broker answers",
+    ),
     "cli/dump": ("tests/cli/test_dump.py", "is run as a command in front of a real broker"),
     "cli/dump_proxy": ("tests/cli/test_dump.py", "passes on what a real client and broker say"),
     "wire/dissect/event": ("tests/unit/wire/dissect/test_frames09.py", "is what these see"),
@@ -80,8 +84,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         + tuple(f"front/session010t/{name}" for name in ("dispatch", "exchange", "execution"))
         + tuple(f"front/session010t/{name}" for name in ("flow", "frames", "handshake"))
         + tuple(f"front/session010t/{name}" for name in ("profile", "queue", "session"))
-        + ("front/session010t/sessions",)
-        + tuple(f"front/session010t/{name}" for name in ("credit", "deliveries"))
+        + ("front/session010t/sessions", "front/session010t/refused")
+        + tuple(f"front/session010t/{name}" for name in ("contents", "credit", "deliveries"))
         + tuple(f"front/session010t/{name}" for name in ("message", "transferring")),
         ("tests/conformance/v010t/test_*.py", "is what peers see there, frame by frame"),
     ),

@@ -310,6 +310,8 @@ SESSIONS_KEPT = 16_384
 """Most sessions with a lifetime; those opened beyond get none."""
 SESSION_REPLAY_BYTES = 8_388_608
 """Frames kept for a client that may have to have them again; deliveries wait when it is full."""
+REFUSED_RETRY_MS = 500
+"""How often a message that a session rejected is offered to other sessions again."""
 COMPLETION_RANGES = 8_192
 """Most intervals in one execution.complete."""
 RECOVERED_XIDS = 28

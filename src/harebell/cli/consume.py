@@ -6,7 +6,7 @@ import click
 
 from harebell.base.limits import CLIENT_PREFETCH
 from harebell.cli.failure import Failure
-from harebell.cli.link import channel_to, url_flag
+from harebell.cli.link import channel_to, url_flag, version_flag
 from harebell.cli.show import output_flag, show
 from harebell.cli.verb import Verb
 
@@ -15,6 +15,7 @@ _PREFETCH_MAX = 65_535
 
 @click.command(cls=Verb)
 @url_flag
+@version_flag
 @click.option("-q", "--queue", required=True, metavar="NAME", help="Queue to consume from.")
 @click.option(
     "--count",
@@ -44,6 +45,7 @@ _PREFETCH_MAX = 65_535
 @output_flag
 def consume(
     url: str | None,
+    version: str | None,
     queue: str,
     count: int | None,
     ack: bool,
@@ -58,7 +60,7 @@ def consume(
     if count is not None and ack and prefetch:
         prefetch = min(prefetch, count)
     seen = 0
-    with channel_to(url) as channel:
+    with channel_to(url, version) as channel:
         messages = channel.consume(queue, prefetch=prefetch, no_ack=not ack, timeout=timeout)
         for message in messages:
             show(message, output)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import click
 
 from harebell.cli.failure import Failure
-from harebell.cli.link import channel_to, url_flag
+from harebell.cli.link import channel_to, url_flag, version_flag
 from harebell.cli.show import output_flag, show
 from harebell.cli.verb import Verb
+from harebell.client.blocking import Channel
+from harebell.client.errors import UnsupportedByVersion
 
 
 @click.command(cls=Verb)
 @url_flag
+@version_flag
 @click.option("-q", "--queue", required=True, metavar="NAME", help="Queue to take from.")
 @click.option(
     "--count",
@@ -22,23 +25,33 @@ from harebell.cli.verb import Verb
 )
 @click.option("--requeue", is_flag=True, help="Put the messages back after showing them.")
 @output_flag
-def get(url: str | None, queue: str, count: int, requeue: bool, output: str) -> None:
+def get(
+    url: str | None, version: str | None, queue: str, count: int, requeue: bool, output: str
+) -> None:
     """Take messages from a queue, if there are any.
 
     It fails if the queue is empty.
     """
-    last = None
-    with channel_to(url) as channel:
+    tags: list[int] = []
+    with channel_to(url, version) as channel:
         for _ in range(count):
             message = channel.get(queue)
             if message is None:
                 break
             show(message, output)
-            last = message
+            tags.append(message.delivery_tag)
             if not requeue:
                 message.ack()
-        if last is not None and requeue:
-            # All at once and at the end: what went back earlier would be taken again.
-            last.nack(multiple=True, requeue=True)
-    if last is None:
+        if tags and requeue:
+            _put_back(channel, tags)
+    if not tags:
         raise Failure(f"queue {queue!r} is empty")
+
+
+def _put_back(channel: Channel, tags: list[int]) -> None:
+    """Put everything back, at the end: what went back earlier would be taken again."""
+    try:
+        channel.nack(tags[-1], multiple=True)
+    except UnsupportedByVersion:
+        for tag in tags:
+            channel.reject(tag, requeue=True)

@@ -12,7 +12,7 @@ import click
 from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.client.blocking import Channel, connect
 from harebell.client.errors import AMQPError, ConnectionFailed
-from harebell.client.url import URL, URLError
+from harebell.client.url import URL, VERSIONS, URLError
 
 URL_VARIABLE = "HAREBELL_URL"
 DEFAULT_URL = "amqp://guest:guest@127.0.0.1:5672/%2F"
@@ -27,16 +27,27 @@ def url_flag(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
+def version_flag(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a verb with `--amqp`."""
+    return click.option(
+        "--amqp",
+        "version",
+        type=click.Choice(VERSIONS),
+        help="Version of AMQP to speak.  [default: what --url says, or 0-9-1]",
+    )(command)
+
+
 @contextmanager
-def channel_to(url: str | None) -> Iterator[Channel]:
+def channel_to(url: str | None, version: str | None = None) -> Iterator[Channel]:
     """A channel for the length of a verb; the client's errors end it as sentences.
 
     Args:
         url: what `--url` said; None looks into the environment.
+        version: what `--amqp` said; None leaves it to the address.
     """
     source = "--url" if url else URL_VARIABLE
     try:
-        target = URL.parse(url or os.environ.get(URL_VARIABLE) or DEFAULT_URL)
+        target = URL.of(url or os.environ.get(URL_VARIABLE) or DEFAULT_URL, version)
     except URLError as error:
         raise WrongUsage(f"{source}: {error}") from None
     try:

@@ -9,17 +9,20 @@ from typing import Any, BinaryIO
 import click
 
 from harebell.cli.failure import Failure
-from harebell.cli.link import channel_to, url_flag
+from harebell.cli.link import channel_to, url_flag, version_flag
 from harebell.cli.properties import properties_of, property_flags
 from harebell.cli.verb import Verb
+from harebell.client.blocking import Channel
 from harebell.client.errors import BulkPublishFailed, PublishReturned
 
 _STDIN = "-"
+_SAFE = {True: "confirmed", False: "committed"}
 
 
 @click.command(cls=Verb)
 @click.argument("body", required=False)
 @url_flag
+@version_flag
 @click.option("-e", "--exchange", default="", metavar="NAME", help="Exchange to publish to.")
 @click.option(
     "-r",
@@ -49,6 +52,7 @@ _STDIN = "-"
 def publish(
     body: str | None,
     url: str | None,
+    version: str | None,
     exchange: str,
     routing_key: str,
     files: tuple[str, ...],
@@ -59,7 +63,8 @@ def publish(
 ) -> None:
     """Publish messages and wait for the confirms.
 
-    The body is BODY, or comes from --file, or else from standard input.
+    In a version of AMQP without confirms, all messages are published in one transaction. The body
+    is BODY, or comes from --file, or else from standard input.
     """
     if body is not None and files:
         raise click.UsageError("BODY and --file both give a body: use one of them")
@@ -70,15 +75,9 @@ def publish(
         )
     properties = properties_of(given)
     bodies = repeated(bodies_of(body, files, lines), count)
-    with channel_to(url) as channel:
+    with channel_to(url, version) as channel:
         try:
-            sent = channel.publish_many(
-                bodies,
-                exchange=exchange,
-                routing_key=routing_key,
-                mandatory=mandatory,
-                **properties,
-            )
+            sent = _sent(channel, bodies, exchange, routing_key, mandatory, properties)
         except BulkPublishFailed as error:
             position, why = error.failures[0]
             verdict = "was returned" if isinstance(why, PublishReturned) else "was not taken"
@@ -88,7 +87,47 @@ def publish(
         except ValueError as error:
             raise Failure(f"cannot encode the message: {error}") from None
     where = f"exchange {exchange!r}" if exchange else f"queue {routing_key!r}"
-    click.echo(f"{sent} message{'' if sent == 1 else 's'} published to {where} and confirmed")
+    what = "1 message" if sent == 1 else f"{sent} messages"
+    click.echo(f"{what} published to {where} and {_SAFE[channel.confirms]}")
+
+
+def _sent(
+    channel: Channel,
+    bodies: Iterable[bytes],
+    exchange: str,
+    routing_key: str,
+    mandatory: bool,
+    properties: dict[str, Any],
+) -> int:
+    """Publish everything; how many messages the broker has taken.
+
+    Raises:
+        Failure: one was returned, in a version of AMQP without confirms.
+        BulkPublishFailed: one was not taken, in one with confirms.
+    """
+    returned: list[PublishReturned] = []
+
+    def publish_all() -> int:
+        return channel.publish_many(
+            bodies,
+            exchange=exchange,
+            routing_key=routing_key,
+            mandatory=mandatory,
+            **properties,
+        )
+
+    if channel.confirms:
+        return publish_all()
+    # A commit is what the versions without confirms have to know that a message was taken.
+    channel.on_return = returned.append
+    with channel.transaction():
+        sent = publish_all()
+    if returned:
+        raise Failure(
+            f"{len(returned)} of {sent} messages came back: {returned[0]}; "
+            f"committed: {sent - len(returned)}"
+        )
+    return sent
 
 
 def repeated(bodies: Iterable[bytes], count: int) -> Iterator[bytes]:

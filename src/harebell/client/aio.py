@@ -43,6 +43,7 @@ from harebell.client.recovery import (
 )
 from harebell.client.topology import Topology
 from harebell.client.url import URL
+from harebell.client.versions import new_core
 
 __all__ = [
     "Channel",
@@ -103,7 +104,11 @@ class Connection:
         return self
 
     async def _dial(self) -> Link:
-        return await dial(Core(self.url, self._loop.time(), self._properties), self.url)
+        recovering = self._topology is not None
+        core = new_core(
+            self.url, self._loop.time(), self._properties, self._rng, recovering=recovering
+        )
+        return await dial(core, self.url)
 
     def _use(self, link: Link) -> None:
         self._link = link
@@ -114,11 +119,12 @@ class Connection:
         self._settled.set()
         link.core.closed.when_done(lambda call: self._core_closed(link, call.error))
 
-    async def channel(self, *, confirms: bool = True) -> Channel:
+    async def channel(self, *, confirms: bool | None = None) -> Channel:
         """Open a channel.
 
         Args:
-            confirms: whether `publish` waits for the broker's confirm.
+            confirms: whether `publish` waits for the broker's confirm; None where the version of
+                AMQP has confirms.
         """
         await self.usable()
         keep = self._recovery is not None and self._recovery.resend
@@ -404,6 +410,7 @@ class _Connecting:
 def connect(
     url: str | URL = "amqp://",
     *,
+    version: str | None = None,
     recover: bool | Recovery = False,
     rng: Random | None = None,
     properties: dict[str, Any] | None = None,
@@ -412,6 +419,7 @@ def connect(
 
     Args:
         url: the address, amqp:// or amqps:// (`harebell.client.url`).
+        version: of AMQP, "0-8" for example, instead of what the address says.
         recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
             says how.
         rng: entropy for the jitter of the delays between attempts.
@@ -421,7 +429,7 @@ def connect(
         URLError: the address is wrong.
         ConnectionFailed: no connection could be made (when awaited or entered).
     """
-    address = url if isinstance(url, URL) else URL.parse(url)
+    address = URL.of(url, version)
     entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
     return _Connecting(
         lambda: Connection(address, wanted(recover), entropy, dict(properties or {}))

@@ -29,7 +29,6 @@ from harebell.client.blocking_consumer import (
 )
 from harebell.client.blocking_link import Beater, Link, dial
 from harebell.client.call import Call
-from harebell.client.core import Connection as Core
 from harebell.client.errors import (
     AMQPError,
     CallTimeout,
@@ -52,6 +51,7 @@ from harebell.client.recovery import (
 )
 from harebell.client.topology import Topology
 from harebell.client.url import URL
+from harebell.client.versions import new_core
 
 __all__ = [
     "Channel",
@@ -113,7 +113,11 @@ class Connection:
         self._use(link)
 
     def _dial(self) -> Link:
-        return dial(Core(self.url, time.monotonic(), self._properties), self.url)
+        recovering = self._topology is not None
+        core = new_core(
+            self.url, time.monotonic(), self._properties, self._rng, recovering=recovering
+        )
+        return dial(core, self.url)
 
     def _use(self, link: Link) -> None:
         self._link = link
@@ -124,11 +128,12 @@ class Connection:
             self._beater = Beater(link, self._core.heartbeat)
             self._beater.start()
 
-    def channel(self, *, confirms: bool = True) -> Channel:
+    def channel(self, *, confirms: bool | None = None) -> Channel:
         """Open a channel.
 
         Args:
-            confirms: whether `publish` waits for the broker's confirm.
+            confirms: whether `publish` waits for the broker's confirm; None where the version of
+                AMQP has confirms.
         """
         self.usable()
         keep = self._recovery is not None and self._recovery.resend
@@ -361,6 +366,7 @@ def _drive(link: Link, steps: Replay) -> dict[int, Any]:
 def connect(
     url: str | URL = "amqp://",
     *,
+    version: str | None = None,
     recover: bool | Recovery = False,
     rng: Random | None = None,
     properties: dict[str, Any] | None = None,
@@ -371,6 +377,7 @@ def connect(
 
     Args:
         url: the address, amqp:// or amqps:// (`harebell.client.url`).
+        version: of AMQP, "0-8" for example, instead of what the address says.
         recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
             says how.
         rng: entropy for the jitter of the delays between attempts.
@@ -382,7 +389,7 @@ def connect(
         URLError: the address is wrong.
         ConnectionFailed: no connection could be made.
     """
-    address = url if isinstance(url, URL) else URL.parse(url)
+    address = URL.of(url, version)
     entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
     return Connection(
         address,

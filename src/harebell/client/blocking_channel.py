@@ -92,6 +92,11 @@ class Channel:
         """Whether the channel can be used, as far as we have heard."""
         return self.core.state is State.OPEN
 
+    @property
+    def confirms(self) -> bool:
+        """Whether `publish` waits for the broker's confirm; not every version of AMQP has them."""
+        return self.core.wants_confirms
+
     def adopt(self, core: Core) -> None:
         """Go on with the state of a recovered connection."""
         self.core = core

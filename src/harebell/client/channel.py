@@ -31,6 +31,9 @@ from harebell.client.channel_parts import (
     OnEnd,
     Pending,
     State,
+    drop,
+    got,
+    nothing,
 )
 from harebell.client.confirms import Confirm, Confirms, Waiting
 from harebell.client.errors import (
@@ -45,7 +48,6 @@ from harebell.client.errors import (
 from harebell.client.message import ReturnedMessage
 from harebell.client.verbs import Verbs
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.frames import BODY, HEADER, METHOD, FrameSink
 
 T = TypeVar("T")
@@ -85,7 +87,7 @@ class Channel(Verbs):
 
     def send(self, method: m.Method) -> None:
         """Append a method to the output."""
-        self._host.out.frame(METHOD, self.number, AMQP_0_9_1.encode(method))
+        self._host.out.frame(METHOD, self.number, self._host.dialect.encode(method))
 
     def check_open(self) -> None:
         """Raise the reason why the channel is closed, if it is."""
@@ -111,6 +113,9 @@ class Channel(Verbs):
             method = recorder.rewrite(self.number, method)
         self.send(method)
         call: Call[T] = Call()
+        if isinstance(method, m.BasicRecover) and not self._host.dialect.recovers:
+            call.succeed(convert(m.BasicRecoverOk()))
+            return call
         self._pending.append(Pending(method, replies, convert, call))
         return call
 
@@ -146,7 +151,7 @@ class Channel(Verbs):
     def select_confirms(self) -> Call[None]:
         """Put the channel into confirm mode."""
         self.mode = Mode.CONFIRM
-        return self.call(m.ConfirmSelect(), (m.ConfirmSelectOk,), _nothing)
+        return self.call(m.ConfirmSelect(), (m.ConfirmSelectOk,), nothing)
 
     def select_transactions(self) -> Call[None]:
         """Make the channel transactional (AMQP 0-9-1, class tx).
@@ -160,7 +165,7 @@ class Channel(Verbs):
                 "publishes on this channel are confirmed, so it cannot have transactions: "
                 "use a channel of its own for them"
             )
-        call = self.call(m.TxSelect(), (m.TxSelectOk,), _nothing)
+        call = self.call(m.TxSelect(), (m.TxSelectOk,), nothing)
         self.mode = Mode.TRANSACTION
         return call
 
@@ -204,6 +209,9 @@ class Channel(Verbs):
     def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
         """Give back a delivery, or all up to it; without `requeue` it is dropped."""
         self.check_open()
+        if not multiple and not self._host.dialect.has(m.BasicNack):
+            self.reject(tag, requeue=requeue)
+            return
         self.send(m.BasicNack(delivery_tag=tag, multiple=multiple, requeue=requeue))
 
     def reject(self, tag: int, *, requeue: bool = False) -> None:
@@ -214,7 +222,7 @@ class Channel(Verbs):
     def get(self, queue: str, *, no_ack: bool = False) -> Call[Got | None]:
         """Ask for one message; None when the queue is empty."""
         method = m.BasicGet(queue=queue, no_ack=no_ack)
-        return self.call(method, (m.BasicGetOk, m.BasicGetEmpty), _got)
+        return self.call(method, (m.BasicGetOk, m.BasicGetEmpty), got)
 
     def set_sink(self, sink: FrameSink | None) -> None:
         """Hand deliveries of consumers without a callback to a sink, straight from the scanner."""
@@ -292,8 +300,8 @@ class Channel(Verbs):
         consumer = self.consumers.get(tag)
         if consumer is None or self.state is not State.OPEN:
             return
-        consumer.on_delivery = self._put_back if not consumer.no_ack else _drop
-        consumer.on_end = _drop
+        consumer.on_delivery = self._put_back if not consumer.no_ack else drop
+        consumer.on_end = drop
         self.cancel(tag)
 
     def _put_back(self, tag: int, *rest: object) -> None:
@@ -307,7 +315,7 @@ class Channel(Verbs):
         if kind == METHOD:
             if self._assembly is not None:
                 raise ProtocolError(505, "a method came in the middle of a content")
-            self._on_method(AMQP_0_9_1.decode(payload))
+            self._on_method(self._host.dialect.spec.decode(payload))
         elif kind in (HEADER, BODY):
             self._on_content(kind, payload)
         else:
@@ -438,6 +446,11 @@ class Channel(Verbs):
         if self.on_flow is not None:
             self.on_flow(method.active)
 
+    def _on_recovered(self, method: m.BasicRecoverOk) -> None:
+        """Brokers of one layout of 0-8 answer basic.recover; nobody has waited for it."""
+        if self._host.dialect.recovers:
+            self._reply(method)
+
     def _on_close(self, method: m.ChannelClose) -> None:
         self.send(m.ChannelCloseOk())
         if self.state is State.CLOSING:
@@ -474,24 +487,13 @@ class Channel(Verbs):
             consumer.on_end(error)
 
 
-def _nothing(reply: Any) -> None:
-    return None
-
-
-def _got(reply: Got | m.BasicGetEmpty) -> Got | None:
-    return reply if isinstance(reply, Got) else None
-
-
-def _drop(*rest: object) -> None:
-    """A delivery without acknowledgement, or the end, of a consumer that nobody reads."""
-
-
 _WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn)
 _WHILE_CLOSING = (m.ChannelClose, m.ChannelCloseOk)
 _HANDLERS: dict[type[m.Method], Callable[[Channel, Any], None]] = {
     m.BasicAck: Channel._on_ack,
     m.BasicNack: Channel._on_nack,
     m.BasicCancel: Channel._on_cancel,
+    m.BasicRecoverOk: Channel._on_recovered,
     m.ChannelFlow: Channel._on_flow,
     m.ChannelClose: Channel._on_close,
 }

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from harebell.base.message import Properties
 from harebell.client.call import Call
+from harebell.client.dialect import Dialect
 from harebell.client.errors import AMQPError
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameScanner
@@ -56,6 +57,7 @@ class Host(Protocol):
     out: OutBuffer
     frame_max: int
     scanner: FrameScanner
+    dialect: Dialect
     recorder: Recorder | None
 
     def forget(self, number: int) -> None:
@@ -110,3 +112,16 @@ class Pending:
         self.replies = replies
         self.convert = convert
         self.call = call
+
+
+def nothing(reply: Any) -> None:
+    """The answer of a verb that has none."""
+
+
+def got(reply: Got | m.BasicGetEmpty) -> Got | None:
+    """The answer of basic.get."""
+    return reply if isinstance(reply, Got) else None
+
+
+def drop(*rest: object) -> None:
+    """A delivery without acknowledgement, or the end, of a consumer that nobody reads."""

@@ -1,4 +1,4 @@
-"""The client's half of AMQP 0-9-1 without I/O: octets and time in, octets and answers out.
+"""The client's half of AMQP 0-8 to 0-9-1 without I/O: octets and time in, octets and answers out.
 
     shell                               core
     data read        -> receive(data, now)      -> callbacks, calls settled
@@ -32,6 +32,7 @@ from harebell.client import handshake
 from harebell.client.call import Call
 from harebell.client.channel import Channel
 from harebell.client.channel_parts import Recorder
+from harebell.client.dialect import dialect_of
 from harebell.client.errors import (
     AMQPError,
     AuthenticationFailed,
@@ -39,11 +40,11 @@ from harebell.client.errors import (
     ConnectionFailed,
     ConnectionLost,
     ConnectTimeout,
+    UnsupportedByVersion,
     closed_connection,
 )
 from harebell.client.url import URL
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink
 from harebell.wire.v09.output import OutBuffer
 from harebell.wire.v09.reply_codes import reply_text
@@ -82,6 +83,7 @@ class Connection(FrameSink):
 
     def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
         self.url = url
+        self.dialect = dialect_of(url.version)
         self.state = State.STARTING
         self.out = OutBuffer()
         self.frame_max = FRAME_MIN_BYTES
@@ -107,7 +109,7 @@ class Connection(FrameSink):
         self._wrote = False
         self._next_beat: float | None = None
         self._deadline: float | None = now + url.connection_timeout
-        self.out.raw(handshake.PROTOCOL_HEADER)
+        self.out.raw(self.dialect.header)
 
     # --- for the shell --------------------------------------------------------------------------
 
@@ -207,19 +209,24 @@ class Connection(FrameSink):
             raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
 
     def open_channel(
-        self, number: int | None = None, *, confirms: bool = True, keep: bool = False
+        self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False
     ) -> Call[Channel]:
         """Open a channel.
 
         Args:
             number: which; None takes the lowest free one.
-            confirms: whether its publishes are confirmed.
+            confirms: whether its publishes are confirmed; None where the version can.
             keep: whether unconfirmed messages are kept to be sent again.
 
         Raises:
             ClientClosed: every channel that the broker allows is in use.
+            UnsupportedByVersion: confirms are wanted and cannot be had.
         """
         self.check_open()
+        if confirms is None:
+            confirms = self.dialect.confirms
+        elif confirms and not self.dialect.confirms:
+            raise UnsupportedByVersion(self.dialect.version, "publisher confirms")
         if number is None:
             number = 1
             while number in self.channels:
@@ -256,7 +263,7 @@ class Connection(FrameSink):
         """One frame."""
         if channel == 0:
             if kind == METHOD:
-                self._on_method(AMQP_0_9_1.decode(payload))
+                self._on_method(self.dialect.spec.decode(payload))
             elif kind != HEARTBEAT:
                 raise ProtocolError(505, f"a frame of type {kind} came on channel 0")
         elif self.state is State.OPEN:
@@ -303,10 +310,13 @@ class Connection(FrameSink):
             raise ProtocolError(503, f"{method.NAME} came in state {self.state.value}")
 
     def _on_start(self, method: m.ConnectionStart) -> None:
-        handshake.check_version(self.url, method.version_major, method.version_minor)
+        announced = (method.version_major, method.version_minor)
+        handshake.check_version(self.url, announced, self.dialect.announced)
         self.server_properties = method.server_properties
         mechanism = handshake.choose_mechanism(self.url, _words(method.mechanisms))
         properties = handshake.client_properties(self.url, VERSION, self._properties)
+        if not self.dialect.capabilities:
+            del properties["capabilities"]
         self._send(
             m.ConnectionStartOk(
                 client_properties=properties,
@@ -377,7 +387,7 @@ class Connection(FrameSink):
     # --- the end --------------------------------------------------------------------------------
 
     def _send(self, method: m.Method) -> None:
-        self.out.frame(METHOD, 0, AMQP_0_9_1.encode(method))
+        self.out.frame(METHOD, 0, self.dialect.encode(method))
 
     def _refuse(self, error: ProtocolError) -> None:
         """The broker broke the protocol: tell it, and go (AMQP 0-9-1 4.2.3)."""

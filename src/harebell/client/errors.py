@@ -67,7 +67,21 @@ class AuthenticationFailed(ConnectionFailed):
 
 
 class ProtocolMismatch(ConnectionFailed):
-    """The peer does not speak AMQP 0-9-1."""
+    """The peer does not speak the version of AMQP that was asked for."""
+
+
+class UnsupportedByVersion(AMQPError):
+    """The version of AMQP that the connection speaks has no such thing.
+
+    Args:
+        version: for example "0-8".
+        thing: what it does not have.
+    """
+
+    def __init__(self, version: str, thing: str) -> None:
+        super().__init__(f"AMQP {version} has no {thing}")
+        self.version = version
+        self.thing = thing
 
 
 class ConnectionLost(AMQPError):

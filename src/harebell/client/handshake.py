@@ -21,9 +21,7 @@ from harebell.client.errors import AuthenticationFailed, ConnectionFailed, Proto
 from harebell.client.url import AMQPLAIN, PLAIN, URL
 from harebell.wire.v09.fields import encode_table
 
-PROTOCOL_HEADER = b"AMQP\x00\x00\x09\x01"
 LOCALE = "en_US"
-VERSION = (0, 9)
 
 _METHOD_FRAME = 1
 _TLS_RECORDS = (20, 21, 22, 23)
@@ -68,17 +66,18 @@ def client_properties(url: URL, version: str, extra: dict[str, Any]) -> dict[str
     return properties
 
 
-def check_version(url: URL, major: int, minor: int) -> None:
+def check_version(url: URL, announced: tuple[int, int], wanted: tuple[int, int]) -> None:
     """Look at the version that connection.start announces; 0-9-1 announces itself as 0-9.
 
     Raises:
         ProtocolMismatch: it is another one, so that the connection ends without a word
             (AMQP 0-9-1 1.4.2.1).
     """
-    if (major, minor) != VERSION:
+    if announced != wanted:
+        major, minor = announced
         raise ProtocolMismatch(
             f"the broker at {url.address} answered in AMQP {major}-{minor}; "
-            "this client speaks 0-9-1"
+            f"this client speaks {url.version}"
         )
 
 
@@ -146,7 +145,8 @@ def check_greeting(url: URL, data: bytes) -> None:
     if data[:1] == b"A":
         version = ".".join(str(octet) for octet in data[4:8]) or "another version"
         raise ProtocolMismatch(
-            f"the broker at {url.address} does not speak AMQP 0-9-1; it answered with {version}"
+            f"the broker at {url.address} does not speak AMQP {url.version}; "
+            f"it answered with {version}"
         )
     if data[0] in _TLS_RECORDS and not url.tls:
         raise ProtocolMismatch(

@@ -1,5 +1,7 @@
 r"""amqp:// and amqps:// addresses: where to connect, as whom, and how.
 
+    amqp://...   0-9-1      amqp+0-8://...   0-8       amqps+0-9://...   0-9 over TLS
+
     amqps://alice:s%2Fcret@broker.example:5671/orders%2Feu?heartbeat=30&name=billing
     \___/   \___/ \______/ \____________/ \__/ \_________/ \_______________________/
     scheme  user  password      host      port    vhost         parameters
@@ -13,7 +15,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -26,7 +28,11 @@ AMQPLAIN = "AMQPLAIN"
 VERIFY_PEER = "verify_peer"
 VERIFY_NONE = "verify_none"
 
-_SCHEMES = ("amqp", "amqps")
+VERSIONS = ("0-8", "0-9", "0-9-1", "0-10")
+"""Versions of AMQP that the client speaks."""
+NEWEST = "0-9-1"
+FINAL = "0-10"
+_PROTOCOLS = ("amqp", "amqps")
 _SHORT_MAX = 0xFFFF
 _LONG_MAX = 0xFFFF_FFFF
 
@@ -58,6 +64,7 @@ class URL:
         verify: verify_peer, or verify_none together with `insecure`.
         insecure: says aloud that the broker's certificate is not to be checked.
         server_name_indication: the name asked for and checked instead of `host`.
+        version: of AMQP, for example "0-8".
     """
 
     host: str = "localhost"
@@ -78,8 +85,10 @@ class URL:
     verify: str = VERIFY_PEER
     insecure: bool = False
     server_name_indication: str | None = None
+    version: str = NEWEST
 
     def __post_init__(self) -> None:
+        check_version(self.version)
         if self.verify == VERIFY_NONE and not self.insecure:
             raise URLError(
                 "verify=verify_none turns off the check of the broker's certificate: "
@@ -96,10 +105,22 @@ class URL:
 
     def __str__(self) -> str:
         scheme = "amqps" if self.tls else "amqp"
+        if self.version != NEWEST:
+            scheme += f"+{self.version}"
         return f"{scheme}://{self.username}:***@{self.address} vhost {self.vhost!r}"
 
     def __repr__(self) -> str:
         return f"<URL {self}>"
+
+    @classmethod
+    def of(cls, url: str | URL, version: str | None = None) -> URL:
+        """An address from either form; `version` counts more than what it says itself.
+
+        Raises:
+            URLError: the part that is wrong, and how to mend it.
+        """
+        address = url if isinstance(url, URL) else cls.parse(url)
+        return address if version is None else replace(address, version=version)
 
     @classmethod
     def parse(cls, text: str) -> URL:
@@ -109,7 +130,8 @@ class URL:
             URLError: the part that is wrong, and how to mend it.
         """
         scheme, separator, rest = text.strip().partition("://")
-        if not separator or scheme.lower() not in _SCHEMES:
+        protocol, plus, version = scheme.lower().partition("+")
+        if not separator or protocol not in _PROTOCOLS:
             shown = scheme if separator else "no scheme"
             raise URLError(
                 f"an AMQP address begins with amqp:// or amqps:// (found {shown!r}), "
@@ -117,16 +139,26 @@ class URL:
             )
         if "#" in rest:
             raise URLError("an AMQP address has no '#' part: write '#' as %23")
-        tls = scheme.lower() == "amqps"
+        tls = protocol == "amqps"
         rest, _, query = rest.partition("?")
         authority, slash, path = rest.partition("/")
-        fields: dict[str, Any] = {"tls": tls}
+        fields: dict[str, Any] = {"tls": tls, "version": version if plus else NEWEST}
         _read_authority(authority, tls, fields)
         if slash:
             fields["vhost"] = _vhost(path)
         if query:
             _read_parameters(query, tls, fields)
         return cls(**fields)
+
+
+def check_version(version: str) -> None:
+    """See that the client speaks a version.
+
+    Raises:
+        URLError: it does not; the text has those that it speaks.
+    """
+    if version not in VERSIONS:
+        raise URLError(f"AMQP {version!r} is unknown: use {', '.join(VERSIONS)}")
 
 
 def _read_authority(authority: str, tls: bool, fields: dict[str, Any]) -> None:

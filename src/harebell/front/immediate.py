@@ -7,13 +7,20 @@ message, and when that is all of them it goes back.
 
 from __future__ import annotations
 
+from harebell.base.message import Message
 from harebell.model.queue.kind import Queue
 
 
-def takers(queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
-    """Those queues that would deliver a message at once."""
-    return tuple(queue for queue in queues if _delivers_at_once(queue))
+def takers(queues: tuple[Queue, ...], message: Message) -> tuple[Queue, ...]:
+    """Those queues that would deliver a message the moment they get it."""
+    return tuple(queue for queue in queues if _delivers_at_once(queue, message))
 
 
-def _delivers_at_once(queue: Queue) -> bool:
-    return queue.ready_count() == 0 and any(consumer.ready() for consumer in queue.consumers)
+def _delivers_at_once(queue: Queue, message: Message) -> bool:
+    if queue.ready_count():
+        return False
+    return any(
+        consumer.ready()
+        for consumer in queue.consumers
+        if not consumer.excluded or consumer.excluded != message.origin
+    )

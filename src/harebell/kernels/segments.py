@@ -52,6 +52,7 @@ IMMEDIATE = 4
 ACCEPT_NONE = 8
 NOT_ACQUIRED = 16
 REDELIVERED = 32
+ACCEPT_EXPLICIT = 64
 
 HEAD = 12
 _FAMILY = 10
@@ -83,7 +84,8 @@ class SegmentSink:
 
         Args:
             channel: where it came.
-            flags: SYNC, DISCARD_UNROUTABLE, IMMEDIATE, ACCEPT_NONE, NOT_ACQUIRED, REDELIVERED.
+            flags: SYNC, DISCARD_UNROUTABLE, IMMEDIATE, ACCEPT_NONE, NOT_ACQUIRED, REDELIVERED,
+                ACCEPT_EXPLICIT when the accept-mode is there and says so.
             destination: an exchange, or on a client's side a subscription.
             routing_key: of the delivery properties.
             properties: the header segment, and what is read from it.
@@ -237,6 +239,8 @@ class SegmentScanner:
                 headers = bool(packed & HEADERS)
                 carbon = headers and _CARBON in raw[at:end]
                 suspect = suspect or carbon or bool(packed & _SUSPECT_MESSAGE)
+            else:
+                suspect = True
         self._last_properties = Properties(raw, mode, priority, headers, suspect)
         self._last_properties.family = _FAMILY
         self._last_key = key
@@ -261,6 +265,8 @@ def _read_transfer(command: bytes) -> tuple[int, str]:
             if at >= len(command) or command[at] > 1:
                 raise UnreadableError
             flags |= flag if command[at] else 0
+            if flag == ACCEPT_NONE and not command[at]:
+                flags |= ACCEPT_EXPLICIT
             at += 1
     if at != len(command):
         raise UnreadableError

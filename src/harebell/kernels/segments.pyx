@@ -29,6 +29,7 @@ IMMEDIATE = 4
 ACCEPT_NONE = 8
 NOT_ACQUIRED = 16
 REDELIVERED = 32
+ACCEPT_EXPLICIT = 64
 
 cdef enum:
     C_COMMAND = 1
@@ -42,6 +43,7 @@ cdef enum:
     C_ACCEPT_NONE = 8
     C_NOT_ACQUIRED = 16
     C_REDELIVERED = 32
+    C_ACCEPT_EXPLICIT = 64
     HEAD = 12
     FAMILY = 10
     DELIVERY_CODE = 0x0401
@@ -246,6 +248,8 @@ cdef class SegmentScanner:
                 return False
             if p[at]:
                 flags |= C_ACCEPT_NONE
+            else:
+                flags |= C_ACCEPT_EXPLICIT
             at += 1
         if packed & 4:
             if at >= n or p[at] > 1:
@@ -291,6 +295,8 @@ cdef class SegmentScanner:
                 headers = (packed & HEADERS) != 0
                 suspect = (suspect or (packed & SUSPECT_MESSAGE) != 0
                            or (headers and _carbon(raw + start, end - start)))
+            else:
+                suspect = True
             at = end
         body = PyBytes_FromStringAndSize(<const char*>raw, n)
         self._last_properties = Properties(body, self._mode, self._priority, headers, suspect)

@@ -66,7 +66,11 @@ class SegmentBuffer(OutBuffer):
             frame_max: largest frame, in octets.
         """
         header = _delivered_header(message, redelivered)
-        return self.assembly(channel, command, header, message.body, frame_max)
+        self._segment(_COMMAND, 1, channel, command, _FIRST_SEGMENT, frame_max)
+        self._segment(_HEADER, 1, channel, header, 0, frame_max)
+        # An empty body is there, too: clients take none for something else.
+        self._segment(_BODY, 1, channel, message.body, _LAST_SEGMENT, frame_max)
+        return 0
 
     def _segment(
         self, kind: int, track: int, channel: int, payload: bytes, place: int, frame_max: int
@@ -136,11 +140,9 @@ def _delivery_properties(
         rest = str8(raw, rest, end)
     if rest > end:
         raise UnreadableError
-    packed = packed & ~0x0304 | (4 if redelivered else 0)
-    names = b""
-    if exchange:
-        packed |= 0x0100
-        names += bytes((len(exchange),)) + exchange
+    # The exchange is always told, the default one, too; the publisher's redelivered flag stays.
+    packed = packed & ~0x0200 | 0x0100 | (4 if redelivered else 0)
+    names = bytes((len(exchange),)) + exchange
     if key:
         packed |= 0x0200
         names += bytes((len(key),)) + key

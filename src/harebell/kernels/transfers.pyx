@@ -131,18 +131,15 @@ cdef class SegmentBuffer(OutBuffer):
                                   redelivered, message)
             if written < 0:
                 # One that cannot be read goes out as it is.
-                self._segment(C_HEADER, 1, channel, source, n,
-                              0 if n_body else C_LAST_SEGMENT, frame_max)
+                self._segment(C_HEADER, 1, channel, source, n, 0, frame_max)
             else:
-                self._segment(C_HEADER, 1, channel, header, written,
-                              0 if n_body else C_LAST_SEGMENT, frame_max)
+                self._segment(C_HEADER, 1, channel, header, written, 0, frame_max)
         finally:
             if header != small:
                 PyMem_Free(header)
-        if n_body:
-            self._segment(C_BODY, 1, channel,
-                          <const unsigned char*>PyBytes_AS_STRING(message.body), n_body,
-                          C_LAST_SEGMENT, frame_max)
+        self._segment(C_BODY, 1, channel,
+                      <const unsigned char*>PyBytes_AS_STRING(message.body), n_body,
+                      C_LAST_SEGMENT, frame_max)
         return 0
 
     cdef int _segment(self, int kind, int track, int channel, const unsigned char* payload,
@@ -234,21 +231,17 @@ cdef unsigned char* _put_delivery(unsigned char* p, const unsigned char* raw, un
             rest += 1 + raw[rest]
     if rest > end:
         return NULL
-    packed &= ~<unsigned int>0x0304
+    packed = (packed & ~<unsigned int>0x0200) | EXCHANGE
     if redelivered:
         packed |= 4
-    fields = middle - at + end - rest
-    if n_exchange:
-        packed |= EXCHANGE
-        fields += 1 + n_exchange
+    fields = middle - at + end - rest + 1 + n_exchange
     if n_key:
         packed |= KEY
         fields += 1 + n_key
     p = put_struct(p, fields, DELIVERY_CODE, packed)
     memcpy(p, raw + at, middle - at)
     p += middle - at
-    if n_exchange:
-        p = put_name(p, exchange, n_exchange)
+    p = put_name(p, exchange, n_exchange)
     if n_key:
         p = put_name(p, key, n_key)
     memcpy(p, raw + rest, end - rest)

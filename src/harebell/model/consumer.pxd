@@ -12,6 +12,7 @@ cdef class Consumer:
     cdef public int unacked
 
     cpdef bint ready(self) except -1
+    cpdef bint fits(self, Message message) except -1
     cpdef int released(self) except -1
     cpdef int again(self) except -1
     cpdef int deliver(self, Message message, long long position, bint redelivered) except -1

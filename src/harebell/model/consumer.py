@@ -66,6 +66,10 @@ class Consumer:
         """Whether one more delivery may be handed over now."""
         raise NotImplementedError
 
+    def fits(self, message: Message) -> bool:
+        """Whether a consumer that is ready has room for this message; browsers are asked."""
+        return True
+
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
         """Hand over a message; `position` is -1 when nothing will be acknowledged. Returns 0."""
         raise NotImplementedError

@@ -405,7 +405,7 @@ class VHost:
         if queue.deleted:
             return
         queue.remove_consumer(consumer)
-        if queue.auto_delete and not (queue.consumers or queue.browsers):
+        if queue.auto_delete and not (queue.stays or queue.consumers or queue.browsers):
             self.drop_queue(queue)
 
     # --- bindings -----------------------------------------------------------------------------

@@ -49,6 +49,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str = "127.0.0.1"
     port: int = 5672
+    listen: tuple[tuple[str, str, int], ...] | None = None
     data_dir: Path = msgspec.field(default_factory=default_data_dir)
     tls_port: int | None = None
     tls_cert: str | None = None

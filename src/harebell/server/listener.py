@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING
 from harebell.base import limits
 from harebell.base.errors import HarebellError
 from harebell.server.connection import ServerProtocol
+from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10
 
 if TYPE_CHECKING:
     from harebell.server.app import App
     from harebell.server.config import Config
+
+
+DIALECTS = {"amqp-0-10t": TRANSITIONAL_0_10}
+"""What the header `AMQP 1 1 0 10` means to listeners of a scheme; elsewhere the final 0-10."""
 
 
 class StartError(HarebellError):
@@ -26,7 +31,7 @@ class Listener:
     """One address that accepts connections.
 
     Args:
-        scheme: "amqp" or "amqps".
+        scheme: "amqp", "amqps" or "amqp-0-10t".
         host: the address bound to.
         port: the port bound to, also when 0 was asked for.
         server: accepts.
@@ -52,10 +57,13 @@ _WHY = {
 }
 
 
-async def _open(app: App, host: str, port: int, tls: ssl.SSLContext | None) -> Listener:
+async def _open(
+    app: App, host: str, port: int, tls: ssl.SSLContext | None, scheme: str = ""
+) -> Listener:
+    dialect = DIALECTS.get(scheme, FINAL_0_10)
     try:
         server = await app.loop.create_server(
-            lambda: ServerProtocol(app, tls is not None),
+            lambda: ServerProtocol(app, tls is not None, dialect),
             host,
             port,
             ssl=tls,
@@ -65,7 +73,7 @@ async def _open(app: App, host: str, port: int, tls: ssl.SSLContext | None) -> L
         why = _WHY.get(error.errno or 0, f"cannot be listened on: {error.strerror or error}")
         raise StartError(f"{host}:{port} {why}") from None
     bound = server.sockets[0].getsockname()
-    return Listener("amqps" if tls else "amqp", bound[0], bound[1], server)
+    return Listener(scheme or ("amqps" if tls else "amqp"), bound[0], bound[1], server)
 
 
 def tls_context(config: Config) -> ssl.SSLContext:
@@ -96,4 +104,6 @@ async def listen(app: App) -> list[Listener]:
     listeners = [await _open(app, config.host, config.port, None)]
     if config.tls_port is not None:
         listeners.append(await _open(app, config.host, config.tls_port, tls_context(config)))
+    for scheme, host, port in config.listen or ():
+        listeners.append(await _open(app, host, port, None, scheme))
     return listeners

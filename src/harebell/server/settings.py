@@ -38,6 +38,11 @@ _UNITS = {
     "GIB": 2**30,
     "TIB": 2**40,
 }
+LISTEN_SCHEMES = {"amqp": 5672, "amqp-0-10t": 5673}
+"""Schemes of the setting `listen`, and their usual ports."""
+_LISTEN = re.compile(
+    r"(?P<scheme>amqp|amqp-0-10t)://(?P<host>\[[^\]]+\]|[^:/\[\]]+)(:(?P<port>\d{1,5}))?/?"
+)
 _SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,18})?)\s*([A-Za-z]*)")
 
 
@@ -234,9 +239,34 @@ def pem_file(value: Any) -> str:
     return str(file("a PEM file")(value))
 
 
+def _listening(value: str) -> tuple[str, str, int] | None:
+    """One URL of `listen`, taken apart; None when it is none."""
+    found = _LISTEN.fullmatch(value.strip())
+    if found is None:
+        return None
+    scheme = found["scheme"]
+    port = int(found["port"]) if found["port"] else LISTEN_SCHEMES[scheme]
+    return (scheme, address(found["host"]), port) if port <= _PORT_MAX else None
+
+
+def listening(value: Any) -> tuple[tuple[str, str, int], ...]:
+    """URLs to listen on: scheme, host and port of each."""
+    words = value.split(",") if isinstance(value, str) else value
+    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
+        words = [""]
+    found = [_listening(word) for word in words]
+    if not found or None in found:
+        raise ValueError(
+            "must be one or more of amqp://host:port and amqp-0-10t://host:port, with commas "
+            "between them"
+        )
+    return tuple(each for each in found if each is not None)
+
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("host", address, "Address to listen on."),
     Setting("port", whole(0, _PORT_MAX), "Port for AMQP; 0 takes a free one and prints it."),
+    Setting("listen", listening, "More addresses: amqp://host:port, amqp-0-10t://host:port."),
     Setting("data_dir", folder, "Directory for everything the broker keeps."),
     Setting("tls_port", whole(0, _PORT_MAX), "Port for AMQP over TLS; without it there is no TLS."),
     Setting("tls_cert", pem_file, "Certificate chain of the broker (PEM)."),

@@ -86,6 +86,7 @@ class Peer010:
 
     Attributes:
         frames: sizes of the frames that came.
+        names: of the sessions that it attached, by channel.
     """
 
     def __init__(self, site: Site, wire: Wire) -> None:
@@ -95,6 +96,8 @@ class Peer010:
         self.data = bytearray()
         self.ended = False
         self.greeted = False
+        self.opened = False
+        self.names: dict[int, bytes] = {}
         self.frames: list[int] = []
         self._parts: dict[tuple[int, int], dict[int, bytes]] = {}
         self._queue: list[Arrived] = []
@@ -288,12 +291,14 @@ class Peer010:
         self.frame_max = frame_max or tune.max_frame_size or 65535
         self.send(k.ConnectionTuneOk(0, self.frame_max, heartbeat), k.ConnectionOpen(vhost))
         self.expect(k.ConnectionOpenOk)
+        self.opened = True
         return self
 
     def attach(self, name: str = "s", channel: int = 1, timeout: int | None = None) -> Peer010:
         """A new session on that channel, both sides at command 0."""
         self.send(k.SessionAttach(name.encode()), channel=channel)
         self.expect(k.SessionAttached, channel, name=name.encode())
+        self.names[channel] = name.encode()
         self.expect(k.SessionCommandPoint, channel, command_id=0, command_offset=0)
         self.send(k.SessionCommandPoint(0, 0), channel=channel)
         if timeout is not None:
@@ -307,8 +312,17 @@ class Peer010:
         self.expect(k.ConnectionCloseOk)
         self.expect_end()
 
+    def _leave(self) -> None:
+        """Wait until the broker knows: its sessions and what is theirs are free for the next."""
+        self.send(k.ConnectionClose(200))
+        until = time.monotonic() + WAIT_SECONDS
+        while not self.ended and self._more(until):
+            pass
+
     def done(self) -> None:
         """The test is over: nothing may be left."""
         left = [] if self.ended else [self.maybe()]
+        if self.opened and not self.ended:
+            self._leave()
         self.wire.drop()
         assert left in ([], [None]), f"left over: {left}"

@@ -107,7 +107,7 @@ def test_messages_of_one_priority_keep_their_order_whether_persistent_or_not(
 
 
 @pytest.mark.rule("0-10t#245")
-def test_automatic_acknowledgements(peer: Peer, name: str) -> None:
+def test_a_consumer_without_acknowledgements_gets_every_message(peer: Peer, name: str) -> None:
     """Create a queue and a consumer with automatic acknowledgements, publish, receive all."""
     peer.queue(name)
     consume(peer, name, no_ack=True)
@@ -121,7 +121,7 @@ def test_automatic_acknowledgements(peer: Peer, name: str) -> None:
 
 
 @pytest.mark.rule("0-10t#246")
-def test_explicit_acknowledgements(connect: Connect, name: str) -> None:
+def test_what_was_not_acknowledged_comes_to_the_next_consumer(connect: Connect, name: str) -> None:
     """Acknowledge only half of the messages, disconnect, reconnect: the others are received."""
     peer = connect().open()
     peer.queue(name)

@@ -59,4 +59,4 @@ def test_commit_and_rollback_need_select(peer: Peer, method: m.Method):
 def test_recover_is_not_for_transactions(peer: Peer):
     peer.run(m.TxSelect())
     peer.send(m.BasicRecover(True))
-    peer.expect_channel_close(406, "basic.recover", "transacted")
+    peer.expect_channel_close(406, "basic.recover", "transactions")

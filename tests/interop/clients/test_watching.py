@@ -64,6 +64,33 @@ def test_what_a_client_and_an_administrator_do_is_told() -> None:
         assert properties.headers["user_who_performed_action"] == "rmq-cli"
 
 
+def test_limits_and_topic_permissions_that_are_set_and_cleared_are_told() -> None:
+    with running_broker() as broker, connected(broker) as connection:
+        channel = connection.channel()
+        told = _watching(channel, "amq.rabbitmq.event", "*.limits.*")
+        topics = _watching(channel, "amq.rabbitmq.event", "topic.permission.*")
+        _harebell(broker, "limits", "set", "--vhost", "/", "--max-queues", "9")
+        _harebell(broker, "limits", "clear", "--vhost", "/")
+        _harebell(broker, "limits", "set", "--user", "guest", "--max-channels", "7")
+        _harebell(broker, "limits", "clear", "--user", "guest")
+        _harebell(broker, "topic-permissions", "set", "guest", "amq.topic", "a", "b")
+        _harebell(broker, "topic-permissions", "clear", "guest")
+        deliveries = _told(channel, told, 4)
+        assert _keys(deliveries) == [
+            "vhost.limits.set",
+            "vhost.limits.cleared",
+            "user.limits.set",
+            "user.limits.cleared",
+        ]
+        about = [properties.headers for _, properties, _ in deliveries]
+        assert (about[0]["vhost"], about[0]["max-queues"]) == ("/", 9)
+        assert (about[2]["name"], about[2]["max-channels"]) == ("guest", 7)
+        assert _keys(_told(channel, topics, 2)) == [
+            "topic.permission.created",
+            "topic.permission.deleted",
+        ]
+
+
 def test_the_firehose_is_on_until_it_is_turned_off_over_a_restart() -> None:
     with running_broker() as broker:
         _harebell(broker, "trace", "on")

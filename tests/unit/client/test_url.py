@@ -160,3 +160,19 @@ def test_printing_an_address_hides_the_password() -> None:
         assert "s3cret" not in shown
         assert "alice" in shown
         assert "[::1]:1" in shown
+
+
+@pytest.mark.parametrize("version", ["0-8", "0-9", "0-9-1", "0-10"])
+@pytest.mark.parametrize("protocol", ["amqp", "amqps"])
+def test_the_scheme_may_name_a_version(protocol: str, version: str) -> None:
+    url = URL.parse(f"{protocol}+{version}://host")
+    assert (url.version, url.tls) == (version, protocol == "amqps")
+    assert URL.of(url, "0-9-1").version == "0-9-1"
+    assert URL.of(f"{protocol}://host").version == "0-9-1"
+
+
+def test_a_version_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(URLError, match="AMQP '1-0' is unknown: use 0-8, 0-9, 0-9-1, 0-10"):
+        URL.parse("amqp+1-0://host")
+    with pytest.raises(URLError, match="AMQP '0-7' is unknown"):
+        URL.of("amqp://host", "0-7")

@@ -9,7 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import DeliveryProperties, MessageProperties, ReplyTo
+from harebell.wire.v010.structs import (
+    DeliveryProperties,
+    FragmentProperties,
+    MessageProperties,
+    ReplyTo,
+)
 from tests.unit.kernels.segment_frames import command, frame, header, scan, sink, transfer
 from tests.unit.kernels.twins import twin, used
 
@@ -29,7 +34,7 @@ def test_a_whole_transfer_is_one_call(module: Any) -> None:
         (
             "transfer",
             9,
-            module.SYNC,
+            module.SYNC | module.ACCEPT_EXPLICIT,
             "amq.direct",
             "a.b",
             (raw, 2, 7, True, False),
@@ -44,13 +49,13 @@ def test_a_whole_transfer_is_one_call(module: Any) -> None:
 @pytest.mark.parametrize(
     ("modes", "properties", "flags"),
     [
-        ({}, {}, 0),
-        ({"sync": True}, {}, 1),
-        ({}, {"discard_unroutable": True}, 2),
-        ({}, {"immediate": True}, 4),
+        ({}, {}, 64),
+        ({"sync": True}, {}, 65),
+        ({}, {"discard_unroutable": True}, 66),
+        ({}, {"immediate": True}, 68),
         ({"accept_mode": 1}, {}, 8),
-        ({"acquire_mode": 1}, {}, 16),
-        ({}, {"redelivered": True}, 32),
+        ({"acquire_mode": 1}, {}, 80),
+        ({}, {"redelivered": True}, 96),
         ({"sync": True, "accept_mode": 1, "acquire_mode": 1}, {"immediate": True}, 29),
     ],
 )
@@ -62,9 +67,18 @@ def test_what_a_transfer_asks_for_is_in_its_flags(
 
 
 @BOTH
+def test_an_accept_mode_that_is_not_there_is_neither(module: Any) -> None:
+    octets = b"\x04\x01\x01\x00" + b"\x01\x00" + b"\x01x"
+    data = frame(0x0B, 1, octets) + frame(0x07, 2, header())
+    ((_, _, found, *_), _) = scan(module, [data])
+    assert found == 0
+
+
+@BOTH
 @pytest.mark.parametrize(
     ("struct", "suspect"),
     [
+        (FragmentProperties(first=True), True),
         (DeliveryProperties(ttl=1), True),
         (DeliveryProperties(expiration=None, exchange="x", resume_id="r", resume_ttl=4), False),
         (MessageProperties(user_id=b"u"), True),
@@ -113,7 +127,7 @@ def test_a_body_in_several_frames_is_put_together(module: Any, parts: int) -> No
 @BOTH
 def test_a_transfer_may_come_without_header_and_body(module: Any) -> None:
     (call, _) = scan(module, [frame(0x0F, 1, command(None))])
-    assert call == ("transfer", 1, 0, "", "", (b"", 0, -1, False, False), FAMILY, b"")
+    assert call == ("transfer", 1, 64, "", "", (b"", 0, -1, False, False), FAMILY, b"")
 
 
 LONG_WAY = {

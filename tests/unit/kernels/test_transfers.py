@@ -71,7 +71,14 @@ def test_a_delivery_is_what_was_published_with_where_it_went(module: Any) -> Non
 @BOTH
 def test_a_delivery_without_header_gets_one(module: Any) -> None:
     assert delivered(module, message(b"")) == [DeliveryProperties(exchange="x", routing_key="k")]
-    assert delivered(module, message(b"", exchange="", key="")) == [DeliveryProperties()]
+    assert delivered(module, message(b"", exchange="", key="")) == [DeliveryProperties(exchange="")]
+
+
+@BOTH
+def test_what_came_as_redelivered_stays_so(module: Any) -> None:
+    raw = AMQP_0_10.encode_struct(DeliveryProperties(redelivered=True))
+    (found,) = delivered(module, message(raw))
+    assert found.redelivered
 
 
 @BOTH

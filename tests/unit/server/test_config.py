@@ -134,8 +134,8 @@ def test_an_unknown_key_in_the_file_names_the_nearest_one(tmp_path: Path) -> Non
 
 
 def test_an_unknown_table_in_the_file_names_all_keys_when_none_is_near(tmp_path: Path) -> None:
-    text = refusal(config_file=write(tmp_path, "\n[clustering]\nnodes = 3\n"))
-    assert "line 2: the key clustering is unknown: known are host, port," in text
+    text = refusal(config_file=write(tmp_path, "\n[warehouses]\nnodes = 3\n"))
+    assert "line 2: the key warehouses is unknown: known are host, port," in text
 
 
 def test_an_unknown_variable_names_the_nearest_one() -> None:

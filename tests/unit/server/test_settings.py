@@ -85,3 +85,27 @@ def test_folders_and_files_may_start_at_home(
     (tmp_path / "x.pem").touch()
     assert settings.folder("~/data") == tmp_path / "data"
     assert settings.pem_file("~/x.pem") == str(tmp_path / "x.pem")
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("amqp-0-10t://127.0.0.1:5699", (("amqp-0-10t", "127.0.0.1", 5699),)),
+        ("amqp-0-10t://localhost", (("amqp-0-10t", "localhost", 5673),)),
+        ("amqp://[::1]:0, amqp-0-10t://::1/", None),
+        ("amqp://[::1]:0, amqp-0-10t://[::1]/", (("amqp", "::1", 0), ("amqp-0-10t", "::1", 5673))),
+        (["amqp://a", "amqp://b:1"], (("amqp", "a", 5672), ("amqp", "b", 1))),
+    ],
+)
+def test_addresses_to_listen_on_are_read(written: object, value: object) -> None:
+    if value is None:
+        with pytest.raises(ValueError, match="amqp-0-10t://host:port"):
+            settings.listening(written)
+    else:
+        assert settings.listening(written) == value
+
+
+@pytest.mark.parametrize("written", ["", "5673", "http://a", "amqp://", "amqp://a:99999", 7, [7]])
+def test_what_is_no_address_to_listen_on_is_refused(written: object) -> None:
+    with pytest.raises(ValueError, match="amqp-0-10t://host:port"):
+        settings.listening(written)

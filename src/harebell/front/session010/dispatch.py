@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harebell.front.session010 import execution_class
+from harebell.front.session010 import exchange, execution_class, message, queue, tx
 
 Handlers = dict[type, Callable[[Any, Any], None]]
 
 COMMANDS: Handlers = {
     **execution_class.COMMANDS,
+    **message.COMMANDS,
+    **tx.COMMANDS,
+    **exchange.COMMANDS,
+    **queue.COMMANDS,
 }
 """Commands without content: called with the session and the command."""
 

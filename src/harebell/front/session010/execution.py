@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from harebell.front.session010.assembly import Assembly
     from harebell.front.session010.session import Session
 
+_FLAGS = 4
+"""Where the packing flags of a command begin."""
+_ACCEPT_MODE = 2
+"""The flag of a transfer's accept-mode."""
+
 
 def take(session: Session, assembly: Assembly) -> None:
     """Carry out what came; what goes wrong ends the session."""
@@ -47,7 +52,7 @@ def _carry_out(session: Session, octets: bytes, assembly: Assembly) -> None:
     kind = type(command)
     if isinstance(command, MessageTransfer):
         found, key, properties = read_header(header)
-        flags = found | flags_of(command, sync)
+        flags = found | flags_of(command, sync, bool(octets[_FLAGS] & _ACCEPT_MODE))
         session.publish(flags, command.destination or "", key, properties, body)
         return
     content_handler = CONTENT_COMMANDS.get(kind)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from harebell.base.message import FAMILY_010, Properties
 from harebell.front.session010.errors import ILLEGAL_ARGUMENT, ExecutionError
 from harebell.kernels.segments import (
+    ACCEPT_EXPLICIT,
     ACCEPT_NONE,
     DISCARD_UNROUTABLE,
     IMMEDIATE,
@@ -22,8 +23,13 @@ from harebell.wire.v010.structs import DeliveryProperties, MessageProperties
 _CARBON = "CC"
 
 
-def flags_of(command: MessageTransfer, sync: bool) -> int:
+def flags_of(command: MessageTransfer, sync: bool, explicit: bool) -> int:
     """The flags of a transfer, as `SegmentSink.transfer` has them.
+
+    Args:
+        command: the transfer.
+        sync: whether the peer wants to hear of its completion at once.
+        explicit: whether the field accept-mode was there.
 
     Raises:
         ExecutionError: 531 for an accept-mode or acquire-mode that there is not.
@@ -32,7 +38,8 @@ def flags_of(command: MessageTransfer, sync: bool) -> int:
         if value > 1:
             raise ExecutionError(ILLEGAL_ARGUMENT, f"there is no mode {value}", field)
     flags = SYNC if sync else 0
-    flags |= ACCEPT_NONE if command.accept_mode else 0
+    if explicit:
+        flags |= ACCEPT_NONE if command.accept_mode else ACCEPT_EXPLICIT
     return flags | (NOT_ACQUIRED if command.acquire_mode else 0)
 
 
@@ -57,4 +64,6 @@ def read_header(raw: bytes) -> tuple[int, str, Properties]:
             carbon = any(_CARBON in name for name in struct.application_headers)
             told = struct.reply_to is not None or struct.user_id is not None
             suspect = suspect or carbon or told
+        else:
+            suspect = True
     return flags, key, Properties(raw, mode, priority, headers, suspect, FAMILY_010)

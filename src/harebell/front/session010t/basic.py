@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harebell.front.session010t.access import check_ticket
 from harebell.front.session010t.queue import meant
 from harebell.front.session09 import basic as common
-from harebell.front.session09.replies import soft
+from harebell.front.session09 import older_basic
 from harebell.front.tickets import READ, WRITE
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import missing
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harebell.front.session010t.channel import TransitionalChannel
 
 _CLASS = 60
-_CONSUME, _PUBLISH, _GET, _RECOVER = 20, 40, 70, 100
+_CONSUME, _PUBLISH, _GET = 20, 40, 70
 
 
 def consume(channel: TransitionalChannel, method: methods.BasicConsume) -> None:
@@ -42,21 +42,25 @@ def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
     common.publish(channel, method)
 
 
-def recover(channel: TransitionalChannel, method: methods.BasicRecover) -> None:
-    """basic.recover: not in a transaction."""
-    if channel.transaction is not None:
-        text = "basic.recover in a transacted session"
-        raise soft(406, text, _CLASS, _RECOVER)
-    common.recover(channel, method)
+def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
+    """basic.reject: dropped or dead-lettered, or with requeue somebody else's."""
+    entry = channel.unacked.get(method.delivery_tag)
+    if method.requeue:
+        channel.refused.tags.add(method.delivery_tag)
+    common.reject(channel, method)
+    if channel.transaction is None:
+        channel.refused.tags.discard(method.delivery_tag)
+    if entry is not None and channel.transaction is None:
+        channel.settled(entry.queue)
 
 
 HANDLERS = {
-    methods.BasicQos: common.qos,
+    methods.BasicQos: older_basic.qos,
     methods.BasicConsume: consume,
     methods.BasicCancel: common.cancel,
     methods.BasicGet: get,
     methods.BasicPublish: publish,
     methods.BasicAck: common.ack,
-    methods.BasicReject: common.reject,
-    methods.BasicRecover: recover,
+    methods.BasicReject: reject,
+    methods.BasicRecover: older_basic.recover_async,
 }

@@ -1,6 +1,6 @@
 """A channel of transitional 0-10, and the state of a session that may outlive it.
 
-It adds to the channel of 0-9-1 what this version has above the frames: numbers of commands in both
+It adds to the channel of 0-8 what this version has above the frames: numbers of commands in both
 directions, completion, and a session that is detached and attached again.
 """
 
@@ -9,14 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
-from harebell.base.message import Message
+from harebell.base.message import FAMILY_09, Message
+from harebell.front.contents.publishing import AT_ONCE
+from harebell.front.contents.sending import send_back
+from harebell.front.immediate import takers
 from harebell.front.session010t.completion import Completions, after
 from harebell.front.session010t.frames import CONTROLS, SESSION_CLASS
-from harebell.front.session010t.headers import shown
+from harebell.front.session010t.headers import readable, shown
+from harebell.front.session010t.refused import Refused
 from harebell.front.session010t.replay import split
-from harebell.front.session09.channel import Channel
+from harebell.front.session09.older_channel import OlderChannel
 from harebell.kernels.output import OutBuffer
 from harebell.model.queue.kind import PENDING, Queue
+from harebell.model.transaction import REQUEUE
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import BasicReject
 from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitAck
@@ -31,10 +36,10 @@ if TYPE_CHECKING:
     from harebell.front.session09.unacked import Unacked
     from harebell.model.xid import Xid
 
-_MANDATORY = 1
+_NO_ROUTE, _NO_CONSUMERS = 312, 313
 
 
-class TransitionalChannel(Channel):
+class TransitionalChannel(OlderChannel):
     """One channel, or one session.
 
     Attributes:
@@ -43,8 +48,8 @@ class TransitionalChannel(Channel):
         session: None on a channel that was opened by channel.open.
         detached: whether it is a session without a channel.
         ending: it is to be destroyed, not detached.
-        flowing: whether the client wants deliveries.
         exclusive: names of the exclusive queues that were declared here.
+        refused: what was rejected here for others to have.
         scan: what a recovery scan has not told yet; None without one.
         transfers: unacknowledged deliveries of the class message; None before the first.
         references: bodies that arrive in pieces; None before the first.
@@ -59,8 +64,8 @@ class TransitionalChannel(Channel):
         self.session: Session | None = None
         self.detached = False
         self.ending = False
-        self.flowing = True
         self.exclusive: set[str] = set()
+        self.refused = Refused(self)
         self.transfers: Deliveries | None = None
         self.references: References | None = None
         self.scan: list[Xid] | None = None
@@ -106,6 +111,10 @@ class TransitionalChannel(Channel):
         self._write(out.take())
         return self.sent
 
+    def readable(self, raw: bytes) -> bytes:
+        """A property list whose headers the client can read."""
+        return readable(self.connection, raw)
+
     def write_frames(self, octets: bytes) -> None:
         """Write a method with its content that are frames already."""
         self.sent = after(self.sent)
@@ -133,7 +142,7 @@ class TransitionalChannel(Channel):
 
     def may_deliver(self) -> bool:
         """Whether the client takes deliveries now, apart from credit and room in the output."""
-        if not self.flowing or self.detached:
+        if self.stopped or self.detached or self.refused.offering:
             return False
         session = self.session
         if session is None or session.replay is None:
@@ -142,7 +151,7 @@ class TransitionalChannel(Channel):
 
     def set_flow(self, *, active: bool) -> None:
         """The client wants deliveries, or none for the time being."""
-        self.flowing = active
+        self.stopped = not active
         if active:
             self.serve()
 
@@ -150,20 +159,38 @@ class TransitionalChannel(Channel):
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
         """Hand a routed message to its queues; the publish is complete when it is on disk."""
+        if flags & AT_ONCE and queues:
+            queues, flags = takers(queues, message), 0
+            if not queues:
+                self._refuse(message, _NO_CONSUMERS)
+                return 0
         result = super().accept(message, queues, flags)
         if result & PENDING:
             self.completions.wait(self.connection.commit.ticket)
         return result
 
     def _return(self, message: Message) -> None:
-        """A publish that asked for it went nowhere: refuse it by its number as a command.
+        """A publish that asked for it went nowhere."""
+        self._refuse(message, _NO_ROUTE)
 
-        The document says that basic.reject answers it, and nothing else names a publish.
+    def _refuse(self, message: Message, code: int) -> None:
+        """Refuse a publish by its number as a command.
+
+        The document says that basic.reject answers it, and nothing else names a publish. Files
+        and packets have a return of their own.
         """
-        self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
+        if message.family == FAMILY_09 or not send_back(self, message, code):
+            self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
 
     def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
-        """Settle deliveries; those of class message make room for others."""
+        """Settle deliveries; those of class message make room for others.
+
+        What basic.reject gave to somebody else does not come back here.
+        """
+        others = [entry for entry in entries if entry.tag in self.refused.tags]
+        if kind == REQUEUE and others:
+            self.refused.refuse(others)
+            entries = [entry for entry in entries if entry.tag not in self.refused.tags]
         super().take_effect(entries, kind)
         if self.transfers is not None:
             self.transfers.freed()
@@ -297,5 +324,6 @@ class TransitionalChannel(Channel):
         if self.references is not None:
             self.references.release()
         super().close()
+        self.refused.give_back()
         if session is not None:
             self.vhost.drop_owned(session)

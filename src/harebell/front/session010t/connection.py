@@ -15,8 +15,8 @@ from harebell.front.session010t import frames, handshake
 from harebell.front.session010t.credit import Credit
 from harebell.front.session09.connection import Connection
 from harebell.wire.v09.frames import METHOD
-from harebell.wire.v09.methods import Method
-from harebell.wire.v09.methods_session import SessionClosed
+from harebell.wire.v09.methods import ChannelFlow, Method
+from harebell.wire.v09.methods_session import SessionClosed, SessionFlow
 from harebell.wire.v09.typed_fields import Dialect, TypedTable, encode_typed
 
 if TYPE_CHECKING:
@@ -54,8 +54,10 @@ class TransitionalConnection(Connection):
         """Write a method; it is a command when its class is one of commands."""
         if not self.spec.knows(method) and method.NAME.endswith(_OK):
             return
-        payload = self.spec.encode(method)
         opened = self.channels.get(channel)
+        if isinstance(method, ChannelFlow) and opened is not None and opened.session is not None:
+            method = SessionFlow(method.active)
+        payload = self.spec.encode(method)
         if opened is None:
             self.out.frame(METHOD, channel, payload)
             self.touch()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
-from harebell.front.session09.consumer import ChannelConsumer
+from harebell.front.session09.older_consumer import OlderConsumer
 from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import new_unacked
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
 
 
-class TransitionalConsumer(ChannelConsumer):
+class TransitionalConsumer(OlderConsumer):
     """Delivers as commands, while the session is attached and the client takes deliveries."""
 
     def __init__(
@@ -38,7 +38,10 @@ class TransitionalConsumer(ChannelConsumer):
         if not self.no_ack:
             self.unacked += 1
             channel.outstanding += 1
-            channel.unacked.put(tag, new_unacked(self.queue, self, position, tag))
+            entry = new_unacked(self.queue, self, position, tag)
+            if channel.windowed:
+                entry = channel.window.entry(self.queue, self, position, tag, message)
+            channel.unacked.put(tag, entry)
         if channel.router.tracer is not None:
             delivered(channel, message, self.queue.name, redelivered)
         return 0

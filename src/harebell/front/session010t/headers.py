@@ -88,6 +88,15 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
 
+def readable(connection: TransitionalConnection, raw: bytes) -> bytes:
+    """A property list of class file or stream, with headers that the peer can read."""
+    at = _place(raw)
+    if not at or connection.dialect is Dialect.LETTERS:
+        return raw
+    table, end = decode_typed(raw, at)
+    return raw[:at] + encode_typed(table, connection.dialect) + raw[end:]
+
+
 def _after_encoding(raw: bytes) -> int:
     """Where a header table would begin in a list that has none."""
     return _place(

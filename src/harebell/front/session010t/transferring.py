@@ -203,7 +203,7 @@ def _hand_over(
             _reject(channel, _GENERIC, f"NO_ROUTE - {of}")
         return 0
     if transfer.immediate:
-        queues = takers(queues)
+        queues = takers(queues, message)
         if not queues:
             _reject(channel, _NOT_IMMEDIATE, f"NO_CONSUMERS - {of}")
             return 0

@@ -294,6 +294,10 @@ class Channel(ChannelPort):
 
     # --- output ---------------------------------------------------------------------------------
 
+    def readable(self, raw: bytes) -> bytes:
+        """A property list whose headers the client can read; all that it may have, here."""
+        return raw
+
     def write_frames(self, octets: bytes) -> None:
         """Write a method with its content that are frames already."""
         self.connection.out.raw(octets)

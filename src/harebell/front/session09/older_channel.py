@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.contents.sending import send_back
+from harebell.front.immediate import takers
 from harebell.front.session09.channel import Channel
 from harebell.front.session09.older_access import check_write
 from harebell.front.session09.window import Window
@@ -73,11 +74,11 @@ class OlderChannel(Channel):
         """Hand a routed message to its queues, or to those alone that can deliver it at once."""
         if not flags & _AT_ONCE:
             return Channel.accept(self, message, queues, flags)
-        takers = _takers(queues, message)
-        if not takers:
+        taking = takers(queues, message)
+        if not taking:
             missing = not queues and flags & _MANDATORY
             self.give_back_to_publisher(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
-        return Channel.accept(self, message, takers, 0)
+        return Channel.accept(self, message, taking, 0)
 
     def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
         """basic.return of a message that nobody gets, or that of its class."""
@@ -96,20 +97,3 @@ class OlderChannel(Channel):
         super().close()
         if self.asked:
             self.connection.hub.tickets.forget(self)
-
-
-def _takers(queues: tuple[Queue, ...], message: Message) -> tuple[Queue, ...]:
-    """Those of the queues that deliver a message the moment they get it."""
-    return tuple(queue for queue in queues if _takes_at_once(queue, message))
-
-
-def _takes_at_once(queue: Queue, message: Message) -> bool:
-    """Whether a queue delivers a message the moment it gets it."""
-    if queue.ready_count():
-        return False
-    for consumer in queue.consumers:
-        if consumer.excluded and consumer.excluded == message.origin:
-            continue
-        if consumer.ready():
-            return True
-    return False

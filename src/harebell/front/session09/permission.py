@@ -26,7 +26,7 @@ from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
-    from harebell.front.session09.channel import Channel
+    from harebell.front.place import Place
     from harebell.model.exchange.kind import Exchange
 
 QUEUE = "queue"
@@ -35,7 +35,7 @@ DEFAULT_EXCHANGE = "amq.default"
 """What the default exchange is called where permissions are meant."""
 
 
-def check(channel: Channel, action: str, kind: str, name: str) -> None:
+def check(channel: Place, action: str, kind: str, name: str) -> None:
     """Refuse what the channel's user may not do.
 
     Args:
@@ -57,7 +57,7 @@ def check(channel: Channel, action: str, kind: str, name: str) -> None:
         raise refused(f"{action} access to {thing} refused for user '{user.name}'")
 
 
-def topic_of(channel: Channel, exchange: Exchange) -> TopicPermission | None:
+def topic_of(channel: Place, exchange: Exchange) -> TopicPermission | None:
     """What the channel's user may do with the topics of an exchange; None for everything."""
     held = channel.connection.user.topic_permissions.get(channel.vhost.name)
     if held is None or exchange.KIND != TopicExchange.KIND:
@@ -65,7 +65,7 @@ def topic_of(channel: Channel, exchange: Exchange) -> TopicPermission | None:
     return held.get(exchange.name)
 
 
-def check_topic(channel: Channel, action: str, name: str, key: str) -> None:
+def check_topic(channel: Place, action: str, name: str, key: str) -> None:
     """Refuse a routing key that the channel's user may not use with an exchange.
 
     Args:
@@ -86,7 +86,7 @@ def check_topic(channel: Channel, action: str, name: str, key: str) -> None:
 
 
 def check_other_exchange(
-    channel: Channel, kind: str, name: str, arguments: Mapping[str, Any], key: str
+    channel: Place, kind: str, name: str, arguments: Mapping[str, Any], key: str
 ) -> None:
     """Refuse a thing whose messages go on to an exchange that the user may not publish to."""
     other = arguments.get(key)

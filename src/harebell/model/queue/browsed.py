@@ -122,6 +122,10 @@ class BrowsedQueue(CompetingQueue):
 
     # --- browsers -------------------------------------------------------------------------------
 
+    def first(self) -> Message | None:
+        """The message that would go out next; it stays where it is."""
+        return self._peek()
+
     def add_browser(self, consumer: Consumer) -> None:
         """Show what is ready, and what comes from now on, to somebody who takes nothing."""
         if self._places is None:
@@ -160,9 +164,11 @@ class BrowsedQueue(CompetingQueue):
             position = self._look(place.cursors)
             if position < 0:
                 return 0
+            message = self._read(position)
+            if message is not None and not consumer.fits(message):
+                return 0
             self._pass(place.cursors, position)
             shown += 1
-            message = self._read(position)
             if message is not None and not (message.due and message.due <= self._clock.steady):
                 consumer.deliver(message, position, self._was_out(position))
         return 0

@@ -15,6 +15,7 @@ cdef class Queue:
     cdef public bint had_consumers
     cdef public long long unacked
     cdef public long long published
+    cdef public bint stays
     cdef public bint deleted
 
     cpdef int publish(self, Message message) except -1

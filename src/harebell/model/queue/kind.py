@@ -44,6 +44,8 @@ class Queue:
         browsers: those who look without taking.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
         unacked: messages delivered and not settled.
+        stays: whether an auto-delete queue waits for the end of its owner, not for that of its
+            last consumer.
         deleted: True once the queue is gone.
     """
 
@@ -75,6 +77,7 @@ class Queue:
         self.had_consumers = False
         self.unacked = 0
         self.published = 0
+        self.stays = False
         self.deleted = False
 
     def publish(self, message: Message) -> int:
@@ -229,6 +232,10 @@ class Queue:
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer; its unacknowledged deliveries stay out."""
         raise NotImplementedError
+
+    def first(self) -> Message | None:
+        """The message that would go out next, where the kind can tell; it stays where it is."""
+        return None
 
     def add_browser(self, consumer: Consumer) -> None:
         """Show what is ready, and what comes from now on, to somebody who takes nothing.

@@ -211,6 +211,19 @@ def _from_message(given: Mapping[str, bytes], found: BasicProperties) -> dict[st
     return more
 
 
+def delivered_by(raw: bytes) -> tuple[str, str]:
+    """Exchange and routing key of a delivery's header segment; empty where it has none."""
+    try:
+        for code, begin, end in _structs(raw):
+            if code == _DELIVERY:
+                found = _read(raw, begin, end, _DELIVERY_FIELDS)
+                names = (found.get("exchange", b""), found.get("routing_key", b""))
+                return names[0].decode(errors="replace"), names[1].decode(errors="replace")
+    except (ValueError, IndexError):
+        pass
+    return "", ""
+
+
 # --- to 0-10 ------------------------------------------------------------------------------------
 
 

@@ -11,20 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10, VERSIONS
 from harebell.wire.dissect import event as kinds
 from harebell.wire.dissect.event import Event
+from harebell.wire.dissect.frames010 import Frames010
 from harebell.wire.dissect.frames09 import SPECS, Frames09
 
-FINAL = "0-10"
-TRANSITIONAL = "0-10t"
-HEADERS = {
-    b"AMQP\x00\x00\x09\x01": "0-9-1",
-    b"AMQP\x01\x01\x00\x09": "0-9",
-    b"AMQP\x01\x01\x08\x00": "0-8",
-    b"AMQP\x01\x01\x09\x01": "0-8",
-    b"AMQP\x01\x01\x00\x0a": FINAL,
-    b"AMQP\x01\x01\x63\x00": TRANSITIONAL,
-}
+FINAL = FINAL_0_10
+TRANSITIONAL = TRANSITIONAL_0_10
+HEADERS = VERSIONS
 """Protocol headers and their versions; that of final 0-10 may mean the transitional one."""
 
 _HEADER = 8
@@ -142,7 +137,7 @@ class Dissector:
     def _reader(self, from_client: bool) -> Reader:
         if self.version in SPECS:
             return Frames09(self.version, from_client)
-        return _Opaque(from_client)
+        return Frames010(from_client) if self.version == FINAL else _Opaque(from_client)
 
 
 def _header_event(

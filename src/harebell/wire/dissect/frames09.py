@@ -18,9 +18,12 @@ from harebell.wire.dissect import event as kinds
 from harebell.wire.dissect.event import Event
 from harebell.wire.dissect.secrets import masked
 from harebell.wire.v09.content import decode_properties
+from harebell.wire.v09.property_list import FILE, STREAM, TUNNEL
 from harebell.wire.v09.spec import ProtocolSpec
 
 SPECS = {
+    "0-8": ("harebell.wire.v09.amqp_0_8", "AMQP_0_8"),
+    "0-9": ("harebell.wire.v09.amqp_0_9", "AMQP_0_9"),
     "0-9-1": ("harebell.wire.v09.amqp_0_9_1", "AMQP_0_9_1"),
     "0-10t": ("harebell.wire.v09.amqp_0_10_transitional", "AMQP_0_10_TRANSITIONAL"),
 }
@@ -163,7 +166,8 @@ class Frames09:
         return self._made(kinds.HEARTBEAT, channel, frame, raw=frame)
 
 
-_CLASSES = {_BASIC: "basic"}
+_CLASSES = {_BASIC: "basic", 70: "file", 80: "stream", 110: "tunnel", 120: "test"}
+_LISTS = {70: FILE, 80: STREAM, 110: TUNNEL}
 
 
 def _properties(class_id: int, raw: bytes) -> dict[str, Any]:
@@ -172,7 +176,10 @@ def _properties(class_id: int, raw: bytes) -> dict[str, Any]:
     Raises:
         ProtocolError: the list is malformed.
     """
-    if class_id != _BASIC:
+    if class_id == _BASIC:
+        found = msgspec.structs.asdict(decode_properties(raw))
+    elif class_id in _LISTS:
+        found = msgspec.structs.asdict(_LISTS[class_id].decode(raw))
+    else:
         return {}
-    found = msgspec.structs.asdict(decode_properties(raw))
     return {name.replace("_", "-"): value for name, value in found.items() if value is not None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.limits import DUMP_FRAME_BYTES
+from harebell.wire.dissect import Dissector
 from harebell.wire.dissect import event as kinds
 from harebell.wire.v09 import methods
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
@@ -61,3 +62,24 @@ def test_a_body_too_long_to_keep_is_counted_and_what_follows_is_read() -> None:
             (kinds.BODY, size + 8),
             (kinds.METHOD, 12),
         ]
+
+
+def test_the_numbers_are_those_of_the_version() -> None:
+    close = frame(methods.ConnectionClose(reply_code=200, reply_text="bye"))
+    old = close[:7] + b"\x00\x0a\x00\x3c" + close[11:]
+    events = fed(b"AMQP\x01\x01\x08\x00" + old)
+    assert (events[1].name, events[1].version) == ("connection.close", "0-8")
+
+
+def test_transitional_0_10_is_read_as_its_clients_knew_it() -> None:
+    start = bytes.fromhex(
+        "0100000000001c000a000a000a0000000000000005504c41494e00000005656e5f5553ce"
+    )
+    dissector = Dissector()
+    dissector.feed(True, b"AMQP\x01\x01\x00\x0a" + bytes.fromhex("010001000000050015000a00ce"))
+    events = dissector.feed(False, start)
+    assert [(event.name, event.version, event.from_client) for event in events] == [
+        ("connection.start", "0-10t", False),
+        ("channel.open", "0-10t", True),
+    ]
+    assert events[0].fields["mechanisms"] == b"PLAIN"

@@ -1,0 +1,209 @@
+"""The verbs of the client in the commands of final 0-10.
+
+    queue.declare                 queue.declare, queue.query              the client names queues
+    queue.bind, unbind            exchange.bind, unbind
+    queue.purge, delete           queue.query, then the command           for the count
+    basic.consume                 message.subscribe, set-flow-mode, flow (messages), flow (octets)
+    basic.get                     the same for one message, flush, queue.query, cancel
+    basic.qos                     nothing is sent: it counts for what is subscribed afterwards
+    basic.recover                 message.release of everything that is out
+
+A verb is done when its last command is completed; what 0-9-1 would have answered is made of the
+results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from harebell.client.errors import UnsupportedByVersion
+from harebell.wire.v010 import commands as c
+from harebell.wire.v010.structs import Command
+from harebell.wire.v09 import methods as m
+
+VERSION = "0-10"
+ALTERNATE = "alternate-exchange"
+CREDIT, WINDOW = 0, 1
+MESSAGES, OCTETS = 0, 1
+EVERYTHING = 0xFFFFFFFF
+NOT_ACQUIRED = 1
+
+Results = list[Any]
+"""What the commands of a verb came to, those without a result left out."""
+
+
+class Plan(NamedTuple):
+    """What to send for a verb.
+
+    Args:
+        commands: in order.
+        reply: makes the answer of 0-9-1 from the results.
+    """
+
+    commands: list[Command]
+    reply: Callable[[Results], m.Method]
+
+
+def plan(method: m.Method, name: Callable[[], str]) -> Plan:
+    """What a method of 0-9-1 is in 0-10.
+
+    Args:
+        method: one that the verbs of a channel send.
+        name: makes names for queues that have none.
+
+    Raises:
+        UnsupportedByVersion: 0-10 has nothing for it.
+    """
+    if isinstance(method, m.QueueDeclare):
+        return _declare_queue(method, name)
+    make = _PLANS.get(type(method))
+    if make is None:
+        raise UnsupportedByVersion(VERSION, method.NAME)
+    made: Plan = make(method)
+    return made
+
+
+def _alternate(arguments: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The alternate exchange, which is a field of its own, and the other arguments."""
+    rest = dict(arguments)
+    return rest.pop(ALTERNATE, None), rest
+
+
+def _declare_queue(method: m.QueueDeclare, name: Callable[[], str]) -> Plan:
+    queue = method.queue or name()
+    alternate, arguments = _alternate(method.arguments)
+    declare = c.QueueDeclare(
+        queue=queue,
+        alternate_exchange=alternate,
+        passive=method.passive,
+        durable=method.durable,
+        exclusive=method.exclusive,
+        auto_delete=method.auto_delete,
+        arguments=arguments,
+    )
+
+    def reply(results: Results) -> m.Method:
+        (found,) = results
+        return m.QueueDeclareOk(
+            queue=queue,
+            message_count=found.message_count,
+            consumer_count=found.subscriber_count,
+        )
+
+    return Plan([declare, c.QueueQuery(queue=queue)], reply)
+
+
+def _declare_exchange(method: m.ExchangeDeclare) -> Plan:
+    if method.internal:
+        raise UnsupportedByVersion(VERSION, "internal exchanges")
+    alternate, arguments = _alternate(method.arguments)
+    declare = c.ExchangeDeclare(
+        exchange=method.exchange,
+        type=method.type,
+        alternate_exchange=alternate,
+        passive=method.passive,
+        durable=method.durable,
+        auto_delete=method.auto_delete,
+        arguments=arguments,
+    )
+    return Plan([declare], lambda results: m.ExchangeDeclareOk())
+
+
+def _delete_exchange(method: m.ExchangeDelete) -> Plan:
+    delete = c.ExchangeDelete(exchange=method.exchange, if_unused=method.if_unused)
+    return Plan([delete], lambda results: m.ExchangeDeleteOk())
+
+
+def _bind(method: m.QueueBind) -> Plan:
+    bind = c.ExchangeBind(
+        queue=method.queue,
+        exchange=method.exchange,
+        binding_key=method.routing_key,
+        arguments=dict(method.arguments),
+    )
+    return Plan([bind], lambda results: m.QueueBindOk())
+
+
+def _unbind(method: m.QueueUnbind) -> Plan:
+    unbind = c.ExchangeUnbind(
+        queue=method.queue, exchange=method.exchange, binding_key=method.routing_key
+    )
+    return Plan([unbind], lambda results: m.QueueUnbindOk())
+
+
+def _purge(method: m.QueuePurge) -> Plan:
+    return Plan(
+        [c.QueueQuery(queue=method.queue), c.QueuePurge(queue=method.queue)],
+        lambda results: m.QueuePurgeOk(message_count=results[0].message_count),
+    )
+
+
+def _delete_queue(method: m.QueueDelete) -> Plan:
+    delete = c.QueueDelete(queue=method.queue, if_unused=method.if_unused, if_empty=method.if_empty)
+    return Plan(
+        [c.QueueQuery(queue=method.queue), delete],
+        lambda results: m.QueueDeleteOk(message_count=results[0].message_count),
+    )
+
+
+def subscribe(
+    queue: str,
+    destination: str,
+    *,
+    no_ack: bool,
+    exclusive: bool,
+    window: int,
+    arguments: dict[str, Any],
+) -> list[Command]:
+    """The commands that start a subscription.
+
+    Args:
+        queue: what is subscribed to.
+        destination: its name.
+        no_ack: whether messages count as accepted when they are sent.
+        exclusive: whether nobody else may subscribe.
+        window: most messages that are out at once, 0 for no limit.
+        arguments: of the subscription.
+    """
+    limited = bool(window) and not no_ack
+    return [
+        c.MessageSubscribe(
+            queue=queue,
+            destination=destination,
+            accept_mode=int(no_ack),
+            exclusive=exclusive,
+            arguments=arguments,
+        ),
+        c.MessageSetFlowMode(destination=destination, flow_mode=WINDOW if limited else CREDIT),
+        c.MessageFlow(
+            destination=destination, unit=MESSAGES, value=window if limited else EVERYTHING
+        ),
+        c.MessageFlow(destination=destination, unit=OCTETS, value=EVERYTHING),
+    ]
+
+
+def get(queue: str, destination: str, *, no_ack: bool) -> list[Command]:
+    """The commands that bring one message, if there is one, and say how many are left."""
+    return [
+        c.MessageSubscribe(queue=queue, destination=destination, accept_mode=int(no_ack)),
+        c.MessageSetFlowMode(destination=destination, flow_mode=CREDIT),
+        c.MessageFlow(destination=destination, unit=MESSAGES, value=1),
+        c.MessageFlow(destination=destination, unit=OCTETS, value=EVERYTHING),
+        c.MessageFlush(destination=destination),
+        c.MessageCancel(destination=destination),
+        c.QueueQuery(queue=queue),
+    ]
+
+
+_PLANS: dict[type[m.Method], Callable[[Any], Plan]] = {
+    m.ExchangeDeclare: _declare_exchange,
+    m.ExchangeDelete: _delete_exchange,
+    m.QueueBind: _bind,
+    m.QueueUnbind: _unbind,
+    m.QueuePurge: _purge,
+    m.QueueDelete: _delete_queue,
+    m.TxSelect: lambda method: Plan([c.TxSelect()], lambda results: m.TxSelectOk()),
+    m.TxCommit: lambda method: Plan([c.TxCommit()], lambda results: m.TxCommitOk()),
+    m.TxRollback: lambda method: Plan([c.TxRollback()], lambda results: m.TxRollbackOk()),
+}

@@ -1,0 +1,41 @@
+"""Which core speaks which version of AMQP: frames and methods, or segments and commands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.client.core import Connection
+from harebell.client.recovery import Random
+from harebell.client.url import FINAL, URL
+
+_NONCE_MOST = 1 << 53
+
+
+def new_core(
+    url: URL, now: float, properties: dict[str, Any], rng: Random, *, recovering: bool
+) -> Connection:
+    """The protocol state of a new connection.
+
+    Args:
+        url: where, as whom, and in which version.
+        now: the time.
+        properties: added to what the broker is told about us.
+        rng: entropy for the names of sessions.
+        recovering: whether the connection is to be restored when it is lost.
+
+    Raises:
+        ValueError: it cannot be restored in that version.
+    """
+    if url.version != FINAL:
+        return Connection(url, now, properties)
+    if recovering:
+        raise ValueError(
+            "recover: connections in AMQP 0-10 are not restored by this client; "
+            "leave it out, or use 0-9-1"
+        )
+    from harebell.client.core010 import Connection as Final  # its codec takes time to load
+
+    nonce = f"harebell-{int(rng.random() * _NONCE_MOST):014x}"
+    core: Any = Final(url, now, properties, nonce)
+    final: Connection = core  # the same verbs and attributes, over other frames
+    return final

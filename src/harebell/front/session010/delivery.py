@@ -1,0 +1,77 @@
+"""A delivery that has not been accepted, rejected or released yet."""
+
+from __future__ import annotations
+
+from harebell.model.consumer import Consumer
+from harebell.model.queue.kind import Queue
+
+
+class Delivery:
+    """One entry of a session's deliveries, kept under the number of its message.transfer.
+
+    Args:
+        queue: where it came from.
+        consumer: the subscription that got it.
+        position: its position in the queue's log.
+        number: of the transfer.
+        again: whether it was marked as redelivered.
+        acquired: whether the message is the subscriber's; a browser's is not.
+    """
+
+    __slots__ = ("acquired", "again", "consumer", "number", "position", "queue")
+
+    def __init__(
+        self,
+        queue: Queue,
+        consumer: Consumer,
+        position: int,
+        number: int,
+        again: bool,
+        acquired: bool,
+    ) -> None:
+        self.queue = queue
+        self.consumer = consumer
+        self.position = position
+        self.number = number
+        self.again = again
+        self.acquired = acquired
+
+    def settle(self) -> int:
+        """The message is done with."""
+        if not self.acquired:
+            return 0
+        self.consumer.released()
+        return self.queue.settle(self.position)
+
+    def reject(self) -> int:
+        """The message is refused for good."""
+        self.consumer.released()
+        return self.queue.reject(self.position)
+
+    def requeue(self) -> int:
+        """The message goes back to its queue, as one whose delivery failed."""
+        if not self.acquired:
+            return 0
+        self.consumer.released()
+        return self.queue.requeue(self.position)
+
+    def time_out(self) -> int:
+        """Nobody accepted it in time."""
+        if not self.acquired:
+            return 0
+        self.consumer.released()
+        return self.queue.time_out(self.position)
+
+
+def new_delivery(
+    queue: Queue, consumer: Consumer, position: int, number: int, again: bool, acquired: bool
+) -> Delivery:
+    """An entry, made without the cost of a call through Python; for the hot path."""
+    entry = Delivery.__new__(Delivery)
+    entry.queue = queue
+    entry.consumer = consumer
+    entry.position = position
+    entry.number = number
+    entry.again = again
+    entry.acquired = acquired
+    return entry

@@ -1,0 +1,69 @@
+"""The class tx: transfers and accepts that take effect together (AMQP 0-10, class 5).
+
+What is released or rejected is so at once, as the document has it. After a rollback the peer still
+has what it had accepted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.front.session010.errors import (
+    ILLEGAL_STATE,
+    NOT_ALLOWED,
+    RESOURCE_LIMIT_EXCEEDED,
+    ExecutionError,
+)
+from harebell.model.queue.kind import PENDING
+from harebell.model.transaction import Transaction
+from harebell.wire.v010 import commands
+
+if TYPE_CHECKING:
+    from harebell.front.session010.delivery import Delivery
+    from harebell.front.session010.session import Session
+
+TX = "tx"
+
+
+def select(session: Session, command: commands.TxSelect) -> None:
+    """tx.select: once per session, and only where everything is accepted."""
+    if session.selected:
+        text = f"the session is transactional already: {session.selected}.select"
+        raise ExecutionError(ILLEGAL_STATE, text)
+    for consumer in session.consumers.values():
+        if not consumer.accept and consumer.acquire:
+            text = f"subscription '{consumer.tag}' accepts nothing; cancel it first"
+            raise ExecutionError(NOT_ALLOWED, text)
+    session.selected = TX
+    session.transaction = Transaction()
+
+
+def _transaction(session: Session) -> Transaction[Delivery]:
+    if session.selected != TX or session.transaction is None:
+        raise ExecutionError(ILLEGAL_STATE, "the session is not transactional: tx.select first")
+    return session.transaction
+
+
+def commit(session: Session, command: commands.TxCommit) -> None:
+    """tx.commit: do what was gathered; it is complete when that is on disk."""
+    transaction = _transaction(session)
+    if not transaction.has_room():
+        raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, "a queue of the transaction is full")
+    connection = session.connection
+    now = connection.broker.clock.steady
+    if transaction.commit(session, connection.commit, now) & PENDING:
+        session.wait_for(connection.commit.ticket)
+
+
+def rollback(session: Session, command: commands.TxRollback) -> None:
+    """tx.rollback: forget what was gathered; what was accepted is as if it were not."""
+    for entries in _transaction(session).forget():
+        for entry in entries:
+            session.unacked.put(entry.number, entry)
+
+
+COMMANDS: dict[type, Any] = {
+    commands.TxSelect: select,
+    commands.TxCommit: commit,
+    commands.TxRollback: rollback,
+}

@@ -1,0 +1,154 @@
+"""Frames of final 0-10, one direction of a connection.
+
+    flags(1) type(1) size(2) 0(1) track(1) channel(2) 0(4) payload          AMQP 0-10 4.2
+
+A segment that comes in several frames is decoded with the last of them; the others are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import DUMP_FRAME_BYTES
+from harebell.kernels.segments import BODY, COMMAND, CONTROL, FIRST_FRAME, HEADER, LAST_FRAME
+from harebell.wire.dissect import event as kinds
+from harebell.wire.dissect.event import Event
+from harebell.wire.dissect.secrets import masked
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.structs import Composite
+
+VERSION = "0-10"
+
+_HEAD = 12
+_KINDS = {
+    CONTROL: kinds.CONTROL,
+    COMMAND: kinds.COMMAND,
+    HEADER: kinds.CONTENT,
+    BODY: kinds.BODY,
+}
+
+
+class Frames010:
+    """One direction.
+
+    Args:
+        from_client: which one.
+    """
+
+    def __init__(self, from_client: bool) -> None:
+        self.from_client = from_client
+        self.lost = False
+        self._data = bytearray()
+        self._segments: dict[tuple[int, int], bytearray] = {}
+
+    def feed(self, data: bytes) -> Iterator[Event]:
+        """What the octets bring to an end."""
+        self._data += data
+        while not self.lost:
+            event = self._next()
+            if event is None:
+                return
+            yield event
+        if self._data:
+            yield self._made(kinds.UNREADABLE, None, bytes(self._data), text="not looked into")
+            self._data.clear()
+
+    def _next(self) -> Event | None:
+        data = self._data
+        if len(data) < _HEAD:
+            return None
+        flags, kind, size = data[0], data[1], int.from_bytes(data[2:4])
+        channel = int.from_bytes(data[6:8])
+        if flags & 0xF0 or kind not in _KINDS or size < _HEAD:
+            return self._lose(f"no frame begins with {bytes(data[:_HEAD]).hex()}")
+        if len(data) < size:
+            return None
+        frame = bytes(data[:size])
+        del data[:size]
+        return self._frame(flags, kind, channel, frame)
+
+    def _lose(self, why: str) -> Event:
+        self.lost = True
+        data = bytes(self._data)
+        self._data.clear()
+        return self._made(kinds.UNREADABLE, None, data, text=why)
+
+    def _frame(self, flags: int, kind: int, channel: int, frame: bytes) -> Event:
+        payload = frame[_HEAD:]
+        if kind == BODY:
+            text = f"{len(payload)} octets"
+            return self._made(kinds.BODY, channel, frame, text=text, body=payload, raw=frame)
+        key = (channel, kind)
+        if not flags & FIRST_FRAME or not flags & LAST_FRAME:
+            gathered = self._segments.setdefault(key, bytearray())
+            if flags & FIRST_FRAME:
+                gathered.clear()
+            gathered += payload
+            if len(gathered) > DUMP_FRAME_BYTES:
+                return self._lose(f"a segment has more than {DUMP_FRAME_BYTES} octets")
+            if not flags & LAST_FRAME:
+                # A part may hold a part of a secret, which nobody can tell from the rest.
+                text = "a part of a segment"
+                return self._made(_KINDS[kind], channel, frame, name=_KINDS[kind], text=text)
+            payload = bytes(self._segments.pop(key))
+            frame = frame[:_HEAD] + payload
+        try:
+            return self._segment(kind, channel, payload, frame)
+        except ProtocolError as error:
+            # Controls on channel 0 are where credentials pass.
+            raw = frame if channel else b""
+            return self._made(kinds.UNREADABLE, channel, frame, text=error.text, raw=raw)
+
+    def _segment(self, kind: int, channel: int, payload: bytes, frame: bytes) -> Event:
+        """A whole control, command or header.
+
+        Raises:
+            ProtocolError: it cannot be read.
+        """
+        if kind == HEADER:
+            fields: dict[str, Any] = {}
+            for struct in AMQP_0_10.decode_header(payload):
+                if isinstance(struct, Composite):
+                    fields[_short(struct)] = _fields(struct)
+                else:
+                    fields[f"struct-{struct.octets[:2].hex()}"] = struct.octets[2:]
+            return self._made(
+                kinds.CONTENT, channel, frame, name="message", fields=fields, raw=frame
+            )
+        if kind == CONTROL:
+            value: Composite = AMQP_0_10.decode_control(payload)
+            fields = _fields(value)
+        else:
+            sync, value = AMQP_0_10.decode_command(payload)
+            fields = {**_fields(value), "sync": sync}
+        name = AMQP_0_10.spec_of(value).name
+        fields, raw = masked(name, fields, frame)
+        return self._made(_KINDS[kind], channel, frame, name=name, fields=fields, raw=raw)
+
+    def _made(self, kind: str, channel: int | None, frame: bytes, **more: Any) -> Event:
+        return Event(kind, self.from_client, len(frame), channel=channel, version=VERSION, **more)
+
+
+def _short(struct: Composite) -> str:
+    return AMQP_0_10.spec_of(struct).name.partition(".")[2]
+
+
+def _fields(value: Composite) -> dict[str, Any]:
+    """The fields that are there, by their names in the specification."""
+    found: dict[str, Any] = {}
+    for field in AMQP_0_10.spec_of(value).fields:
+        item = getattr(value, field.attribute)
+        if item is not None:
+            found[field.name] = _plain(item)
+    return found
+
+
+def _plain(item: Any) -> Any:
+    """A value without structs in it."""
+    if isinstance(item, Composite):
+        return _fields(item)
+    if isinstance(item, list | tuple):
+        return [_plain(each) for each in item]
+    return item

@@ -1,0 +1,270 @@
+"""The classes file and stream: what 0-8 has to do with them, transitional 0-10 has to do, too.
+
+Both documents say the same of them, rule by rule, so the tests of 0-8 run here once more, with a
+peer that speaks this version. Where this one differs a test stands at the end of this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
+from harebell.wire.v09.methods_file import FileConsume, FilePublish
+from harebell.wire.v09.methods_session import (
+    ExecutionComplete,
+    ExecutionFlush,
+    SessionClose,
+    SessionFlow,
+    SessionOpen,
+)
+from harebell.wire.v09.methods_stream import StreamConsume, StreamPublish
+from harebell.wire.v09.property_list import FileProperties
+from tests.conformance.conftest import delete_declared
+from tests.conformance.frames import METHOD, frame
+from tests.conformance.sites import MemorySite, Site
+from tests.conformance.v010t.peer import HEADER_PREVIEW
+from tests.conformance.v010t.transfers import encoded
+from tests.conformance.v08 import test_file, test_overflow, test_stream
+from tests.conformance.v08.contents import Peer08
+
+_FIRST, _QOS, _LAST = 119, 146, 158
+"""The rules of 0-8 for both classes; from stream.qos on, this version has one more."""
+_APART = 21
+
+
+class Peer10t(Peer08):
+    """The same peer in transitional 0-10."""
+
+    SPEC = AMQP_0_10_TRANSITIONAL
+    GREETING = HEADER_PREVIEW
+
+    def ask(self, method: m.Method, channel: int = 1) -> Any:
+        """A method and its reply, or that it is complete where it has none."""
+        if self.SPEC.spec_of(method).responses:
+            return super().ask(method, channel)
+        self.send(method, ExecutionFlush(), channel=channel)
+        return self.expect(ExecutionComplete, channel)
+
+
+Connect = Callable[[], Peer10t]
+
+
+def _peers(site: Site) -> Iterator[Connect]:
+    peers: list[Peer10t] = []
+
+    def connect() -> Peer10t:
+        peers.append(Peer10t(site, site.connect()))
+        return peers[-1]
+
+    yield connect
+    for peer in peers:
+        peer.done()
+    delete_declared(site, peers)
+
+
+@pytest.fixture
+def connect08(site: Site) -> Iterator[Connect]:
+    """Makes peers of this version for the tests of 0-8."""
+    yield from _peers(site)
+
+
+@pytest.fixture
+def connect08_memory(memory: MemorySite) -> Iterator[Connect]:
+    """The same, with a broker in memory whose clock the test moves."""
+    yield from _peers(memory)
+
+
+@pytest.fixture
+def peer08(connect08: Connect) -> Peer10t:
+    """One of them, with channel 1 open."""
+    return connect08().open()  # type: ignore[return-value]
+
+
+@pytest.fixture
+def other08(connect08: Connect) -> Peer10t:
+    """Another one."""
+    return connect08().open()  # type: ignore[return-value]
+
+
+def _here(rule: str) -> list[str]:
+    """The rules of this version that say what one of 0-8 says."""
+    number = int(rule.removeprefix("0-8#"))
+    assert _FIRST <= number <= _LAST, rule
+    shifts = (_APART, _APART + 1) if number == _QOS else (_APART + (number > _QOS),)
+    return [f"0-10t#{number + shift:03}" for shift in shifts]
+
+
+def _once_more(test: FunctionType) -> FunctionType:
+    """A test of 0-8 that shows the rules of this version."""
+    copied = FunctionType(
+        test.__code__, test.__globals__, test.__name__, test.__defaults__, test.__closure__
+    )
+    copied.__kwdefaults__ = test.__kwdefaults__
+    copied.__annotations__ = test.__annotations__
+    marks = []
+    for mark in getattr(test, "pytestmark", []):
+        if mark.name == "rule":
+            marks.append(pytest.mark.rule(*(h for each in mark.args for h in _here(each))).mark)
+        else:
+            marks.append(mark)
+    copied.pytestmark = marks  # type: ignore[attr-defined]
+    return copied
+
+
+_APART_FROM = {"test_nobody_publishes_to_an_internal_exchange"}
+"""Tests that declare what this version cannot declare."""
+
+for _module in (test_file, test_overflow, test_stream):
+    for _name, _test in vars(_module).items():
+        if _name in _APART_FROM or not _name.startswith("test_"):
+            continue
+        if isinstance(_test, FunctionType):
+            globals()[f"{_name}_{_module.__name__.rpartition('_')[2]}"] = _once_more(_test)
+
+
+# --- where the versions differ ------------------------------------------------------------------
+
+LOG = "amq.rabbitmq.log"
+"""An internal exchange."""
+
+
+@pytest.mark.rule("0-10t#155")
+def test_nobody_publishes_a_file_to_an_internal_exchange(peer08: Peer10t):
+    peer08.stage("internal", b"x")
+    peer08.send(FilePublish(LOG, "k", identifier="internal"))
+    peer08.refused(403, f"cannot publish to internal exchange '{LOG}'")
+
+
+@pytest.mark.rule("0-10t#177")
+def test_nobody_publishes_a_packet_to_an_internal_exchange(peer08: Peer10t):
+    peer08.packet("k", b"x", LOG)
+    peer08.refused(403, f"cannot publish to internal exchange '{LOG}'")
+
+
+def _ticket(peer: Peer10t, *rights: str) -> int:
+    granted: m.AccessRequestOk = peer.ask(
+        m.AccessRequest(
+            "/data", **{name: name in rights for name in ("passive", "active", "write", "read")}
+        )
+    )
+    return granted.ticket
+
+
+@pytest.mark.rule("0-10t#146")
+def test_a_ticket_without_read_access_consumes_no_files(peer08: Peer10t):
+    queue = peer08.queue("")
+    ticket = _ticket(peer08, "passive", "write")
+    peer08.send(FileConsume(queue=queue, ticket=ticket))
+    peer08.refused(403, "does not give read access")
+
+
+@pytest.mark.rule("0-10t#171")
+def test_a_ticket_without_read_access_consumes_no_packets(peer08: Peer10t):
+    queue = peer08.queue("")
+    ticket = _ticket(peer08, "passive", "write")
+    peer08.send(StreamConsume(queue=queue, ticket=ticket))
+    peer08.refused(403, "does not give read access")
+
+
+@pytest.mark.rule("0-10t#153")
+def test_a_ticket_without_write_access_publishes_no_files(peer08: Peer10t):
+    queue = peer08.queue("")
+    ticket = _ticket(peer08, "passive", "read")
+    peer08.stage("refused", b"x")
+    peer08.send(FilePublish("", queue, identifier="refused", ticket=ticket))
+    peer08.refused(403, "does not give write access")
+
+
+@pytest.mark.rule("0-10t#175")
+def test_a_ticket_without_write_access_publishes_no_packets(peer08: Peer10t):
+    queue = peer08.queue("")
+    ticket = _ticket(peer08, "passive", "read")
+    peer08.send(StreamPublish("", queue, ticket=ticket))
+    peer08.refused(403, "does not give write access")
+
+
+@pytest.mark.rule("0-10t#141")
+def test_a_publisher_of_files_on_a_session_is_stopped_by_session_flow(peer08: Peer10t):
+    peer08.ask(SessionOpen(0), 2)
+    queue: str = peer08.ask(m.QueueDeclare(exclusive=True, arguments={"x-max-length": 1}), 2).queue
+    for number in range(2):
+        peer08.publish_file(queue, b"%d" % number, f"flow-{number}", channel=2)
+    assert not peer08.expect(SessionFlow, 2).active
+    peer08.send(m.BasicGet(queue=queue, no_ack=True), channel=2)
+    peer08.expect_whole(m.BasicGetOk, 2)
+    assert peer08.expect(SessionFlow, 2).active
+    peer08.ask(SessionClose(), 2)
+
+
+def test_headers_of_files_come_in_types_that_the_client_can_read(peer08: Peer10t):
+    queue = peer08.queue("")
+    properties = FileProperties(headers={"yes": True, "n": 5, "big": 2**40})
+    peer08.files(queue)
+    # What a client writes it can read, too; this one has been plain so far.
+    other = FileProperties(headers={"n": 5})
+    peer08.publish_file(queue, b"x", "plain", properties=other)
+    assert peer08.take_file().properties.headers == {"n": 5}
+    peer08.publish_file(queue, b"y", "letters", properties=properties)
+    assert peer08.take_file().properties.headers == {"yes": True, "n": 5, "big": 2**40}
+
+
+def test_a_plain_client_reads_the_headers_of_another_as_text(connect08: Connect):
+    writer, reader = connect08().open(), connect08().open()
+    queue: str = writer.queue("")  # type: ignore[attr-defined]
+    reader.files(queue)  # type: ignore[attr-defined]
+    properties = FileProperties(headers={"yes": True, "n": 5})
+    writer.publish_file(queue, b"x", "plainly", properties=properties)  # type: ignore[attr-defined]
+    found = reader.take_file()  # type: ignore[attr-defined]
+    assert found.properties.headers == {"yes": "true", "n": 5}
+
+
+@pytest.mark.parametrize("kind", ["basic", "message", "file", "stream"])
+def test_a_publish_of_each_class_is_complete_when_its_content_has_come(peer08: Peer10t, kind: str):
+    queue = peer08.queue("")
+    if kind == "basic":
+        peer08.publish("", queue, b"body")
+    elif kind == "message":
+        peer08.send_bytes(frame(METHOD, 1, encoded(queue, b"body")))
+    elif kind == "file":
+        peer08.publish_file(queue, b"body", f"complete-{queue}")
+    else:
+        peer08.packet(queue, b"body")
+    peer08.send(ExecutionFlush())
+    said = peer08.expect(ExecutionComplete)
+    # queue.declare, and what the publish took.
+    assert said.cumulative_execution_mark == 1 + (3 if kind == "file" else 1)
+    assert said.ranged_execution_set == ()
+    assert peer08.count(queue) == 1
+
+
+@pytest.mark.rule("0-10t#061")
+def test_every_class_is_sent_through_every_exchange_to_every_queue(peer08: Peer10t):
+    """Create an exchange of each type, queues bound to each, send each content to each queue."""
+    kinds = ("direct", "fanout", "topic", "headers")
+    queues = [peer08.queue("") for _ in range(3)]
+    for kind in kinds:
+        peer08.ask(m.ExchangeDeclare(f"any-{kind}-{queues[0]}", kind))
+        for queue in queues:
+            peer08.ask(m.QueueBind(queue=queue, exchange=f"any-{kind}-{queues[0]}",
+                                   routing_key="k"))  # fmt: skip
+    for kind in kinds:
+        exchange = f"any-{kind}-{queues[0]}"
+        peer08.publish(exchange, "k", b"basic")
+        transfer = encoded("k", b"message", destination=exchange)
+        peer08.send_bytes(frame(METHOD, 1, transfer))
+        peer08.publish_file("k", b"file", f"{exchange}-file", exchange)
+        peer08.packet("k", b"stream", exchange)
+    for queue in queues:
+        assert peer08.count(queue) == 4 * len(kinds)
+        found = []
+        for _ in range(4 * len(kinds)):
+            peer08.send(m.BasicGet(queue=queue, no_ack=True))
+            found.append(peer08.expect_whole(m.BasicGetOk).body)
+        assert found == [b"basic", b"message", b"file", b"stream"] * len(kinds)
+    for kind in kinds:
+        peer08.ask(m.ExchangeDelete(f"any-{kind}-{queues[0]}"))

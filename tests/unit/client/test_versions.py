@@ -1,0 +1,28 @@
+"""Each version has the core that speaks it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from harebell.client.url import URL
+from harebell.client.versions import new_core
+
+HEADERS = {
+    "0-8": b"AMQP\x01\x01\x08\x00",
+    "0-9": b"AMQP\x01\x01\x00\x09",
+    "0-9-1": b"AMQP\x00\x00\x09\x01",
+    "0-10": b"AMQP\x01\x01\x00\x0a",
+}
+
+
+@pytest.mark.parametrize("version", list(HEADERS))
+def test_a_core_begins_with_the_header_of_its_version(version: str) -> None:
+    core = new_core(URL(version=version), 0.0, {}, random.Random(1), recovering=False)
+    assert core.take_output() == HEADERS[version]
+
+
+def test_a_connection_that_cannot_be_restored_says_so_at_once() -> None:
+    with pytest.raises(ValueError, match="0-10 are not restored"):
+        new_core(URL(version="0-10"), 0.0, {}, random.Random(1), recovering=True)
