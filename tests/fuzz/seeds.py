@@ -13,8 +13,11 @@ from decimal import Decimal
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.fields import encode_table
+from tests.fuzz.contents import content_seeds
+from tests.fuzz.messages010t import messages010t_seeds
 from tests.fuzz.segments import composite_seeds, segment_seeds
 from tests.fuzz.transfers import reference_seeds, transfer_seeds
+from tests.fuzz.transitional import connection010t_seeds, typed_seeds
 from tests.model.peer import HEADER, call, content, frame, login, m, publish
 
 TABLE = {
@@ -77,12 +80,20 @@ def seeds(target: str) -> list[bytes]:
         return [HEADER, b"AMQP\1\1\0\x09", b"AMQP\3\1\0\0", b"\x16\x03\x01"]
     if target == "transfer":
         return transfer_seeds()
+    if target == "messages010t":
+        return messages010t_seeds()
     if target == "references":
         return reference_seeds()
     if target in ("segments", "connection010"):
         return segment_seeds()
+    if target == "typed":
+        return list(typed_seeds())
+    if target == "connection010t":
+        return list(connection010t_seeds())
     if target == "composites":
         return composite_seeds()
+    if target in ("contents", "staged", "connection08"):
+        return content_seeds(target)
     if target == "url":
         return [b"amqp://guest:guest@localhost:5672/%2F?heartbeat=10", b"amqps://[::1]/v"]
     if target == "config":

@@ -18,9 +18,12 @@ from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import decode_properties, encode_properties
 from harebell.wire.v09.fields import decode_table, encode_table
 from harebell.wire.v09.states import ConnectionState
+from tests.fuzz.contents import TARGETS as CONTENTS
+from tests.fuzz.messages010t import messages010t
 from tests.fuzz.segments import composites, connection010, segments
 from tests.fuzz.splits import anyhow, singly
 from tests.fuzz.transfers import references, transfer
+from tests.fuzz.transitional import connection010t, typed
 from tests.fuzz.twins import KERNELS, scan, seen
 from tests.model.memory import MemoryBroker
 from tests.model.peer import Reader, call, login
@@ -190,9 +193,13 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         config,
         transfer,
         references,
+        messages010t,
         segments,
         composites,
         connection010,
+        typed,
+        connection010t,
+        *CONTENTS,
         canary,
     )
 }

@@ -12,7 +12,7 @@ from harebell.model.queue.promised import PromisedQueue
 from harebell.store.commit import Batch
 from tests.sim.prepared import BrokenPromiseError, Counts, Trial
 
-STATES = int(os.environ.get("HAREBELL_PREPARED_STATES", "1500"))
+STATES = int(os.environ.get("HAREBELL_PREPARED_STATES", "600"))
 SOAK_STATES = 100_000
 
 

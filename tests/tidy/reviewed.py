@@ -38,6 +38,10 @@ FUNNELS: dict[str, str] = {
 UNMIRRORED: dict[str, tuple[str, str]] = {
     "__init__": ("tests/cli/test_main.py", "fixes the implementation, which is observed there"),
     "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
+    "client/channel010t": (
+        "tests/interop/client/test_client_versions.py",
+        "does what a real broker completes",
+    ),
     "client/session010": (
         "tests/interop/client/test_client_versions.py",
         "does what a real broker answers",
@@ -57,12 +61,51 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
     **dict.fromkeys(
-        tuple(f"wire/v09/methods_{name}" for name in ("file", "stream", "peers")),
-        ("tests/unit/wire/v09/test_content_classes.py", "is what those tables name"),
+        tuple(f"wire/v09/methods_{name}" for name in ("stream", "peers")),
+        ("tests/unit/wire/v09/test_methods_file.py", "is what those tables name"),
+    ),
+    **dict.fromkeys(
+        (
+            *("front/session09/older", "front/session09/amqp_0_8", "front/session09/amqp_0_9"),
+            *("front/session09/amqp_0_9_1", "front/versions"),
+        ),
+        ("tests/unit/front/session09/test_profile.py", "is a profile, or what makes one"),
+    ),
+    "front/session09/older_access": (
+        "tests/conformance/v08/test_access.py",
+        "is what the rules of that class say",
+    ),
+    "front/session09/older_exchange": (
+        "tests/conformance/v08/test_exchange.py",
+        "is what the rules of that class say",
+    ),
+    "front/session09/older_queue": (
+        "tests/conformance/v08/test_queue.py",
+        "is what the rules of that class say",
+    ),
+    "front/session09/older_flow": (
+        "tests/conformance/v08/test_channel.py",
+        "is what the rules of that class say",
+    ),
+    **dict.fromkeys(
+        tuple(f"front/session09/older_{name}" for name in ("basic", "channel", "consumer")),
+        ("tests/conformance/v08/test_basic.py", "is what the rules of that class say"),
+    ),
+    **dict.fromkeys(
+        ("wire/v09/amqp_0_9", "wire/v09/methods_older"),
+        ("tests/unit/wire/v09/test_amqp_0_8.py", "is held against its document there"),
+    ),
+    **dict.fromkeys(
+        ("front/link", "front/peer"),
+        ("tests/unit/front/test_arrival.py", "is what an arrival and its successor share"),
     ),
     "auth/sasl/exchange": (
         "tests/unit/auth/sasl/test_exchanges.py",
         "is what mechanisms derive of",
+    ),
+    "front/place": (
+        "tests/conformance/v010/test_message.py",
+        "names what permissions and events ask of channels and sessions; mypy checks it",
     ),
     "front/session010/": (
         "tests/conformance/v010/test_*.py",
@@ -103,10 +146,6 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "front/session09/dtx": (
         "tests/conformance/v08/test_dtx.py",
         "is what peers see there, frame by frame",
-    ),
-    "model/alternate": (
-        "tests/conformance/v010t/test_queue.py",
-        "is about queues that peers declare there",
     ),
     "front/contents/": ("tests/conformance/v08/test_file.py", "shows in what peers are sent"),
     **dict.fromkeys(

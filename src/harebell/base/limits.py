@@ -134,6 +134,8 @@ STREAM_WINDOW_MESSAGES = 256
 """Packets that wait for a consumer which is slower than they come, unless it asks otherwise."""
 STREAM_WINDOW_BYTES = 1_048_576
 """Octets of their bodies, unless it asks otherwise."""
+RATE_SLACK_MS = 20
+"""Time that a rate of transfer makes up for when a timer comes late."""
 STREAM_RETRY_MS = 50
 """How often a consumer of packets whose socket takes nothing is looked at."""
 STAGED_FILES_COUNT = 10_000

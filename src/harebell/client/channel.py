@@ -362,7 +362,7 @@ class Channel(Verbs):
             handler(self, method)
         elif isinstance(method, _WITH_CONTENT):
             self._begin(method)
-        else:
+        elif not self.on_command(method):
             self._reply(method)
 
     def _begin(self, method: m.Method) -> None:

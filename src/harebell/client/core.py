@@ -31,8 +31,9 @@ from harebell.base.version import VERSION
 from harebell.client import handshake
 from harebell.client.call import Call
 from harebell.client.channel import Channel
+from harebell.client.channel010t import TransitionalChannel
 from harebell.client.channel_parts import Recorder
-from harebell.client.dialect import dialect_of
+from harebell.client.dialect import TRANSITIONAL, dialect_of
 from harebell.client.errors import (
     AMQPError,
     AuthenticationFailed,
@@ -233,7 +234,8 @@ class Connection(FrameSink):
                 number += 1
         if number > self.channel_max:
             raise ClientClosed(f"all {self.channel_max} channels of the connection are in use")
-        channel = Channel(self, number, confirms=confirms, keep=keep)
+        kind = TransitionalChannel if self.dialect.version == TRANSITIONAL else Channel
+        channel = kind(self, number, confirms=confirms, keep=keep)
         self.channels[number] = channel
         return channel.open()
 
@@ -317,6 +319,7 @@ class Connection(FrameSink):
         properties = handshake.client_properties(self.url, VERSION, self._properties)
         if not self.dialect.capabilities:
             del properties["capabilities"]
+        properties = self.dialect.introduced(properties)
         self._send(
             m.ConnectionStartOk(
                 client_properties=properties,

@@ -28,7 +28,7 @@ AMQPLAIN = "AMQPLAIN"
 VERIFY_PEER = "verify_peer"
 VERIFY_NONE = "verify_none"
 
-VERSIONS = ("0-8", "0-9", "0-9-1", "0-10")
+VERSIONS = ("0-8", "0-9", "0-9-1", "0-10", "0-10t")
 """Versions of AMQP that the client speaks."""
 NEWEST = "0-9-1"
 FINAL = "0-10"

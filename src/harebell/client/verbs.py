@@ -41,6 +41,10 @@ class Verbs:
         """Send a method and expect one of these replies; see `Channel.call`."""
         raise NotImplementedError
 
+    def on_command(self, method: m.Method) -> bool:
+        """Take a method that only some versions have; whether it was one."""
+        return False
+
     def declare_exchange(
         self,
         name: str,

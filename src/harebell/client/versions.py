@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.client.core import Connection
+from harebell.client.dialect import TRANSITIONAL
 from harebell.client.recovery import Random
 from harebell.client.url import FINAL, URL
 
@@ -26,13 +27,13 @@ def new_core(
     Raises:
         ValueError: it cannot be restored in that version.
     """
-    if url.version != FINAL:
-        return Connection(url, now, properties)
-    if recovering:
+    if recovering and url.version in (FINAL, TRANSITIONAL):
         raise ValueError(
-            "recover: connections in AMQP 0-10 are not restored by this client; "
+            f"recover: connections in AMQP {url.version} are not restored by this client; "
             "leave it out, or use 0-9-1"
         )
+    if url.version != FINAL:
+        return Connection(url, now, properties)
     from harebell.client.core010 import Connection as Final  # its codec takes time to load
 
     nonce = f"harebell-{int(rng.random() * _NONCE_MOST):014x}"

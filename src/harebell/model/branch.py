@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from harebell.base import limits
 from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.timers import Timer
 from harebell.model.queue.kind import Queue
@@ -84,6 +85,7 @@ class Branch:
         xid: its name.
         vhost: where it works.
         user: who started it.
+        gauge: counts what its publishes take in memory.
 
     Attributes:
         state: see `xa_states`.
@@ -100,6 +102,7 @@ class Branch:
     """
 
     __slots__ = (
+        "_gauge",
         "_settled",
         "counted",
         "held",
@@ -116,7 +119,7 @@ class Branch:
         "xid",
     )
 
-    def __init__(self, xid: Xid, vhost: str, user: str) -> None:
+    def __init__(self, xid: Xid, vhost: str, user: str, gauge: Gauge) -> None:
         self.xid = xid
         self.vhost = vhost
         self.user = user
@@ -131,6 +134,7 @@ class Branch:
         self.counted = (0, 0)
         self.held: set[tuple[int, int]] | None = None
         self._settled = 0
+        self._gauge = gauge
 
     def pending(self) -> tuple[int, int]:
         """How many publishes, and how many settled deliveries, wait for its end."""
@@ -145,13 +149,14 @@ class Branch:
         """
         if self.state in DONE:
             return
-        octets = self.octets + message.footprint()
-        if octets > limits.BRANCH_BYTES:
+        taken = message.footprint()
+        if self.octets + taken > limits.BRANCH_BYTES:
             raise BranchError(
                 Fault.TOO_MUCH,
                 f"xid {self.xid} publishes more than {limits.BRANCH_BYTES} octets",
             )
-        self.octets = octets
+        self.octets += taken
+        self._gauge.add(taken)
         self.work.publish(message, queues, flags)
 
     def settle(self, entries: Sequence[Entry], kind: int) -> None:
@@ -173,9 +178,14 @@ class Branch:
             )
         self.work.settle(taken, kind)
 
+    def release(self) -> None:
+        """What it published is somewhere else now."""
+        self._gauge.take(self.octets)
+        self.octets = 0
+
     def undo(self) -> None:
         """What was published is forgotten, and what was acknowledged goes back."""
-        self.octets = 0
+        self.release()
         for entries in self.work.forget():
             take_back(entries)
 

@@ -77,7 +77,7 @@ class Broker:
         self.events = Events(self._editor, self.clock, node)
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
-        self.branches = Branches(store, self.timers, self.vhosts)
+        self.branches = Branches(store, self.timers, self.vhosts, gauge)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
         first.add_watcher(LOG_EXCHANGE)
@@ -102,6 +102,7 @@ class Broker:
         """Forget a vhost and everything in it; its connections must be closed before."""
         vhost.clear()
         self.branches.vhost_gone(vhost.name)
+        self.staging.vhost_gone(vhost.name)
         vhost.recorder.vhost_gone()
         del self.vhosts[vhost.name]
 

@@ -205,6 +205,11 @@ class Staging:
         with contextlib.suppress(OSError):
             self._files.remove(staged.path)
 
+    def vhost_gone(self, name: str) -> None:
+        """A vhost is deleted, and what was staged there with it."""
+        for staged in [each for each in self._entries.values() if each.key[0] == name]:
+            self.drop(staged)
+
     # --- inside ---------------------------------------------------------------------------------
 
     def _make(self, key: Key, size: int) -> StagedFile:

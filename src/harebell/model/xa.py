@@ -15,6 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from harebell.base import limits
+from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import BRANCH_LOG, Log, Store
 from harebell.base.timers import Timers
@@ -51,14 +52,18 @@ class Branches:
         store: keeps what is prepared.
         timers: end what takes too long.
         vhosts: where the queues are.
+        gauge: counts what is in memory.
     """
 
-    def __init__(self, store: Store, timers: Timers, vhosts: Mapping[str, VHost]) -> None:
+    def __init__(
+        self, store: Store, timers: Timers, vhosts: Mapping[str, VHost], gauge: Gauge
+    ) -> None:
         self._store = store
         self._commit = store.commit
         self._timers = timers
         self._clock = timers.clock
         self._vhosts = vhosts
+        self._gauge = gauge
         self._found: dict[tuple[str, Xid], Branch] = {}
         self._kept: Log | None = None
 
@@ -97,7 +102,7 @@ class Branches:
                 Fault.TOO_MUCH,
                 f"xid {xid} cannot be started: there are {limits.BRANCHES} branches already",
             )
-        branch = Branch(xid, vhost, user)
+        branch = Branch(xid, vhost, user, self._gauge)
         self.apply(branch, Call.START)
         self._found[vhost, xid] = branch
         branch.timeout = limits.BRANCH_TIMEOUT_SECONDS
@@ -145,7 +150,7 @@ class Branches:
             branch.counted = branch.work.pending()
             self._write(branch, _record_of(branch))
             branch.work = Transaction()
-            branch.octets = 0
+            branch.release()
         found = self.apply(branch, call)
         waits = found.state is State.PREPARED
         return Outcome(found.status, self._commit.ticket if waits else 0)
@@ -272,10 +277,11 @@ class Branches:
         """A vhost is deleted, and its branches with it."""
         for branch in self.of(vhost):
             self._settle(branch)
+            branch.undo()
             self._forget(branch)
 
     def _restore(self, position: int, record: BranchRecord) -> None:
-        branch = Branch(record.xid, record.vhost, record.user)
+        branch = Branch(record.xid, record.vhost, record.user, self._gauge)
         branch.state = record.state
         branch.moment = record.moment
         branch.timeout = record.timeout

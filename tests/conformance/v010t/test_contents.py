@@ -155,6 +155,16 @@ def _ticket(peer: Peer10t, *rights: str) -> int:
     return granted.ticket
 
 
+@pytest.mark.rule("0-10t#142")
+def test_files_of_ten_priorities_are_ten_levels(peer08: Peer10t):
+    queue = peer08.queue("", arguments={"x-max-priority": 9})
+    for priority in range(10):
+        properties = FileProperties(priority=priority)
+        peer08.publish_file(queue, b"%d" % priority, f"{queue}-{priority}", properties=properties)
+    peer08.files(queue)
+    assert [peer08.take_file().body for _ in range(10)] == [b"%d" % n for n in range(9, -1, -1)]
+
+
 @pytest.mark.rule("0-10t#146")
 def test_a_ticket_without_read_access_consumes_no_files(peer08: Peer10t):
     queue = peer08.queue("")

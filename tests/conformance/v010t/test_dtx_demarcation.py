@@ -9,6 +9,7 @@ import pytest
 from harebell.model.xid import Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09.methods_message import MessageGet
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010t.branches import (
     END,
@@ -26,6 +27,7 @@ from tests.conformance.v010t.branches import (
     work,
 )
 from tests.conformance.v010t.peer import Peer
+from tests.conformance.v010t.transfers import expect_transfer, transfer
 
 Connect = Callable[[], Peer]
 
@@ -388,3 +390,26 @@ def test_what_a_branch_settles_does_not_count_against_the_prefetch(peer: Peer, n
         found = peer.expect_delivery(body, redelivered=True)
         peer.send(m.BasicAck(found.method.delivery_tag))
     peer.settle()
+
+
+@pytest.mark.parametrize("what", ["commit", "rollback"])
+def test_transfers_and_their_completion_are_work_of_a_branch(
+    connect: Connect, name: str, what: str
+) -> None:
+    peer = connect().open()
+    peer.queue(name, exclusive=True)
+    transfer(peer, name, b"old")
+    selected(peer)
+    xid = new_xid()
+    start(peer, xid)
+    peer.send(MessageGet(queue=name))
+    expect_transfer(peer, b"old")
+    peer.complete(peer.received())
+    transfer(peer, name, b"new")
+    end(peer, xid)
+    assert bodies(peer, name) == []
+    assert coordinate(peer, "prepare", xid) == OK
+    assert coordinate(peer, what, xid) == OK
+    peer.send(MessageGet(queue=name, no_ack=True))
+    expect_transfer(peer, b"new" if what == "commit" else b"old")
+    assert bodies(peer, name) == []

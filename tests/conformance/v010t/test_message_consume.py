@@ -319,6 +319,23 @@ def test_a_rejected_message_goes_to_the_dead_letter_exchange(peer: Peer, name: s
     is_empty(peer, name)
 
 
+def test_a_rejected_message_goes_to_the_alternate_exchange_of_its_queue(
+    peer: Peer, name: str
+) -> None:
+    peer.queue(f"{name}-other")
+    peer.run(m.ExchangeDeclare(exchange=name, type="fanout"))
+    peer.run(m.QueueBind(queue=f"{name}-other", exchange=name))
+    peer.queue(name, alternate_exchange=name)
+    consume(peer, name)
+    transfer(peer, name, b"body")
+    expect_transfer(peer, b"body")
+    peer.send(MessageReject(code=0, text=""))
+    peer.send(MessageGet(queue=f"{name}-other", no_ack=True))
+    expect_transfer(peer, b"body")
+    peer.ask(m.QueueDelete(queue=name))
+    peer.run(m.ExchangeDelete(exchange=name))
+
+
 def test_a_rejected_message_that_nobody_else_wants_goes_back(peer: Peer, name: str) -> None:
     peer.queue(name)
     consume(peer, name, "first")

@@ -180,6 +180,22 @@ def test_an_immediate_transfer_is_rejected_with_1_when_nobody_takes_it(
     peer.expect(MessageEmpty)
 
 
+def test_an_immediate_transfer_that_nobody_takes_goes_to_the_alternate_exchange_of_its_queue(
+    peer: Peer, name: str
+) -> None:
+    other = f"{name}-other"
+    peer.run(m.ExchangeDeclare(exchange=name, type="fanout"))
+    peer.queue(other)
+    peer.run(m.QueueBind(queue=other, exchange=name))
+    peer.queue(name, alternate_exchange=name)
+    transferred(peer, name, b"body", immediate=True)
+    got(peer, other, b"body")
+    peer.send(MessageGet(queue=name))
+    peer.expect(MessageEmpty)
+    peer.ask(m.QueueDelete(queue=name))
+    peer.run(m.ExchangeDelete(exchange=name))
+
+
 def test_an_immediate_transfer_is_delivered_to_a_consumer_that_is_ready(
     peer: Peer, name: str
 ) -> None:

@@ -64,6 +64,7 @@ def test_an_exchange_that_is_a_queues_alternate_is_not_deleted(peer: Peer, name:
     peer.run(m.ExchangeDelete(name))
 
 
+@pytest.mark.rule("0-10t#101")
 def test_what_is_left_in_a_deleted_queue_goes_to_its_alternate_exchange(peer: Peer, name: str):
     other = f"{name}-other"
     peer.run(m.ExchangeDeclare(name, "fanout"))

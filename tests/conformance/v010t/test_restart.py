@@ -9,6 +9,7 @@ import pytest
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
+from harebell.wire.v09.methods_file import FileOpen, FilePublish, FileStage
 from harebell.wire.v09.methods_message import (
     MessageAppend,
     MessageClose,
@@ -16,6 +17,8 @@ from harebell.wire.v09.methods_message import (
     MessageGet,
     MessageOpen,
 )
+from harebell.wire.v09.property_list import FILE, FileProperties
+from tests.conformance.frames import BODY, HEADER, frame
 from tests.conformance.sites import SocketSite
 from tests.conformance.v010t.peer import Peer
 from tests.conformance.v010t.transfers import expect_transfer, transfer, transferred
@@ -70,6 +73,20 @@ def test_a_transfer_by_reference_survives_a_restart(restart: Restart) -> None:
     peer = restart()
     peer.send(MessageGet(queue="q", no_ack=True))
     expect_transfer(peer, b"onetwo")
+
+
+@pytest.mark.rule("0-10t#140")
+def test_a_file_survives_a_restart(restart: Restart) -> None:
+    peer = restart()
+    peer.queue("q", durable=True)
+    assert peer.ask(FileOpen("f", 4)).staged_size == 0
+    peer.send(FileStage())
+    header = frame(HEADER, 1, FILE.header(4, FILE.encode(FileProperties(filename="f.txt"))))
+    peer.send_bytes(header, frame(BODY, 1, b"kept"))
+    peer.run(FilePublish(routing_key="q", identifier="f"))
+    peer = restart()
+    peer.send(MessageGet(queue="q", no_ack=True))
+    expect_transfer(peer, b"kept")
 
 
 @pytest.mark.rule("0-10t#107")

@@ -287,6 +287,25 @@ def test_an_exclusive_queue_waits_for_its_session(connect_memory: Connect):
     assert again.queue("own", passive=True) == "own"
 
 
+@pytest.mark.parametrize("auto_delete", [True, False])
+def test_when_the_session_ends_its_exclusive_queue_is_gone_or_free(
+    memory: MemorySite, connect_memory: Connect, auto_delete: bool
+):
+    peer, other = connect_memory().open(channels=()), connect_memory().open()
+    peer.attach(10)
+    peer.queue("own", exclusive=True, auto_delete=auto_delete)
+    peer.drop()
+    other.send(m.QueueDeclare("own", passive=True))
+    other.expect_channel_close(405, "queue.declare")
+    memory.pass_time(11)
+    other.ask(m.ChannelOpen())
+    other.send(m.QueueDeclare("own", passive=True))
+    if auto_delete:
+        other.expect_channel_close(404, "queue.declare")
+    else:
+        other.expect(m.QueueDeclareOk)
+
+
 def test_a_consumer_of_a_detached_session_gets_nothing_and_everything_after(
     connect_memory: Connect,
 ):

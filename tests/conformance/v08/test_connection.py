@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from harebell.server.manage.connections import connection_facts
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
@@ -12,7 +15,7 @@ from tests.conformance.frames import METHOD, frame
 from tests.conformance.raw import start_ok
 from tests.conformance.sites import MemorySite
 from tests.conformance.v08.conftest import Connect
-from tests.conformance.v08.peer import Peer8
+from tests.conformance.v08.peer import Peer8, Peer9
 
 _SERVER_PROPERTIES = 6
 """Where the table begins in connection.start: two ids, two octets."""
@@ -245,3 +248,13 @@ def test_capabilities_mean_nothing_in_0_8(memory: MemorySite) -> None:
     memory.hub.set_short("disk", False)
     memory.turn()
     peer.ask(m.QueueDelete("q"))
+
+
+def test_a_connection_is_listed_with_its_version(memory: MemorySite) -> None:
+    versions = []
+    for kind in (Peer8, Peer9):
+        peer = kind(memory, memory.connect()).open()
+        wire: Any = peer.wire
+        versions.append(connection_facts(wire.connection, memory.now)["protocol"])
+        peer.close()
+    assert versions == ["AMQP 0-8", "AMQP 0-9"]

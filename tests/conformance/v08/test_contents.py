@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,18 @@ import pytest
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 from harebell.wire.v09.content import BasicProperties, decode_properties
-from harebell.wire.v09.methods_file import FileAck, FileConsume, FileOpen, FileOpenOk, FilePublish
+from harebell.wire.v09.methods_file import (
+    FileAck,
+    FileConsume,
+    FileOpen,
+    FileOpenOk,
+    FilePublish,
+    FileReject,
+)
 from harebell.wire.v09.methods_stream import StreamConsume, StreamPublish
 from harebell.wire.v09.property_list import STREAM, FileProperties, StreamProperties
 from tests.conformance.raw import Peer
-from tests.conformance.sites import Site, SocketSite
+from tests.conformance.sites import MemorySite, Site, SocketSite
 from tests.conformance.v08.contents import Connect08, Peer08
 
 rule = pytest.mark.rule
@@ -70,13 +78,18 @@ def test_publishing_a_packet_needs_a_ticket_for_writing(peer08: Peer08):
 # --- priorities -------------------------------------------------------------------------------
 
 
-@rule("0-8#121")
-def test_files_of_low_and_high_priority_are_two_levels(peer08: Peer08):
-    queue = peer08.queue("contents", arguments={"x-max-priority": 9})
+@pytest.mark.departs("0-8#121")
+@pytest.mark.parametrize(
+    ("arguments", "order"), [({}, [b"4", b"5"]), ({"x-max-priority": 9}, [b"5", b"4"])]
+)
+def test_files_have_levels_where_the_queue_was_declared_with_them(
+    peer08: Peer08, arguments: dict[str, Any], order: list[bytes]
+):
+    queue = peer08.queue("contents", arguments=arguments)
     for priority in (4, 5):
         peer08.publish_file(queue, b"%d" % priority, properties=FileProperties(priority=priority))
     peer08.files(queue)
-    assert [peer08.take_file().body for _ in range(2)] == [b"5", b"4"]
+    assert [peer08.take_file().body for _ in range(2)] == order
 
 
 # --- the disk ---------------------------------------------------------------------------------
@@ -244,3 +257,91 @@ def test_small_frames_carry_large_files(connect08: Connect08):
     peer.publish_file(queue, body)
     peer.files(queue)
     assert peer.take_file().body == body
+
+
+@pytest.mark.departs("0-8#057")
+def test_any_consumer_gets_what_is_next_in_the_words_of_its_class(connect08: Connect08):
+    peer = connect08().open(channels=(1, 2, 3))
+    queue = peer.queue("contents")
+    peer.publish_file(queue, b"file")
+    peer.packet(queue, b"packet")
+    peer.publish("", queue, b"message")
+    peer.ask(StreamConsume(queue=queue), 1)
+    bodies = [peer.take_packet().body for _ in range(3)]
+    assert bodies == [b"file", b"packet", b"message"]
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+def test_every_kind_of_queue_holds_files_and_packets(peer08: Peer08, kind: str):
+    arguments = {"x-queue-type": kind}
+    name = f"contents-{kind}"
+    queue = peer08.queue(name, durable=True, arguments=arguments)
+    peer08.publish_file(queue, b"file", properties=FULL)
+    peer08.packet(queue, b"packet", priority=3)
+    peer08.wait_for_count(queue, 2)
+    offset = {"x-stream-offset": "first"} if kind == "stream" else {}
+    if offset:
+        # 0-8 has no filter to say where a consumer of a stream begins: 0-9 has.
+        peer09 = Peer09(peer08.site, peer08.site.connect())
+        peer09.open()
+        peer09.ask(FileConsume(queue=queue, filter=offset))
+        assert peer09.take_file().body == b"file"
+        assert peer09.take_file().body == b"packet"
+        peer09.done()
+        return
+    peer08.ask(FileConsume(queue=queue))
+    found = peer08.take_file()
+    assert (found.body, found.properties.filename) == (b"file", "x.pdf")
+    assert peer08.take_file().body == b"packet"
+    peer08.send(FileAck(0, multiple=True))
+    peer08.wait_for_count(queue, 0)
+
+
+def test_a_rejected_file_of_a_quorum_queue_goes_to_somebody_else(peer08: Peer08, other08: Peer08):
+    queue = peer08.queue("contents-q", durable=True, arguments={"x-queue-type": "quorum"})
+    peer08.files(queue)
+    peer08.publish_file(queue, b"x")
+    peer08.take_file()
+    peer08.send(FileReject(1, requeue=True))
+    peer08.expect_silence()
+    other08.files(queue)
+    assert other08.take_file(redelivered=True).body == b"x"
+    other08.send(FileAck(1))
+    other08.expect_silence()
+
+
+def test_the_firehose_shows_files_and_packets(connect08_memory: Connect08, memory: Any):
+    vhost = memory.broker.vhosts["/"]
+    vhost.set_metadata(replace(vhost.metadata, tracing=True))
+    peer = connect08_memory().open()
+    queue = peer.queue("contents")
+    trace = peer.queue("trace")
+    # In 0-8 nobody binds to an internal exchange.
+    watcher = Peer(memory, memory.connect()).open()
+    watcher.ask(m.QueueBind(trace, "amq.rabbitmq.trace", "#"))
+    peer.publish_file(queue, b"file", properties=FULL)
+    peer.packet(queue, b"packet")
+    peer.files(queue)
+    for _ in range(2):
+        peer.take_file()
+    found = [peer.get(trace) for _ in range(4)]
+    assert [each.body for each in found] == [b"file", b"packet", b"file", b"packet"]
+    assert [each.method.routing_key for each in found] == [
+        "publish.", "publish.", f"deliver.{queue}", f"deliver.{queue}",
+    ]  # fmt: skip
+
+
+def test_interceptors_stamp_files_and_packets():
+    site = MemorySite(stamp_time=True, stamp_node=True)
+    peer = Peer08(site, site.connect())
+    peer.open()
+    queue = peer.queue("contents")
+    peer.publish_file(queue, b"file", properties=FULL)
+    peer.packet(queue, b"packet")
+    peer.files(queue)
+    for _ in range(2):
+        properties = peer.take_file().properties
+        assert set(properties.headers) >= {"timestamp_in_ms", "x-routed-by"}
+        assert properties.timestamp is not None
+        assert properties.timestamp != FULL.timestamp
+    peer.done()

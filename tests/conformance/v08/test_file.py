@@ -555,3 +555,61 @@ def test_without_a_place_for_dead_letters_a_file_stays(peer08: Peer08):
         peer08.ask(m.ChannelClose(reply_code=200))
         peer08.ask(m.ChannelOpen())
     assert peer08.count(queue) == 1
+
+
+# --- recovering, and flow ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("requeue", [False, True])
+def test_files_are_delivered_again_when_the_client_asks(peer08: Peer08, requeue: bool):
+    queue = peer08.queue("files")
+    for number in range(3):
+        peer08.publish_file(queue, b"%d" % number, f"id-{number}")
+    peer08.files(queue)
+    for _ in range(3):
+        peer08.take_file(redelivered=False)
+    peer08.send(m.BasicRecover(requeue=requeue))
+    found = [peer08.take_file(redelivered=True).body for _ in range(3)]
+    assert sorted(found) == [b"0", b"1", b"2"]
+    peer08.send(FileAck(0, multiple=True))
+    peer08.ask(m.ChannelClose(reply_code=200))
+    peer08.ask(m.ChannelOpen())
+    assert peer08.count(queue) == 0
+
+
+def test_a_client_that_stopped_the_flow_gets_no_files_until_it_goes_on(peer08: Peer08):
+    queue = peer08.queue("files")
+    peer08.files(queue)
+    peer08.ask(m.ChannelFlow(active=False))
+    peer08.publish_file(queue, b"x")
+    peer08.expect_silence()
+    peer08.send(m.ChannelFlow(active=True))
+    peer08.expect(m.ChannelFlowOk, active=True)
+    assert peer08.take_file().body == b"x"
+
+
+def test_what_a_cancelled_consumer_was_not_told_of_goes_back(peer08: Peer08):
+    queue = peer08.queue("files")
+    peer08.ask(FileQos(prefetch_count=1))
+    for number in range(3):
+        peer08.publish_file(queue, b"%d" % number, f"id-{number}")
+    tag = peer08.files(queue)
+    peer08.take_file()
+    peer08.ask(FileCancel(tag))
+    assert peer08.count(queue) == 2
+    peer08.send(FileAck(1))
+    peer08.files(queue)
+    assert peer08.take_file(redelivered=False).body == b"1"
+
+
+def test_a_file_that_is_being_staged_takes_no_memory(connect08_memory: Connect08):
+    peer = connect08_memory().open()
+    body = bytes(3_000_000)
+    peer.send(FileOpen("large", len(body)))
+    peer.expect(FileOpenOk)
+    before = peer.site.gauge.used  # type: ignore[union-attr]
+    peer.send_content(FileStage(), FILE, b"\0\0", body[:-1], size=len(body))
+    assert peer.site.gauge.used == before  # type: ignore[union-attr]
+    peer.lose()
+    again = connect08_memory().open()
+    assert again.stage("large", body) == len(body) - 1

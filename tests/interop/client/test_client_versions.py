@@ -20,7 +20,8 @@ from tests.interop.matrix import SPOKEN
 pytestmark = pytest.mark.asyncio
 
 RABBITMQ = ("0-8", "0-9", "0-9-1")
-CONFIRMS = tuple(version for version in SPOKEN if version != "0-8")
+RETURNS = ("0-9", "0-9-1", "0-10")
+TRANSITIONAL = "0-10t"
 
 
 @pytest.fixture(params=SPOKEN)
@@ -45,6 +46,12 @@ async def publish(connection: Any, body: bytes, **where: Any) -> None:
     else:
         with context:
             channel.publish(body, **where)
+
+
+async def subscribed(channel: Any, queue: str, prefetch: int) -> Any:
+    """A consumer."""
+    consumer = channel.consume(queue, prefetch=prefetch)
+    return await consumer if hasattr(consumer, "__await__") else consumer
 
 
 async def fail_in_transaction(channel: Any, queue: str) -> None:
@@ -89,11 +96,12 @@ async def test_what_is_given_back_comes_again(broker: Broker, api: Api, version:
     queue = unique()
     await do(channel.declare_queue(queue))
     await publish(connection, b"again", routing_key=queue)
-    consumer = channel.consume(queue, prefetch=1)
-    if hasattr(consumer, "__await__"):
-        consumer = await consumer
+    consumer = await subscribed(channel, queue, 1)
     (first,) = await take_just(consumer, 1)
     await do(first.nack(requeue=True))
+    if version == TRANSITIONAL:
+        # What a session has given back is for somebody else.
+        consumer = await subscribed(await do(connection.channel()), queue, 1)
     (second,) = await take_just(consumer, 1)
     assert (first.redelivered, second.redelivered) == (False, True)
     await do(second.reject(requeue=False))
@@ -108,9 +116,7 @@ async def test_the_prefetch_limits_what_is_out(broker: Broker, api: Api, version
     await do(channel.declare_queue(queue))
     for number in range(5):
         await publish(connection, b"%d" % number, routing_key=queue)
-    consumer = channel.consume(queue, prefetch=2)
-    if hasattr(consumer, "__await__"):
-        consumer = await consumer
+    consumer = await subscribed(channel, queue, 2)
     out = await take_just(consumer, 2)
     assert [message.body for message in out] == [b"0", b"1"]
     await do(out[-1].ack(multiple=True))
@@ -163,7 +169,7 @@ async def test_many_messages_come_in_their_order(broker: Broker, api: Api, versi
     assert [message.body for message in found] == bodies
 
 
-@pytest.mark.parametrize("version", CONFIRMS)
+@pytest.mark.parametrize("version", RETURNS)
 async def test_a_mandatory_message_without_a_queue_comes_back(
     harebell: Broker, api: Api, version: str
 ) -> None:
@@ -192,3 +198,14 @@ async def test_0_8_has_no_confirms_no_nack_of_many_and_no_bindings_between_excha
 async def test_a_broker_that_lacks_the_version_says_what_it_has(rabbitmq: Broker, api: Api) -> None:
     with pytest.raises(ProtocolMismatch, match=r"not speak AMQP 0-10; it answered with 0\.0\.9\.1"):
         await api.connect(rabbitmq.url, version="0-10")
+
+
+async def test_transitional_0_10_has_no_returns_and_no_nack_of_many(
+    harebell: Broker, api: Api
+) -> None:
+    connection = await api.connect(harebell.url, version=TRANSITIONAL)
+    channel = await do(connection.channel())
+    with pytest.raises(UnsupportedByVersion, match=r"AMQP 0-10t has no basic\.return"):
+        await do(channel.publish(b"x", routing_key="nowhere", mandatory=True))
+    with pytest.raises(UnsupportedByVersion, match=r"AMQP 0-10t has no basic\.nack"):
+        await do(channel.nack(1, multiple=True))

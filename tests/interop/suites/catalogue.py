@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
+HERE = Path(__file__).parent
 PORT = 5672
 HTTP_PORT = 15672
 URL = f"amqp://guest:guest@127.0.0.1:{PORT}/%2F"
@@ -24,6 +26,8 @@ class Suite:
         variables: environment variables.
         cleaned: whether it deletes queues over HTTP; see cleaner.py.
         files: files to be written before the run, by name.
+        old_python: folders in Python 2 that are rewritten for Python 3 after unpacking.
+        rabbitmq: lines of configuration without which RabbitMQ turns the client away.
         left_out: patterns of test names (for pytest: `-k` words) and why they do not count.
     """
 
@@ -37,6 +41,8 @@ class Suite:
     variables: dict[str, str] = field(default_factory=dict)
     cleaned: bool = False
     files: dict[str, str] = field(default_factory=dict)
+    old_python: tuple[str, ...] = ()
+    rabbitmq: tuple[str, ...] = ()
     left_out: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -122,6 +128,28 @@ SUITES = (
         "vows", ("test/*-test.js",),
         needs=("vows@0.8.3",),
     ),
+    Suite(
+        "amqplib", "1.0.2", "pypi",
+        "843d69b681a60afd21fbf50f310404ec67fcdf9d13dfcf6e9d41f3b456217e5b",
+        "pytest", ("tests/client_0_8/test_*.py",),
+        old_python=("amqplib", "tests"),
+        # In place of the settings that read a command line.
+        files={
+            "tests/client_0_8/settings.py": (
+                f"connect_args = {{'host': '127.0.0.1:{PORT}', 'userid': 'guest', "
+                "'password': 'guest'}\ntest_args = {'verbosity': 1}\n"
+            ),
+        },
+    ),
+    Suite(
+        "amqp", "0.0.2", "npm",
+        "6256ef50bde6b939ecdd4f7c728409c850ab9501e55d25a2996a69e4ca34ed80",
+        "scripts", ("test/test-*.js",),
+        files={"today.cjs": (HERE / "node_2010.cjs").read_text()},
+        variables={"NODE_OPTIONS": "--no-deprecation --require ./today.cjs"},
+        # It settles for no limit on channels, which RabbitMQ has to have offered.
+        rabbitmq=("channel_max = 0",),
+    ),
 )  # fmt: skip
 
 _OLD_NODE = "expects what old versions of node did; the broker has no part in it"
@@ -143,6 +171,9 @@ KNOWN: dict[tuple[str, str], str] = {
     ("amqp", "test-queue-bind-headers"): _RACE,
     ("amqp", "test-queue-unbind-headers"): _RACE,
     ("amqp", "test-queue-subscribe-event"): _RACE,
+    ("amqp", "test-auto-delete-queue"): "RabbitMQ resets the connection that the client closes",
+    ("amqplib", "test_basic_return"): "RabbitMQ refuses immediate, which 0-8 has",
+    ("amqplib", "test_exception"): "expects an error of deleting a missing queue, as 0-8 has it",
     ("amqplib", "ipv6"): "Harebell listens at one address, here 127.0.0.1; `--host ::1` is another",
 }
 """Why tests do not pass on both brokers: by the client and a part of the test's name."""

@@ -50,15 +50,20 @@ def raise_loopback() -> None:
 
 
 @contextmanager
-def broker(kind: str) -> Iterator[None]:
-    """A broker at the port that everybody expects, on both kinds of loopback."""
+def broker(kind: str, lines: tuple[str, ...] = ()) -> Iterator[None]:
+    """A broker at the port that everybody expects, on both kinds of loopback.
+
+    Args:
+        kind: "harebell" or "rabbitmq".
+        lines: of RabbitMQ's configuration.
+    """
     if kind == "harebell":
         with running_broker("--host", "localhost", "--port", str(PORT)):
             yield
         return
     # Without this node's clients see resets where the broker closes a connection (its default is
     # to drop what was not sent yet).
-    settings = [f"listeners.tcp.2 = ::1:{PORT}", "tcp_listen_options.linger.on = false"]
+    settings = [f"listeners.tcp.2 = ::1:{PORT}", "tcp_listen_options.linger.on = false", *lines]
     node = RabbitNode(port=PORT, settings=settings)
     node.start()
     try:
@@ -183,7 +188,7 @@ def main(kind: str, results: str, wanted: list[str]) -> None:
             continue
         (folder(suite) / "output").unlink(missing_ok=True)
         # Each suite has a broker of its own: they leave queues behind.
-        with broker(kind):
+        with broker(kind, suite.rabbitmq):
             found[suite.label] = run(suite)
         shutil.copy(folder(suite) / "output", folder(suite) / f"output-{kind}")
         passed = sum(found[suite.label].values())

@@ -13,6 +13,7 @@ HEADERS = {
     "0-8": b"AMQP\x01\x01\x08\x00",
     "0-9": b"AMQP\x01\x01\x00\x09",
     "0-9-1": b"AMQP\x00\x00\x09\x01",
+    "0-10t": b"AMQP\x01\x01\x63\x00",
     "0-10": b"AMQP\x01\x01\x00\x0a",
 }
 
@@ -23,6 +24,7 @@ def test_a_core_begins_with_the_header_of_its_version(version: str) -> None:
     assert core.take_output() == HEADERS[version]
 
 
-def test_a_connection_that_cannot_be_restored_says_so_at_once() -> None:
-    with pytest.raises(ValueError, match="0-10 are not restored"):
-        new_core(URL(version="0-10"), 0.0, {}, random.Random(1), recovering=True)
+@pytest.mark.parametrize("version", ["0-10", "0-10t"])
+def test_a_connection_that_cannot_be_restored_says_so_at_once(version: str) -> None:
+    with pytest.raises(ValueError, match=f"{version} are not restored"):
+        new_core(URL(version=version), 0.0, {}, random.Random(1), recovering=True)

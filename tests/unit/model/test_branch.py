@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.errors import ErrorKind
+from harebell.base.gauge import Gauge
 from harebell.model.branch import Branch, BranchError
-from harebell.model.xa_states import Fault
+from harebell.model.xa_states import Call, Fault
 from tests.unit.model.xa_world import TX, XaWorld, message
 
 
@@ -30,10 +31,36 @@ def test_what_waits_is_counted_before_and_after_the_prepare() -> None:
 
 
 def test_what_is_undone_is_not_counted() -> None:
-    branch = Branch(TX, "/", "guest")
+    gauge = Gauge()
+    branch = Branch(TX, "/", "guest", gauge)
     branch.publish(message(b"1"), (), 0)
+    assert gauge.used == branch.octets > 0
     branch.undo()
-    assert (branch.pending(), branch.octets) == ((0, 0), 0)
+    assert (branch.pending(), branch.octets, gauge.used) == ((0, 0), 0, 0)
+
+
+@pytest.mark.parametrize("end", ["commit", "prepare", "rollback", "timeout", "vhost"])
+def test_memory_is_given_back_however_a_branch_ends(end: str) -> None:
+    world = XaWorld()
+    vhost = world.broker.add_vhost("v")
+    branch = world.branches.begin("v", TX, "guest")
+    world.branches.apply(branch, Call.LAST_END)
+    branch.publish(message(b"1"), (vhost.declare_queue("q"),), 0)
+    gauge = world.broker.gauge
+    assert gauge.used == branch.octets
+    if end == "commit":
+        world.branches.commit("v", TX, one_phase=True)
+        vhost.queues["q"].purge()
+    elif end == "prepare":
+        world.branches.prepare("v", TX)
+        world.branches.rollback("v", TX)
+    elif end == "rollback":
+        world.branches.rollback("v", TX)
+    elif end == "timeout":
+        world.pass_time(60)
+    else:
+        world.broker.delete_vhost(vhost)
+    assert (gauge.used, branch.octets) == (0, 0)
 
 
 @pytest.mark.parametrize("fault", list(Fault))

@@ -202,6 +202,15 @@ def test_what_was_there_before_the_start_goes_in_time_too(area: Area):
     assert area.files.names(FOLDER) == []
 
 
+def test_what_was_staged_in_a_vhost_goes_with_it(area: Area):
+    area.stage(b"a", 1, ("gone", "guest", "id"))
+    area.stage(b"a", 1, ("kept", "guest", "id"))
+    area.staging.vhost_gone("gone")
+    assert area.staging.find(("gone", "guest", "id")) is None
+    assert area.staging.find(("kept", "guest", "id")) is not None
+    assert len(area.files.names(FOLDER)) == 1
+
+
 def test_there_is_a_limit_of_files(area: Area, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(staging, "STAGED_FILES_COUNT", 1)
     area.stage(b"a", 1)

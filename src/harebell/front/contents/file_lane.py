@@ -12,6 +12,7 @@ say how much of it has arrived.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from harebell.base.limits import FILE_ASIDE_COUNT, FILE_RETRY_MS
@@ -75,6 +76,8 @@ class FileLane:
         self.window = Window()
         self._shared = shared
         self._now: Outgoing | None = None
+        # More than one waits only where a client asked for all its deliveries once more.
+        self._waiting: deque[Outgoing] = deque()
         # Files that this client refused for now, and those of them that came here again.
         self._refused: dict[tuple[Queue, int], None] = {}
         self._aside: list[tuple[FileConsumer, int]] = []
@@ -97,13 +100,15 @@ class FileLane:
             self._take_refused(consumer, position)
             return
         message = converted(message, FAMILY_FILE)
-        self._now = Outgoing(consumer, message, position, redelivered)
+        self._waiting.append(Outgoing(consumer, message, position, redelivered))
         self.go_on()
 
     # --- staging at the client ------------------------------------------------------------------
 
     def go_on(self) -> None:
         """Tell the client of the file that is next, when the windows have room for it."""
+        if self._now is None and self._waiting:
+            self._now = self._waiting.popleft()
         now = self._now
         if now is None or now.opened:
             return
@@ -147,6 +152,7 @@ class FileLane:
             channel.outstanding += 1
             octets = len(message.body)
             channel.unacked.put(tag, FileUnacked(self, consumer, now.position, tag, octets))
+        self.go_on()
         channel.serve()
 
     def released(self, octets: int) -> None:
@@ -163,16 +169,22 @@ class FileLane:
 
     def cancelled(self, consumer: FileConsumer) -> None:
         """A consumer is gone: what the client was not told of comes back."""
-        now = self._now
-        if now is not None and now.consumer is consumer and not now.opened:
+        if self._now is not None and not self._now.opened:
+            self._waiting.appendleft(self._now)
             self._now = None
-            self._give_back(consumer, now.position, again=now.redelivered)
+        waiting, self._waiting = self._waiting, deque()
+        for each in waiting:
+            if each.consumer is consumer:
+                self._give_back(consumer, each.position, again=each.redelivered)
+            else:
+                self._waiting.append(each)
         aside, self._aside = self._aside, []
-        for each, position in aside:
-            if each is consumer:
+        for other, position in aside:
+            if other is consumer:
                 self._give_back(consumer, position)
             else:
-                self._aside.append((each, position))
+                self._aside.append((other, position))
+        self.go_on()
 
     def _give_back(self, consumer: FileConsumer, position: int, *, again: bool = True) -> None:
         consumer.released()
@@ -233,6 +245,8 @@ class FileLane:
             if now.opened and not now.consumer.automatic:
                 self._make_room(len(now.message.body))
             aside.append((now.consumer, now.position))
+        aside += [(each.consumer, each.position) for each in self._waiting]
+        self._waiting.clear()
         for consumer, position in aside:
             self._give_back(consumer, position)
         for queue in {consumer.queue: None for consumer, _ in aside}:

@@ -39,7 +39,8 @@ def send_body(
     if connection.profile.plain and listed.family != FAMILY_09:
         raw = plain_list(raw)
     out.frame(METHOD, number, connection.spec.encode(method))
-    out.frame(HEADER, number, listed.header(len(body) - offset, channel.readable(raw)))
+    raw = channel.readable(raw, listed.class_id)
+    out.frame(HEADER, number, listed.header(len(body) - offset, raw))
     most = connection.frame_max - FRAME_OVERHEAD_BYTES
     for at in range(offset, len(body), most):
         out.frame(BODY, number, body[at : at + most])

@@ -87,7 +87,7 @@ def start(
     thing = rendered("queue", queue.name, channel.vhost.name)
     check_consumer_arguments(thing, queue.arguments, wish.filter)
     exclusive = queue.check_consumer(
-        wish.tag, wish.filter, no_ack=False, exclusive=wish.exclusive, prefetch=0
+        wish.tag, wish.filter, no_ack=False, exclusive=wish.exclusive, prefetch=1
     )
     try:
         channel.vhost.check_consumer(queue, exclusive=exclusive)

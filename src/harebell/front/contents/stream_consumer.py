@@ -10,7 +10,6 @@ were not published as packets are never discarded: they wait.
 
 from __future__ import annotations
 
-from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import (
@@ -198,7 +197,7 @@ class StreamConsumer(Consumer):
                 break
             self._send(self._window.pop(0))
         if self._window:
-            due = max(ceil(lane.free_at()), clock.steady + 1)
+            due = max(int(lane.free_at()), clock.steady + 1)
             if lane.allows(clock.steady):
                 due = clock.steady + STREAM_RETRY_MS
             self._timer.set(due)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from harebell.base.limits import RATE_SLACK_MS
+
 _MS = 1000
 
 
@@ -64,9 +66,12 @@ class Rate:
 
     def allows(self, now: int) -> bool:
         """Whether a message may go now."""
-        return not self.octets or self.free_at <= now
+        # Timers know whole milliseconds: what is due within this one goes now.
+        return not self.octets or self.free_at < now + 1
 
     def sent(self, octets: int, now: int) -> None:
         """A message went."""
         if self.octets:
-            self.free_at = max(self.free_at, float(now)) + octets * _MS / self.octets
+            # Who was woken late catches up, and saves no more than that.
+            begin = max(self.free_at, float(now - RATE_SLACK_MS))
+            self.free_at = begin + octets * _MS / self.octets

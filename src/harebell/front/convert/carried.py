@@ -23,6 +23,7 @@ from harebell.wire.v09.content import (
     encode_properties,
     parse_properties,
 )
+from harebell.wire.v09.fields import LongString
 from harebell.wire.v09.property_list import PropertyList
 
 PREFIX = "x-amqp-"
@@ -55,7 +56,7 @@ def to_basic(message: Message, listed: PropertyList, mode: int | None) -> Messag
     for field in [each for each in values if each not in _BASIC]:
         value = values.pop(field)
         if value is not None:
-            headers[header_of(field)] = value
+            headers[header_of(field)] = _as_header(value)
     if "delivery_mode" not in values:
         values["delivery_mode"] = mode
     elif values["delivery_mode"] == 0:
@@ -80,7 +81,7 @@ def from_basic(message: Message, listed: PropertyList, mode: int | None) -> Mess
         headers[DELIVERY_MODE] = values["delivery_mode"] or 0
     for field in _BASIC:
         if field not in fields and field != "delivery_mode" and values[field] is not None:
-            headers[header_of(field)] = values[field]
+            headers[header_of(field)] = _as_header(values[field])
     found["headers"] = headers if headers or (values["headers"] is not None and not lost) else None
     properties = listed.made(listed.kind(**found))
     return new_message(message.exchange, message.routing_key, properties, message.body)
@@ -93,6 +94,19 @@ def _fetch(headers: dict[str, Any], field: str, values: dict[str, Any]) -> None:
     if field == "delivery_mode":
         good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _OCTET_MAX
     else:
-        good = isinstance(value, str) and len(value.encode(errors="replace")) <= NAME_BYTES
+        if isinstance(value, LongString):
+            value = value.decode(errors="surrogateescape")
+        good = isinstance(value, str) and len(value.encode(errors="surrogateescape")) <= NAME_BYTES
     if good:
-        values[field] = headers.pop(name)
+        values[field] = value
+        del headers[name]
+
+
+def _as_header(value: str) -> str | LongString:
+    """A text as the value of a header; one that is no UTF-8 keeps its octets."""
+    octets = value.encode(errors="surrogateescape")
+    try:
+        octets.decode()
+    except UnicodeDecodeError:
+        return LongString(octets)
+    return value

@@ -8,7 +8,6 @@ cdef class Delivery:
     cdef readonly long long position
     cdef readonly long long number
     cdef readonly bint again
-    cdef public bint acquired
 
     cpdef int settle(self) except -1
     cpdef int reject(self) except -1
@@ -17,4 +16,4 @@ cdef class Delivery:
 
 @cython.locals(entry=Delivery)
 cpdef Delivery new_delivery(Queue queue, Consumer consumer, long long position, long long number,
-                            bint again, bint acquired)
+                            bint again)

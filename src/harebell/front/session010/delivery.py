@@ -15,31 +15,26 @@ class Delivery:
         position: its position in the queue's log.
         number: of the transfer.
         again: whether it was marked as redelivered.
-        acquired: whether the message is the subscriber's; a browser's is not.
     """
 
-    __slots__ = ("acquired", "again", "consumer", "number", "position", "queue")
+    __slots__ = ("again", "consumer", "number", "position", "queue")
 
     def __init__(
-        self,
-        queue: Queue,
-        consumer: Consumer,
-        position: int,
-        number: int,
-        again: bool,
-        acquired: bool,
+        self, queue: Queue, consumer: Consumer, position: int, number: int, again: bool
     ) -> None:
         self.queue = queue
         self.consumer = consumer
         self.position = position
         self.number = number
         self.again = again
-        self.acquired = acquired
+
+    @property
+    def tag(self) -> int:
+        """What the broker's own words call it by: its number."""
+        return self.number
 
     def settle(self) -> int:
         """The message is done with."""
-        if not self.acquired:
-            return 0
         self.consumer.released()
         return self.queue.settle(self.position)
 
@@ -50,21 +45,17 @@ class Delivery:
 
     def requeue(self) -> int:
         """The message goes back to its queue, as one whose delivery failed."""
-        if not self.acquired:
-            return 0
         self.consumer.released()
         return self.queue.requeue(self.position)
 
     def time_out(self) -> int:
         """Nobody accepted it in time."""
-        if not self.acquired:
-            return 0
         self.consumer.released()
         return self.queue.time_out(self.position)
 
 
 def new_delivery(
-    queue: Queue, consumer: Consumer, position: int, number: int, again: bool, acquired: bool
+    queue: Queue, consumer: Consumer, position: int, number: int, again: bool
 ) -> Delivery:
     """An entry, made without the cost of a call through Python; for the hot path."""
     entry = Delivery.__new__(Delivery)
@@ -73,5 +64,4 @@ def new_delivery(
     entry.position = position
     entry.number = number
     entry.again = again
-    entry.acquired = acquired
     return entry

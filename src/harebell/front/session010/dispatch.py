@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harebell.front.session010 import exchange, execution_class, message, queue, tx
+from harebell.front.session010 import dtx, exchange, execution_class, message, queue, tx
 
 Handlers = dict[type, Callable[[Any, Any], None]]
 
@@ -13,6 +13,7 @@ COMMANDS: Handlers = {
     **execution_class.COMMANDS,
     **message.COMMANDS,
     **tx.COMMANDS,
+    **dtx.COMMANDS,
     **exchange.COMMANDS,
     **queue.COMMANDS,
 }

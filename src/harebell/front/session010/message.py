@@ -44,8 +44,8 @@ _INT32 = range(-(1 << 31), 1 << 31)
 
 def accept(session: Session, command: commands.MessageAccept) -> None:
     """message.accept: the messages are done with, or will be when the transaction commits."""
-    # A browser's accept only says that it needs to hear of these no more.
-    entries = [entry for entry in session.taken(command.transfers) if entry.acquired]
+    session.forget_shown(command.transfers)
+    entries = session.taken(command.transfers)
     if session.transaction is not None:
         session.transaction.settle(entries, ACCEPT)
     else:
@@ -54,7 +54,7 @@ def accept(session: Session, command: commands.MessageAccept) -> None:
 
 def reject(session: Session, command: commands.MessageReject) -> None:
     """message.reject: to the alternate exchange; what was not acquired is not affected."""
-    entries = _acquired(session, command.transfers)
+    entries = session.taken(command.transfers)
     for entry in entries:
         entry.reject()
     _drained(session, entries)
@@ -62,11 +62,11 @@ def reject(session: Session, command: commands.MessageReject) -> None:
 
 def release(session: Session, command: commands.MessageRelease) -> None:
     """message.release: the messages are for anybody again, in their places."""
+    session.forget_shown(command.transfers)
     entries = session.taken(command.transfers)
     for entry in entries:
-        if entry.acquired:
-            entry.consumer.released()
-            entry.queue.let_go(entry.position, entry.again or command.set_redelivered)
+        entry.consumer.released()
+        entry.queue.let_go(entry.position, entry.again or command.set_redelivered)
     _drained(session, entries)
 
 
@@ -74,9 +74,9 @@ def acquire(session: Session, command: commands.MessageAcquire) -> None:
     """message.acquire: what can still be had; exactly one result, however little that is."""
     got: list[tuple[int, int]] = []
     for entry in session.seen(command.transfers):
-        if entry.acquired or not entry.queue.acquire(entry.position, entry.consumer):
+        if not entry.queue.acquire(entry.position, entry.consumer):
             continue
-        entry.acquired = True
+        session.unacked.put(entry.number, session.shown.take(entry.number))
         entry.consumer.unacked += 1
         number = wrapped(entry.number)
         if got and got[-1][1] == number - 1:
@@ -86,15 +86,9 @@ def acquire(session: Session, command: commands.MessageAcquire) -> None:
     session.result(Acquired(tuple(got)))
 
 
-def _acquired(session: Session, transfers: Any) -> list[Delivery]:
-    """Remove and return the deliveries that are the session's; others stay."""
-    numbers = [entry.number for entry in session.seen(transfers) if entry.acquired]
-    return [session.unacked.take(number) for number in numbers]
-
-
 def _drained(session: Session, entries: list[Delivery]) -> None:
     result = 0
-    for queue in {entry.queue: None for entry in entries if entry.acquired}:
+    for queue in {entry.queue: None for entry in entries}:
         if not queue.deleted:
             result |= queue.sync_soon()
             queue.drain()

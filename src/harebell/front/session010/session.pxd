@@ -17,8 +17,10 @@ cdef class Session(SessionLayer):
     cdef public Router router
     cdef public dict consumers
     cdef public Sequence unacked
+    cdef public Sequence shown
     cdef public Sequence windowed
     cdef public object transaction
+    cdef public object association
     cdef public str selected
     cdef public object deleting
     cdef public object extras

@@ -45,7 +45,9 @@ from harebell.wire.v010.structs import Ranges
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.session010.connection import Connection
+    from harebell.front.session010.dtx import BranchWork
     from harebell.front.session010.subscription import Subscription
+    from harebell.model.association import Association
 
 _EXPLICIT = ACCEPT_EXPLICIT
 _DISCARD = DISCARD_UNROUTABLE
@@ -66,9 +68,11 @@ class Session(SessionLayer):
         router: of its vhost.
         consumers: its subscriptions, by destination.
         unacked: deliveries that are not settled, by the numbers of their transfers.
+        shown: the same for what browsers were shown, and have not acquired.
         windowed: what took credit that comes back, by the same: the subscription, and the octets
             where those are counted.
         transaction: what is gathered since tx.select or dtx.start; None outside.
+        association: with branches of distributed transactions; None before its class is used.
         selected: which of the classes tx and dtx was selected; "" for none.
         deleting: the queue that the session itself is deleting.
         topic: what may be published to the exchange that was used last; None for every key.
@@ -79,11 +83,13 @@ class Session(SessionLayer):
         "_exchange",
         "_exchange_epoch",
         "_intercepts",
+        "association",
         "consumers",
         "deleting",
         "extras",
         "router",
         "selected",
+        "shown",
         "topic",
         "transaction",
         "unacked",
@@ -95,8 +101,10 @@ class Session(SessionLayer):
         self.router = self.vhost.router
         self.consumers: dict[str, Subscription] = {}
         self.unacked = Sequence(0)
+        self.shown = Sequence(0)
         self.windowed = Sequence(0)
-        self.transaction: Transaction[Delivery] | None = None
+        self.transaction: Transaction[Delivery] | BranchWork | None = None
+        self.association: Association | None = None
         self.selected = ""
         self.deleting: Queue | None = None
         self.extras: Any = None
@@ -231,12 +239,17 @@ class Session(SessionLayer):
         ]
 
     def seen(self, transfers: Ranges) -> list[Delivery]:
-        """The deliveries that numbers mean, which stay where they are."""
+        """What browsers were shown, of the deliveries that numbers mean; it stays where it is."""
         return [
-            self.unacked.get(number)
+            self.shown.get(number)
             for first, last in self.meant(transfers)
-            for number in self._within(self.unacked, first, last)
+            for number in self._within(self.shown, first, last)
         ]
+
+    def forget_shown(self, transfers: Ranges) -> None:
+        """A browser needs to hear of these no more."""
+        for entry in self.seen(transfers) if self.shown.count else ():
+            self.shown.take(entry.number)
 
     def _within(self, held: Sequence, first: int, last: int) -> list[int]:
         """The numbers of a range that something is kept under."""
@@ -252,7 +265,7 @@ class Session(SessionLayer):
         result = 0
         for entry in entries:
             entry.settle()
-        for queue in {entry.queue: None for entry in entries if entry.acquired}:
+        for queue in {entry.queue: None for entry in entries}:
             result |= queue.sync_soon()
             queue.drain()
         if result & _PENDING:
@@ -326,6 +339,8 @@ class Session(SessionLayer):
         Returns:
             The queues that are left, for others may have to be served there now.
         """
+        if self.association is not None:
+            self.association.close()
         if self.transaction is not None:
             for entries in self.transaction.forget():
                 for entry in entries:
@@ -341,6 +356,28 @@ class Session(SessionLayer):
         queues = [consumer.queue for consumer in consumers.values()]
         queues += [entry.queue for entry in entries]
         return [queue for queue in dict.fromkeys(queues) if not queue.deleted]
+
+    # --- as listings and limits see it ----------------------------------------------------------
+
+    @property
+    def next_tag(self) -> int:
+        """The number that the next delivery gets."""
+        return int(self.sent)
+
+    @property
+    def confirms(self) -> None:
+        """Completion is what 0-10 has instead."""
+        return
+
+    @property
+    def prefetch(self) -> int:
+        """Credit is what 0-10 has instead."""
+        return 0
+
+    @property
+    def prefetch_global(self) -> int:
+        """Credit is what 0-10 has instead."""
+        return 0
 
     # --- end ------------------------------------------------------------------------------------
 

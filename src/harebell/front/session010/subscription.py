@@ -159,12 +159,12 @@ class Subscription(Consumer):
             session.windowed.put(number, (self, octets) if octets else self)
         if position >= 0:
             if self.accept:
+                entry = new_delivery(self.queue, self, position, number, redelivered)
                 if self.acquire:
                     self.unacked += 1
-                session.unacked.put(
-                    number,
-                    new_delivery(self.queue, self, position, number, redelivered, self.acquire),
-                )
+                    session.unacked.put(number, entry)
+                else:
+                    session.shown.put(number, entry)
             elif self.acquire:
                 self.queue.settle(position)
         if session.router.tracer is not None:

@@ -30,16 +30,21 @@ def select(session: Session, command: commands.TxSelect) -> None:
     if session.selected:
         text = f"the session is transactional already: {session.selected}.select"
         raise ExecutionError(ILLEGAL_STATE, text)
-    for consumer in session.consumers.values():
-        if not consumer.accept and consumer.acquire:
-            text = f"subscription '{consumer.tag}' accepts nothing; cancel it first"
-            raise ExecutionError(NOT_ALLOWED, text)
+    check_accepting(session)
     session.selected = TX
     session.transaction = Transaction()
 
 
+def check_accepting(session: Session) -> None:
+    """Refuse transactions beside a subscription that accepts nothing."""
+    for consumer in session.consumers.values():
+        if not consumer.accept and consumer.acquire:
+            text = f"subscription '{consumer.tag}' accepts nothing; cancel it first"
+            raise ExecutionError(NOT_ALLOWED, text)
+
+
 def _transaction(session: Session) -> Transaction[Delivery]:
-    if session.selected != TX or session.transaction is None:
+    if not isinstance(session.transaction, Transaction):
         raise ExecutionError(ILLEGAL_STATE, "the session is not transactional: tx.select first")
     return session.transaction
 

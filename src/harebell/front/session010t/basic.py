@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harebell.front.session010t.access import check_ticket
 from harebell.front.session010t.queue import meant
 from harebell.front.session09 import basic as common
-from harebell.front.session09 import older_basic
+from harebell.front.session09 import older_basic, tunnel
 from harebell.front.tickets import READ, WRITE
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import missing
@@ -26,7 +26,10 @@ def consume(channel: TransitionalChannel, method: methods.BasicConsume) -> None:
     method.queue = meant(channel, method.queue, _CLASS, _CONSUME)
     if method.queue == REPLY_TO:
         raise missing("queue", method.queue, channel.vhost.name)
-    common.consume(channel, method)
+    if method.arguments.get(tunnel.ASKED) == 1:
+        tunnel.consume(channel, method)
+    else:
+        common.consume(channel, method)
 
 
 def get(channel: TransitionalChannel, method: methods.BasicGet) -> None:

@@ -111,9 +111,9 @@ class TransitionalChannel(OlderChannel):
         self._write(out.take())
         return self.sent
 
-    def readable(self, raw: bytes) -> bytes:
-        """A property list whose headers the client can read."""
-        return readable(self.connection, raw)
+    def readable(self, raw: bytes, class_id: int) -> bytes:
+        """A property list of a class with headers that the client can read."""
+        return readable(self.connection, raw, class_id)
 
     def write_frames(self, octets: bytes) -> None:
         """Write a method with its content that are frames already."""
@@ -326,4 +326,7 @@ class TransitionalChannel(OlderChannel):
         super().close()
         self.refused.give_back()
         if session is not None:
+            for queue in self.vhost.queues.values():
+                if queue.owner is session and not queue.auto_delete:
+                    queue.owner = None
             self.vhost.drop_owned(session)

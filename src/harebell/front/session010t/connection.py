@@ -101,7 +101,11 @@ class TransitionalConnection(Connection):
     def release(self) -> None:
         """Let go of everything the peer held; exclusive queues that may outlive it are free."""
         if self.vhost is not None:
+            kept: set[str] = set()
+            for channel in self.channels.values():
+                if channel.outlives:
+                    kept |= channel.exclusive
             for queue in self.vhost.queues.values():
-                if queue.owner is self and not queue.auto_delete:
+                if queue.owner is self and not queue.auto_delete and queue.name not in kept:
                     queue.owner = None
         super().release()

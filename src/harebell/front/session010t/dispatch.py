@@ -19,7 +19,7 @@ from harebell.front.session010t import (
     queue,
     session,
 )
-from harebell.front.session09 import tx
+from harebell.front.session09 import tunnel, tx
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
 _DTX = (dtx_coordination, dtx_demarcation)
@@ -34,6 +34,7 @@ for _file in (
     message,
     queue,
     session,
+    tunnel,
     tx,
     *_DTX,
 ):

@@ -11,6 +11,7 @@ from harebell.front.session09.replies import hard, soft
 from harebell.front.tickets import ACTIVE, PASSIVE
 from harebell.model.exchange import KINDS
 from harebell.model.exchange.kind import ALTERNATE, ALTERNATE_ONCE
+from harebell.model.queue.browsed import ALTERNATE as QUEUE_ALTERNATE
 from harebell.model.reserved import check_exchange_deletion
 from harebell.model.resource import missing, rendered
 from harebell.wire.v09 import methods
@@ -89,7 +90,7 @@ def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None
     if name not in channel.vhost.exchanges:
         raise missing("exchange", name, channel.vhost.name)
     for queue in channel.vhost.queues.values():
-        if queue.arguments.get(ALTERNATE) == name:
+        if queue.arguments.get(QUEUE_ALTERNATE) == name:
             thing = rendered("exchange", name, channel.vhost.name)
             text = f"{thing} is the alternate exchange of queue '{queue.name}'"
             raise soft(504, text, _CLASS, _DELETE)

@@ -20,6 +20,7 @@ from harebell.wire.v09.frames import BODY, HEADER, METHOD
 from harebell.wire.v09.methods import ChannelOpen, Method
 from harebell.wire.v09.methods_session import SessionOpen, SessionResume
 from harebell.wire.v09.states import ConnectionState
+from harebell.wire.v09.typed_fields import Dialect, TypedTable, lettered
 
 if TYPE_CHECKING:
     from harebell.front.session010t.channel import TransitionalChannel
@@ -30,7 +31,7 @@ CONTROLS = frozenset((10, SESSION_CLASS, 21, 140))
 """Classes whose methods are no commands."""
 
 _IDS = 4
-_TABLES = ("arguments", "filter")
+_TABLES = ("arguments", "filter", "meta_data")
 _BEGIN = (ChannelOpen, SessionOpen, SessionResume)
 
 
@@ -86,11 +87,20 @@ def _method(
         _serve_raw(connection, channel, raw, payload)
         return
     method = connection.spec.decode(payload)
-    for name in _TABLES:
-        connection.note_dialect(getattr(method, name, None))
+    _take_tables(connection, method)
     if connection.spec.spec_of(method).has_content:
         channel.completions.hold()
     single.channel_method(connection, channel, method)
+
+
+def _take_tables(connection: TransitionalConnection, method: Method) -> None:
+    """What a method's table shows of the peer; within the broker it has the types of 0-9-1."""
+    for name in _TABLES:
+        table = getattr(method, name, None)
+        if isinstance(table, TypedTable):
+            connection.note_dialect(table)
+            if table.dialect is Dialect.TYPED:
+                setattr(method, name, lettered(table))
 
 
 def _serve_raw(

@@ -40,14 +40,18 @@ def _place(raw: bytes, first: int = _HEADERS) -> int:
     return at if at + _SIZE <= len(raw) else 0
 
 
+def _first(class_id: int) -> int:
+    """The flag of the header table in the property list of a class."""
+    return _CONTENT_TYPE if class_id == _TUNNEL else _HEADERS
+
+
 def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes:
     """A content header from the peer, with its header table as 0-9-1 would write it.
 
     What is malformed is left to whoever reads it next.
     """
-    first = _CONTENT_TYPE if int.from_bytes(payload[:2]) == _TUNNEL else _HEADERS
     raw = payload[_FIXED:]
-    at = _place(raw, first)
+    at = _place(raw, _first(int.from_bytes(payload[:2])))
     if not at:
         return payload
     try:
@@ -88,9 +92,9 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
 
-def readable(connection: TransitionalConnection, raw: bytes) -> bytes:
-    """A property list of class file or stream, with headers that the peer can read."""
-    at = _place(raw)
+def readable(connection: TransitionalConnection, raw: bytes, class_id: int) -> bytes:
+    """A property list of another class than basic, with headers that the peer can read."""
+    at = _place(raw, _first(class_id))
     if not at or connection.dialect is Dialect.LETTERS:
         return raw
     table, end = decode_typed(raw, at)

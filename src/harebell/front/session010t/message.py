@@ -24,6 +24,7 @@ from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import Unacked
 from harebell.front.tickets import READ as READING
 from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.model.queue.browsed import ALTERNATE
 from harebell.model.resource import rendered
 from harebell.model.transaction import REJECT, REQUEUE
 from harebell.wire.v09 import methods_message as m
@@ -145,7 +146,8 @@ def reject(channel: TransitionalChannel, method: m.MessageReject) -> None:
     entry = deliveries.take_oldest()
     if entry is None:
         raise hard(503, "there is no transfer to reject", _CLASS, _REJECT)
-    wanted = getattr(entry.queue, "dead_letters", None) is not None
+    queue = entry.queue
+    wanted = getattr(queue, "dead_letters", None) is not None or ALTERNATE in queue.arguments
     deliveries.give([entry], REJECT if wanted else REQUEUE)
 
 

@@ -20,9 +20,8 @@ from harebell.front.session09.queue import purge as common_purge
 from harebell.front.session09.replies import hard, soft
 from harebell.front.tickets import ACTIVE, PASSIVE
 from harebell.front.tickets import READ as READING
-from harebell.model.alternate import pass_on
 from harebell.model.binding import Binding
-from harebell.model.exchange.kind import ALTERNATE
+from harebell.model.queue.browsed import ALTERNATE
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v09 import methods
 
@@ -172,13 +171,9 @@ def delete(channel: TransitionalChannel, method: methods.QueueDelete) -> None:
     check_ticket(channel, method.ticket, ACTIVE, (_CLASS, _DELETE))
     name = meant(channel, method.queue, _CLASS, _DELETE)
     queue = channel.vhost.queue(name, channel.connection)
-    check(channel, CONFIGURE, QUEUE, name)
-    used = method.if_unused and queue.consumers
-    left = not (used or (method.if_empty and queue.ready_count()))
-    count = pass_on(queue, channel.vhost) if left else 0
-    if count:
-        channel.connection.hold_until(channel.connection.commit.ticket)
     method.queue = name
+    if ALTERNATE in queue.arguments and queue.ready_count():
+        channel.connection.hold_until(channel.connection.commit.ticket)
     common_delete(channel, method)
 
 

@@ -29,6 +29,7 @@ from harebell.front.session09.traced import published
 from harebell.front.tickets import WRITE as WRITING
 from harebell.model.exchange.kind import Exchange
 from harebell.model.firehose import further_keys
+from harebell.model.queue.browsed import ALTERNATE
 from harebell.model.queue.kind import PENDING, REJECTED, Queue
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import rendered
@@ -203,8 +204,10 @@ def _hand_over(
             _reject(channel, _GENERIC, f"NO_ROUTE - {of}")
         return 0
     if transfer.immediate:
-        queues = takers(queues, message)
-        if not queues:
+        asked, queues = queues, takers(queues, message)
+        # A queue that nobody consumes rejects the message: its alternate exchange gets it.
+        left = [_pass_on(channel, q, message) for q in asked if q not in queues]
+        if not queues and not any(left):
             _reject(channel, _NOT_IMMEDIATE, f"NO_CONSUMERS - {of}")
             return 0
     if channel.transaction is not None:
@@ -214,6 +217,18 @@ def _hand_over(
     if result & REJECTED:
         _reject(channel, _GENERIC, f"RESOURCE_ERROR - a queue is full: {of}")
     return result
+
+
+def _pass_on(channel: TransitionalChannel, queue: Queue, message: Message) -> bool:
+    """Publish a message to the alternate exchange of a queue; False where it has none."""
+    name = queue.arguments.get(ALTERNATE)
+    exchange = channel.vhost.exchanges.get(name) if isinstance(name, str) else None
+    if exchange is None:
+        return False
+    for other in channel.router.route(exchange, message):
+        if other is not queue:
+            other.publish(message)
+    return True
 
 
 def _reject(channel: TransitionalChannel, code: int, text: str) -> None:

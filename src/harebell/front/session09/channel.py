@@ -16,6 +16,7 @@ from harebell.base.sequence import Sequence
 from harebell.front.contents.sending import send_back
 from harebell.front.session09.branched import BranchWork
 from harebell.front.session09.confirm import Confirms
+from harebell.front.session09.failure import channel_caught
 from harebell.front.session09.intercept import intercepted
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
 from harebell.front.session09.port import ChannelPort
@@ -294,8 +295,8 @@ class Channel(ChannelPort):
 
     # --- output ---------------------------------------------------------------------------------
 
-    def readable(self, raw: bytes) -> bytes:
-        """A property list whose headers the client can read; all that it may have, here."""
+    def readable(self, raw: bytes, class_id: int) -> bytes:
+        """A property list of a class with headers that the client can read; any, here."""
         return raw
 
     def write_frames(self, octets: bytes) -> None:
@@ -310,6 +311,14 @@ class Channel(ChannelPort):
         self.connection.hold_until(self.vhost.recorder.ticket)
 
     # --- end ------------------------------------------------------------------------------------
+
+    def overdue(self, entry: Unacked, text: str) -> None:
+        """A delivery is out for too long: the channel is closed, and what it holds goes back."""
+        late = self.unacked.take(entry.tag)
+        if late is not None:
+            late.time_out()
+        channel_caught(self.connection, self, soft(406, text, 0, 0), 0, 0)
+        entry.queue.drain()
 
     def stop_consuming(self) -> list[Queue]:
         """Every consumer goes; what they have not acknowledged stays out.

@@ -142,13 +142,13 @@ class Content:
         self._received += len(payload)
         if self._received > self.size:
             raise hard(501, "content body frame exceeds remaining content size", *self.place)
-        self._counted += len(payload)
-        self._gauge.add(len(payload))
-        self._gauge.unread += len(payload)
         self.keep(payload)
 
     def keep(self, payload: bytes) -> None:
         """Keep a piece of the body; a flood of tiny ones must not cost more than their octets."""
+        self._counted += len(payload)
+        self._gauge.add(len(payload))
+        self._gauge.unread += len(payload)
         if len(payload) >= _TINY:
             self._parts.append(payload)
         elif payload:

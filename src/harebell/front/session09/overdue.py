@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING
 
 from harebell.base import limits
 from harebell.front.session09.channel import Channel
-from harebell.front.session09.failure import channel_caught
-from harebell.front.session09.replies import soft
 from harebell.model.queue.arguments import CONSUMER_TIMEOUT
 from harebell.model.resource import rendered
 
@@ -103,13 +101,9 @@ def _close(channel: Channel, entry: Unacked, timeout_ms: int) -> None:
         f"{connection.peer}: consumer '{tag}' of {queue} on channel {channel.number} has not "
         f"acknowledged the delivery with tag {entry.tag} within {timeout_ms} ms",
     )
-    overdue = channel.unacked.take(entry.tag)
-    if overdue is not None:
-        overdue.time_out()
     text = (
         f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: "
         f"{timeout_ms} ms. This timeout value can be configured, see consumers doc guide to "
         "learn more"
     )
-    channel_caught(connection, channel, soft(406, text, 0, 0), 0, 0)
-    entry.queue.drain()
+    channel.overdue(entry, text)

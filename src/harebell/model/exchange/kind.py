@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 ALTERNATE = "alternate-exchange"
-"""Argument of an exchange, or of a queue that a 0-10 peer declared: where messages go instead."""
+"""Argument of an exchange: where messages go that it has no way for."""
 ALTERNATE_ONCE = "x-alternate-once"
 """Argument of an exchange that a 0-10 peer declared: what its alternate cannot route is dropped."""
 

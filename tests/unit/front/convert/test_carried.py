@@ -115,7 +115,14 @@ def test_a_file_can_become_a_packet_and_come_back():
     assert FILE.decode(back.raw) == whole
 
 
-@pytest.mark.parametrize("value", [5, "x" * 256, None, b"\xff", {"a": 1}])
+@BOTH
+def test_a_property_that_is_no_utf_8_keeps_its_octets(module: ModuleType, listed: PropertyList):
+    one = BasicProperties(delivery_mode=2, type="\udcff", correlation_id="ü")
+    back = module.to_basic(module.from_basic(basic(one)))
+    assert decode_properties(back.raw) == one
+
+
+@pytest.mark.parametrize("value", [5, "x" * 256, None, b"raw", {"a": 1}])
 def test_a_header_that_is_no_such_property_stays_a_header(value: Any):
     headers = {"x-amqp-type": value}
     found = decode_properties(file.to_basic(other(FILE, FileProperties(headers=headers))).raw)

@@ -1,0 +1,211 @@
+"""The class dtx: what a session does for branches of distributed transactions (AMQP 0-10, class 6).
+
+The results say what XA says; what the state of a branch does not allow ends the session. A result
+leaves when what it tells of is on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import Message
+from harebell.front.session010.errors import (
+    COMMAND_INVALID,
+    ILLEGAL_STATE,
+    INTERNAL_ERROR,
+    INVALID_ARGUMENT,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    RESOURCE_LIMIT_EXCEEDED,
+    ExecutionError,
+)
+from harebell.front.session010.tx import TX, check_accepting
+from harebell.model.association import Association
+from harebell.model.branch import BranchError
+from harebell.model.queue.kind import Queue
+from harebell.model.xa import Branches, Outcome
+from harebell.model.xa_states import Fault
+from harebell.model.xid import Xid, XidError, checked_xid
+from harebell.wire.v010 import commands, structs
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+
+if TYPE_CHECKING:
+    from harebell.front.session010.delivery import Delivery
+    from harebell.front.session010.session import Session
+    from harebell.model.branch import Branch
+
+DTX = "dtx"
+_CODES = {
+    Fault.UNKNOWN_XID: NOT_FOUND,
+    Fault.ALREADY_KNOWN: NOT_ALLOWED,
+    Fault.ILLEGAL_STATE: ILLEGAL_STATE,
+    Fault.INVALID: COMMAND_INVALID,
+    Fault.BAD_VALUE: INVALID_ARGUMENT,
+    Fault.TOO_MUCH: RESOURCE_LIMIT_EXCEEDED,
+    Fault.FAILED: INTERNAL_ERROR,
+}
+
+
+class BranchWork:
+    """What a session has instead of a transaction of its own, while it works on a branch.
+
+    Args:
+        association: of the session; it has a branch as long as this is in use.
+    """
+
+    __slots__ = ("_association",)
+
+    def __init__(self, association: Association) -> None:
+        self._association = association
+
+    def _branch(self) -> Branch:
+        branch = self._association.branch
+        assert branch is not None, "the session works on a branch"
+        return branch
+
+    def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
+        """Keep a transfer for the branch's commit."""
+        self._branch().publish(message, queues, flags)
+
+    def settle(self, entries: list[Delivery], kind: int) -> None:
+        """Keep what was accepted for the branch's commit; it is not the session's any more."""
+        for entry in entries:
+            entry.consumer.released()
+        self._branch().settle(entries, kind)
+        for queue in {entry.queue: None for entry in entries}:
+            queue.drain()
+
+    def pending(self) -> tuple[int, int]:
+        """How many transfers, and how many accepted deliveries, the branch has."""
+        return self._branch().pending()
+
+    def forget(self) -> list[list[Delivery]]:
+        """The session is over, and had not ended its work; nothing comes back to it."""
+        self._association.close()
+        return []
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    """Tell refusals with the codes of this version."""
+    try:
+        yield
+    except XidError as error:
+        raise ExecutionError(INVALID_ARGUMENT, str(error), 0) from None
+    except BranchError as error:
+        raise ExecutionError(_CODES[error.fault], error.text) from None
+
+
+def _xid(named: structs.Xid) -> Xid:
+    return checked_xid(named.format, named.global_id, named.branch_id)
+
+
+def _association(session: Session) -> Association:
+    if session.association is None:
+        branches, user = session.connection.broker.branches, session.user.name
+        session.association = Association(branches, session.vhost.name, user)
+    return session.association
+
+
+def select(session: Session, command: commands.DtxSelect) -> None:
+    """dtx.select: as often as one likes, and not beside tx."""
+    if session.selected == TX:
+        raise ExecutionError(ILLEGAL_STATE, "the session is transactional already: tx.select")
+    check_accepting(session)
+    session.selected = DTX
+    _association(session).select()
+
+
+def start(session: Session, command: commands.DtxStart) -> None:
+    """dtx.start: what follows is work of the branch, unless the result says no."""
+    association = _association(session)
+    with _telling():
+        status = association.start(_xid(command.xid), join=command.join, resume=command.resume)
+    if association.branch is not None:
+        session.transaction = BranchWork(association)
+    session.result(structs.XaResult(status))
+
+
+def end(session: Session, command: commands.DtxEnd) -> None:
+    """dtx.end: what follows is the session's own work."""
+    association = _association(session)
+    worked = association.branch is not None
+    with _telling():
+        status = association.end(_xid(command.xid), fail=command.fail, suspend=command.suspend)
+    if worked and association.branch is None:
+        session.transaction = None
+    session.result(structs.XaResult(status))
+
+
+def _outcome(
+    session: Session, named: structs.Xid, call: Callable[[Branches, str, Xid], Outcome]
+) -> Outcome:
+    """Do something to a branch, and hold back what tells of it until it is on disk."""
+    with _telling():
+        outcome = call(session.connection.broker.branches, session.vhost.name, _xid(named))
+    session.connection.hold_until(outcome.ticket)
+    return outcome
+
+
+def prepare(session: Session, command: commands.DtxPrepare) -> None:
+    """dtx.prepare: make certain that the branch can be committed."""
+    outcome = _outcome(session, command.xid, Branches.prepare)
+    session.result(structs.XaResult(outcome.status))
+
+
+def commit(session: Session, command: commands.DtxCommit) -> None:
+    """dtx.commit: do the work of a branch."""
+
+    def call(branches: Branches, vhost: str, xid: Xid) -> Outcome:
+        return branches.commit(vhost, xid, one_phase=command.one_phase)
+
+    session.result(structs.XaResult(_outcome(session, command.xid, call).status))
+
+
+def rollback(session: Session, command: commands.DtxRollback) -> None:
+    """dtx.rollback: do none of it."""
+    outcome = _outcome(session, command.xid, Branches.rollback)
+    session.result(structs.XaResult(outcome.status))
+
+
+def forget(session: Session, command: commands.DtxForget) -> None:
+    """dtx.forget: a heuristic decision was heard of."""
+    session.wait_for(_outcome(session, command.xid, Branches.forget).ticket)
+
+
+def get_timeout(session: Session, command: commands.DtxGetTimeout) -> None:
+    """dtx.get-timeout: in seconds."""
+    branches = session.connection.broker.branches
+    with _telling():
+        seconds = branches.timeout(session.vhost.name, _xid(command.xid))
+    session.result(structs.GetTimeoutResult(seconds))
+
+
+def set_timeout(session: Session, command: commands.DtxSetTimeout) -> None:
+    """dtx.set-timeout: from now on."""
+    branches = session.connection.broker.branches
+    with _telling():
+        branches.set_timeout(session.vhost.name, _xid(command.xid), command.timeout)
+
+
+def recover(session: Session, command: commands.DtxRecover) -> None:
+    """dtx.recover: everything that is prepared, or was decided heuristically."""
+    xids = session.connection.broker.branches.in_doubt(session.vhost.name)
+    named: list[Any] = [structs.Xid(*xid) for xid in xids]
+    session.result(structs.RecoverResult(AMQP_0_10.struct_array(named)))
+
+
+COMMANDS: dict[type, Callable[[Any, Any], None]] = {
+    commands.DtxSelect: select,
+    commands.DtxStart: start,
+    commands.DtxEnd: end,
+    commands.DtxCommit: commit,
+    commands.DtxForget: forget,
+    commands.DtxGetTimeout: get_timeout,
+    commands.DtxPrepare: prepare,
+    commands.DtxRecover: recover,
+    commands.DtxRollback: rollback,
+    commands.DtxSetTimeout: set_timeout,
+}
