@@ -359,6 +359,10 @@ class Connection(FrameSink):
         self._deadline = None
         self.opened.succeed(None)
 
+    def _on_redirect(self, method: m.ConnectionRedirect) -> None:
+        where = f"sends its clients to {method.host}: connect there"
+        self._finish(ConnectionFailed(f"the broker at {self.url.address} {where}"))
+
     def _on_close(self, method: m.ConnectionClose) -> None:
         self._send(m.ConnectionCloseOk())
         if self.state is State.CLOSING:
@@ -441,6 +445,7 @@ _HANDLERS: dict[tuple[State, type[m.Method]], _Handler] = {
     (State.TUNING, m.ConnectionSecure): Connection._on_secure,
     (State.TUNING, m.ConnectionTune): Connection._on_tune,
     (State.OPENING, m.ConnectionOpenOk): Connection._on_open_ok,
+    (State.OPENING, m.ConnectionRedirect): Connection._on_redirect,
     (State.OPEN, m.ConnectionBlocked): Connection._on_blocked,
     (State.OPEN, m.ConnectionUnblocked): Connection._on_unblocked,
     (State.CLOSING, m.ConnectionCloseOk): Connection._on_close_ok,

@@ -42,6 +42,19 @@ def test_a_queue_is_what_it_was_declared_as(talk: Talk) -> None:
     assert talk.ask(c.QueueQuery("made")) == QueueQueryResult()
 
 
+def test_older_names_of_arguments_and_numbers_as_texts_are_understood(talk: Talk) -> None:
+    given = {"x-qpid-priorities": 10, "qpid.max_count": "3", "qpid.policy_type": "ring"}
+    talk.do(c.QueueDeclare("p", exclusive=True, auto_delete=True, arguments=given))
+    for number, priority in enumerate((1, 9, 5, 0)):
+        talk.publish("", b"%d" % number, routing_key="p", priority=priority)
+    assert talk.ask(c.QueueQuery("p")).message_count == 3
+    talk.subscribe("p")
+    found = talk.deliveries()
+    assert sorted((each.header[0].priority for each in found), reverse=True) == [
+        each.header[0].priority for each in found
+    ]
+
+
 @pytest.mark.parametrize(
     ("command", "code", "text"),
     [

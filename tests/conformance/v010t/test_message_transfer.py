@@ -285,3 +285,15 @@ def test_class_basic_gets_what_was_transferred(peer: Peer, name: str) -> None:
         "x-amqp-transaction-id": "x",
         "x-amqp-security-token": "\0secret",
     }
+
+
+@pytest.mark.parametrize("mandatory", [True, False])
+@pytest.mark.parametrize("is_there", [True, False], ids=["idle", "missing"])
+def test_an_immediate_publish_of_class_basic_that_nobody_takes_is_rejected(
+    peer: Peer, name: str, mandatory: bool, is_there: bool
+) -> None:
+    if is_there:
+        peer.queue(name)
+    number = peer.publish("", name, b"body", mandatory=mandatory, immediate=True)
+    peer.expect(m.BasicReject, delivery_tag=number)
+    peer.settle()

@@ -4,6 +4,7 @@
     qpid.max_size               x-max-length-bytes       qpid.group_header_key   x-group-key
     qpid.policy_type            x-overflow               qpid.auto_delete_timeout (s)  x-expires
 
+    x-qpid-priorities, x-qpid-maximum-message-count, -size                 older names of those
     no-local                    what the connection of a queue's consumer publishes is not for it
 
 0-10 wants unknown arguments refused (exceptions "unknown-argument"). Known are these, and whatever
@@ -19,6 +20,11 @@ from harebell.front.session010.errors import INVALID_ARGUMENT, NOT_IMPLEMENTED, 
 
 _ARGUMENTS = 6
 """The place of the field `arguments` in queue.declare."""
+_OLDER = {
+    "x-qpid-priorities": "qpid.priorities",
+    "x-qpid-maximum-message-count": "qpid.max_count",
+    "x-qpid-maximum-message-size": "qpid.max_size",
+}
 _SAME = {
     "qpid.max_count": "x-max-length",
     "qpid.max_size": "x-max-length-bytes",
@@ -47,7 +53,8 @@ def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     limited = False
-    for name, value in arguments.items():
+    for given, value in arguments.items():
+        name = _OLDER.get(given, given)
         if name == _POLICY:
             found["x-overflow"] = _policy(value)
         elif name == _TIMEOUT:
@@ -59,11 +66,18 @@ def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
             # Groups are always shared: the next message of a key may go to somebody else.
             continue
         else:
-            found[_SAME.get(name, name)] = value
+            found[_SAME.get(name, name)] = _number(value) if name in _SAME else value
             limited = limited or name in ("qpid.max_count", "qpid.max_size")
     if limited:
         found.setdefault("x-overflow", _POLICIES["reject"])
     return found
+
+
+def _number(value: Any) -> Any:
+    """A number that may be written as a text, which Qpid's tools do; anything else as it is."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return value
 
 
 def _policy(value: Any) -> str:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
 from harebell.base.message import FAMILY_09, Message
-from harebell.front.contents.publishing import AT_ONCE
 from harebell.front.contents.sending import send_back
-from harebell.front.immediate import takers
 from harebell.front.session010t.completion import Completions, after
 from harebell.front.session010t.frames import CONTROLS, SESSION_CLASS
 from harebell.front.session010t.headers import readable, shown
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from harebell.front.session09.unacked import Unacked
     from harebell.model.xid import Xid
 
-_NO_ROUTE, _NO_CONSUMERS = 312, 313
+_NO_ROUTE = (312, "NO_ROUTE")
 
 
 class TransitionalChannel(OlderChannel):
@@ -159,11 +157,6 @@ class TransitionalChannel(OlderChannel):
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
         """Hand a routed message to its queues; the publish is complete when it is on disk."""
-        if flags & AT_ONCE and queues:
-            queues, flags = takers(queues, message), 0
-            if not queues:
-                self._refuse(message, _NO_CONSUMERS)
-                return 0
         result = super().accept(message, queues, flags)
         if result & PENDING:
             self.completions.wait(self.connection.commit.ticket)
@@ -171,9 +164,9 @@ class TransitionalChannel(OlderChannel):
 
     def _return(self, message: Message) -> None:
         """A publish that asked for it went nowhere."""
-        self._refuse(message, _NO_ROUTE)
+        self.give_back_to_publisher(message, *_NO_ROUTE)
 
-    def _refuse(self, message: Message, code: int) -> None:
+    def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
         """Refuse a publish by its number as a command.
 
         The document says that basic.reject answers it, and nothing else names a publish. Files

@@ -44,8 +44,8 @@ ERRORS = Errors(
 def handlers_of(
     spec: ProtocolSpec, handlers: Mapping[type, Callable[[Any, Any], None]]
 ) -> dict[type, Callable[[Any, Any], None]]:
-    """Those of the methods that a version has."""
-    types = {each.type for each in spec.methods}
+    """Those of the methods that clients of a version send."""
+    types = {each.type for each in spec.methods if each.from_client}
     return {kind: handler for kind, handler in handlers.items() if kind in types}
 
 
