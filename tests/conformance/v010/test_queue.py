@@ -115,6 +115,11 @@ def test_a_queue_that_others_use_cannot_be_had_alone(connect010: Connect010) -> 
     one.do(c.MessageCancel("t"), c.QueueDelete("shared"))
 
 
+def test_a_subscription_to_a_queue_that_the_session_deleted_can_be_cancelled(talk: Talk) -> None:
+    talk.do(c.QueueDeclare("a"), c.MessageSubscribe("a", "t"), c.QueueDelete("a"))
+    talk.do(c.MessageFlow("t", 0, 1), c.MessageCancel("t"), c.ExecutionSync())
+
+
 def test_an_auto_delete_queue_goes_with_its_last_subscription(talk: Talk) -> None:
     talk.do(c.QueueDeclare("a", auto_delete=True), c.MessageSubscribe("a", "t"))
     talk.do(c.MessageSubscribe("a", "b", acquire_mode=1), c.MessageCancel("t"))

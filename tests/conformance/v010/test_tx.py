@@ -68,6 +68,14 @@ def test_what_is_not_committed_comes_back_when_the_session_ends(connect010: Conn
     other.do(c.QueueDelete("kept"))
 
 
+def test_what_was_accepted_can_be_released_before_the_rollback(talk: Talk) -> None:
+    talk.subscribe("q")
+    talk.do(c.MessageAccept(((0, 0),)), c.MessageCancel("t"), c.MessageRelease(((0, 0),), True))
+    assert count(talk) == 1
+    talk.do(c.TxRollback(), c.TxCommit())
+    assert count(talk) == 1
+
+
 def test_releasing_and_rejecting_do_not_wait_for_the_commit(talk: Talk) -> None:
     talk.publish("", b"x", routing_key="q")
     talk.do(c.TxCommit())
@@ -80,7 +88,6 @@ def test_releasing_and_rejecting_do_not_wait_for_the_commit(talk: Talk) -> None:
     ("command", "code", "text"),
     [
         (c.TxSelect(), 409, "transactional already"),
-        (c.MessageSubscribe("q", "t", accept_mode=NONE), 530, "accept-mode explicit"),
     ],
 )
 def test_what_a_transaction_excludes_ends_the_session(

@@ -63,7 +63,8 @@ def reject(session: Session, command: commands.MessageReject) -> None:
 def release(session: Session, command: commands.MessageRelease) -> None:
     """message.release: the messages are for anybody again, in their places."""
     session.forget_shown(command.transfers)
-    entries = session.taken(command.transfers)
+    # Qpid's clients release what they accepted in a transaction before they roll it back.
+    entries = session.taken(command.transfers) + session.unaccepted(command.transfers)
     for entry in entries:
         entry.consumer.released()
         entry.queue.let_go(entry.position, entry.again or command.set_redelivered)
@@ -110,9 +111,6 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
     if tag in session.consumers:
         raise ExecutionError(NOT_ALLOWED, f"there is a subscription '{tag}' already", 1)
     accept_none, browses = _modes(command)
-    if session.selected and accept_none and not browses:
-        text = "a transaction needs subscriptions with the accept-mode explicit"
-        raise ExecutionError(NOT_ALLOWED, text, 2)
     if command.resume_id is not None or command.resume_ttl is not None:
         raise ExecutionError(NOT_IMPLEMENTED, "interrupted transfers cannot be resumed", 5)
     if not command.queue:

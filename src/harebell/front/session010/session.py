@@ -238,6 +238,19 @@ class Session(SessionLayer):
             for number in self._within(self.unacked, first, last)
         ]
 
+    def unaccepted(self, transfers: Ranges) -> list[Delivery]:
+        """Remove and return what is accepted in a transaction that is not committed."""
+        found: list[Delivery] = []
+        if self.transaction is None:
+            return found
+        ranges = self.meant(transfers)
+        for entries, _ in self.transaction.settled:
+            mine = [e for e in entries if any(low <= e.number <= high for low, high in ranges)]
+            for entry in mine:
+                entries.remove(entry)
+            found += mine
+        return found
+
     def seen(self, transfers: Ranges) -> list[Delivery]:
         """What browsers were shown, of the deliveries that numbers mean; it stays where it is."""
         return [
@@ -304,12 +317,17 @@ class Session(SessionLayer):
         return 0
 
     def queue_lost(self, consumer: Subscription) -> None:
-        """A subscription's queue is gone: the session ends, unless it did that itself."""
+        """A subscription's queue is gone: the session ends, unless it did that itself.
+
+        It may still cancel the subscription then.
+        """
+        if consumer.queue is self.deleting:
+            return
         if self.consumers.pop(consumer.tag, None) is None:
             return
         consumer_deleted(self, consumer)
         queue = consumer.queue
-        if queue is not self.deleting and not self.ended:
+        if not self.ended:
             text = f"{rendered('queue', queue.name, self.vhost.name)} was deleted"
             failure.session_caught(self, ExecutionError(RESOURCE_DELETED, text), *_QUEUE_DELETE)
 
