@@ -61,6 +61,8 @@ def measure(
     for run in range(runs):
         for name in loads:
             for broker in brokers.values():
+                if SCENARIOS[name].version != "0-9-1" and not isinstance(broker, Harebell):
+                    continue
                 result = play(broker, SCENARIOS[name], seconds)
                 results.append(result)
                 console.print(

@@ -31,14 +31,18 @@ class Frames:
         self, exchange: str, routing_key: str, size: int, *, persistent: bool, most: int
     ) -> None:
         body = b"\xab" * STAMP_BYTES + b"x" * (size - STAMP_BYTES)
-        raw = encode_properties(BasicProperties(delivery_mode=PERSISTENT if persistent else None))
-        out = OutBuffer()
-        out.publish(1, 0, Message(exchange, routing_key, Properties(raw), body), FRAME_MAX)
-        one = bytes(out.take())
+        one = self.encoded(exchange, routing_key, body, persistent)
         self._step = len(one)
         self._stamp_at = one.index(b"\xab" * STAMP_BYTES)
         self.batch = max(1, min(most, _SMALL_BATCH_BYTES // self._step))
         self._octets = bytearray(one * self.batch)
+
+    def encoded(self, exchange: str, routing_key: str, body: bytes, persistent: bool) -> bytes:
+        """One publish."""
+        raw = encode_properties(BasicProperties(delivery_mode=PERSISTENT if persistent else None))
+        out = OutBuffer()
+        out.publish(1, 0, Message(exchange, routing_key, Properties(raw), body), FRAME_MAX)
+        return bytes(out.take())
 
     def numbered(self, number: int, stamp: int, count: int) -> memoryview:
         """The octets of messages from a number on.

@@ -71,7 +71,11 @@ class Consumer:
         self._unacked = 0
         self._latest = 0
         self._of_first = ""
-        self.peer = Peer(job.port, self.delivered)
+        self.peer = self.connect(job.port)
+
+    def connect(self, port: int) -> Any:
+        """Its connection."""
+        return Peer(port, self.delivered)
 
     def prepare(self) -> None:
         """Declare everything and start consuming."""
@@ -251,14 +255,19 @@ class Producer:
 def main(role: str, raw: str) -> int:
     """Play one end; 1 when the run does not count."""
     job = msgspec.json.decode(raw, type=Job)
+    consume, produce = Consumer, Producer
+    if job.scenario.version == "0-10":
+        from bench.load010 import Consumer010, Producer010
+
+        consume, produce = Consumer010, Producer010
     try:
         if role == "consumer":
-            consumer = Consumer(job)
+            consumer = consume(job)
             consumer.prepare()
             print("ready", flush=True)
             report = consumer.run()
         else:
-            report = Producer(job).run()
+            report = produce(job).run()
     except (BenchError, OSError) as error:
         report = {"error": f"{role}: {error}"}
     print(msgspec.json.encode(report).decode(), flush=True)

@@ -25,6 +25,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         bindings: with any, a topic exchange has that many, and one of them matches.
         rate: messages per second; 0 sends as fast as it goes.
         ahead: most messages sent and not received.
+        version: the version of AMQP that both ends speak; others than Harebell only speak 0-9-1.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     bindings: int = 0
     rate: int = 0
     ahead: int = 10_000
+    version: str = "0-9-1"
 
     @property
     def queue_names(self) -> list[str]:
@@ -125,6 +127,7 @@ SCENARIOS = {
         ),
         Scenario(name="d10", says="fanout to 10 queues, per delivery", queues=10, ahead=2_000),
         Scenario(name="e1000", says="topic exchange with 1,000 bindings", bindings=1_000),
+        Scenario(name="t128", says="a128 in AMQP 0-10, without accepting", version="0-10"),
         Scenario(name="g5k", says="latency at 5,000 messages per second", rate=5_000),
     )
 }

@@ -318,6 +318,30 @@ def test_a_session_ends_when_its_timeout_is_over(memory: MemorySite, memory010: 
     peer.close()
 
 
+def test_results_that_were_not_confirmed_are_sent_again(connect010: Connect010) -> None:
+    name = unique("kept")
+    first = connect010().open().attach(name, timeout=60)
+    first.send(c.ExchangeQuery("amq.direct"), c.ExchangeQuery("amq.topic"))
+    for number in (0, 1):
+        first.expect_later(c.ExecutionResult, command_id=number)
+    first.expect_completed(1)
+    first.send(k.SessionCompleted(((0, 0),)))
+    first.send(k.SessionDetach(name.encode()))
+    first.expect(k.SessionDetached)
+    first.close()
+    second = connect010().open()
+    second.send(k.SessionAttach(name.encode()))
+    second.expect(k.SessionAttached)
+    second.expect(k.SessionFlush, expected=True, confirmed=True, completed=True)
+    second.send(k.SessionExpected(((1, 1),)), k.SessionCommandPoint(2, 0))
+    second.expect(k.SessionCommandPoint, command_id=1)
+    second.expect(c.ExecutionResult, command_id=1)
+    second.expect_completed(1)
+    second.send(k.SessionCompleted(((0, 1),), timely_reply=True))
+    second.expect(k.SessionKnownCompleted, commands=((0, 1),))
+    second.close()
+
+
 # --- the table ----------------------------------------------------------------------------------
 
 VALUES: dict[str, Any] = {

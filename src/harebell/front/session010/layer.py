@@ -357,6 +357,8 @@ class SessionLayer(SessionPort):
             for number in self.replay.numbers():
                 self.replay.write(number, self.number, connection.frames, connection.frame_max)
         self.attached = True
+        if not self._enlisted:
+            self.enlist()
         connection.touch()
         self.serve()
 
