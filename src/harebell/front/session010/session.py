@@ -239,9 +239,9 @@ class Session(SessionLayer):
         ]
 
     def unaccepted(self, transfers: Ranges) -> list[Delivery]:
-        """Remove and return what is accepted in a transaction that is not committed."""
+        """Remove and return what is accepted in a transaction (tx) that is not committed."""
         found: list[Delivery] = []
-        if self.transaction is None:
+        if not isinstance(self.transaction, Transaction):
             return found
         ranges = self.meant(transfers)
         for entries, _ in self.transaction.settled:
