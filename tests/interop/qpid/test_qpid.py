@@ -26,6 +26,7 @@ MODULES = (
     "exchange",
     "queue",
     "tx",
+    "dtx",
     "alternate_exchange",
     "query",
     "persistence",
