@@ -24,7 +24,7 @@ HEADER_0_9 = b"AMQP\x01\x01\x00\x09"
 @pytest.mark.parametrize(
     "header",
     [
-        b"AMQP\x01\x01\x08\x00",
+        b"AMQP\x01\x01\x08\x01",
         b"AMQP\x00\x01\x00\x00",
         b"AMQP\x03\x01\x00\x00",
         b"AMQP\x00\x00\x09\x00",
