@@ -283,7 +283,7 @@ def test_get_and_no_ack_do_not_obey_the_prefetch(peer: Peer) -> None:
 # --- returns --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("exchange", "key"), [("", "nowhere"), ("amq.direct", "k")])
+@pytest.mark.parametrize(("exchange", "key"), [("", "nowhere"), ("amq.direct", "nowhere")])
 def test_a_mandatory_message_that_finds_no_queue_comes_back(
     peer: Peer, exchange: str, key: str
 ) -> None:

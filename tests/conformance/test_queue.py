@@ -230,11 +230,11 @@ def test_if_empty_keeps_a_queue_with_messages(peer: Peer) -> None:
 
 def test_a_deleted_queue_takes_its_messages_and_bindings_along(peer: Peer) -> None:
     peer.queue("q")
-    peer.ask(m.QueueBind("q", "amq.direct", "k"))
-    peer.publish("", "q", b"1").publish("amq.direct", "k", b"2")
+    peer.ask(m.QueueBind("q", "amq.direct", "gone"))
+    peer.publish("", "q", b"1").publish("amq.direct", "gone", b"2")
     assert peer.ask(m.QueueDelete(queue="q")).message_count == 2
     peer.queue("q")
-    peer.publish("amq.direct", "k", b"3", mandatory=True)
+    peer.publish("amq.direct", "gone", b"3", mandatory=True)
     assert peer.expect_content(m.BasicReturn).body == b"3"
     assert peer.count("q") == 0
 

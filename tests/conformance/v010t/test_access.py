@@ -86,7 +86,7 @@ METHODS = [
     pytest.param(s.ExchangeQuery("e"), "passive", marks=pytest.mark.rule("0-10t#060")),
     pytest.param(m.QueueDeclare("q"), "active", marks=pytest.mark.rule("0-10t#064")),
     pytest.param(
-        m.QueueBind("q", "amq.direct", "k"), "active", marks=pytest.mark.rule("0-10t#084")
+        m.QueueBind("q", "amq.direct", "ticket"), "active", marks=pytest.mark.rule("0-10t#084")
     ),
     pytest.param(
         m.QueueUnbind("q", "amq.direct", "b"), "active", marks=pytest.mark.rule("0-10t#091")

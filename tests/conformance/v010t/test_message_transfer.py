@@ -55,9 +55,9 @@ def test_a_blank_destination_is_the_default_exchange(peer: Peer, name: str) -> N
 
 def test_a_destination_is_an_exchange(peer: Peer, name: str) -> None:
     peer.queue(name)
-    peer.run(m.QueueBind(queue=name, exchange="amq.direct", routing_key="k"))
-    transferred(peer, "k", b"body", destination="amq.direct")
-    got(peer, name, b"body", exchange="amq.direct", routing_key="k")
+    peer.run(m.QueueBind(queue=name, exchange="amq.direct", routing_key=name))
+    transferred(peer, name, b"body", destination="amq.direct")
+    got(peer, name, b"body", exchange="amq.direct", routing_key=name)
 
 
 def test_every_field_arrives_as_it_was_sent(peer: Peer, name: str) -> None:
