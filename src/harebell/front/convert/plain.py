@@ -65,7 +65,8 @@ def plain_message(message: Message) -> Message:
     if added:
         raw = edited(raw, added)
     raw = _kept(raw) if len(raw) <= CONVERSIONS_KEPT_BYTES else _plain(raw)
-    if raw is message.raw:
+    # Equal is enough: what the cache gives back may be the list of an earlier, equal message.
+    if raw == message.raw:
         return message
     found = new_message(message.exchange, message.routing_key, parse_properties(raw), message.body)
     found.origin = message.origin
