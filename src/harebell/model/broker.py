@@ -17,6 +17,7 @@ from harebell.model.definitions import restore_bindings, restored_exchanges, res
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
 from harebell.model.global_parameters import GlobalParameters
+from harebell.model.lease import Leases
 from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
@@ -50,6 +51,7 @@ class Broker:
         default_queue_type: of queues declared without one where the vhost has none either.
         timers: whoever is to be woken; the shell runs them when they are due.
         branches: of distributed transactions.
+        leases: groups that claim messages of queues.
         staging: files that arrive in parts and are not published yet.
     """
 
@@ -78,6 +80,7 @@ class Broker:
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
         self.branches = Branches(store, self.timers, self.vhosts, gauge)
+        self.leases = Leases(store, self.timers, self.vhosts)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
         first.add_watcher(LOG_EXCHANGE)
@@ -149,6 +152,7 @@ class Broker:
             (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).take_back(queue)
         lost = restore_bindings(self.vhosts, self.store)
         lost += self.branches.restore()
+        lost += self.leases.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         return lost
@@ -190,4 +194,5 @@ class Broker:
             "consumers": sum(len(queue.consumers) for queue in queues),
             "messages_ready": sum(queue.ready_count() for queue in queues),
             "messages_unacknowledged": sum(queue.unacked for queue in queues),
+            "messages_leased": sum(queue.leased for queue in queues),
         }

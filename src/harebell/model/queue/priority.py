@@ -16,8 +16,8 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.kind import ACCEPTED, PENDING
+from harebell.model.queue.leased import LeasedQueue
 from harebell.model.queue.ready import ReadyOrder
-from harebell.model.queue.sparing import SparingQueue
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
@@ -26,7 +26,7 @@ HIGHEST = _LEVEL
 """The largest x-max-priority."""
 
 
-class PriorityQueue(SparingQueue):
+class PriorityQueue(LeasedQueue):
     """A ready order for each level.
 
     Args:
@@ -198,6 +198,26 @@ class PriorityQueue(SparingQueue):
 
     def _untouched(self, position: int) -> int:
         return self._order_of(position).untouched(position >> _SHIFT)
+
+    def _levels(self) -> list[tuple[int, ReadyOrder]]:
+        levels = reversed(list(enumerate(self._orders)))
+        return [(level, order) for level, order in levels if order is not None]
+
+    def _recount(self) -> int:
+        self._ready = 0
+        self._top = -1
+        for level, order in enumerate(self._orders):
+            if order is not None and order.count:
+                self._ready += order.count
+                self._top = level
+        return 0
+
+    def _place(self, position: int) -> tuple[int, int]:
+        return position & _LEVEL, position >> _SHIFT
+
+    def position_of(self, level: int, position: int) -> int:
+        """The position of the queue for one in the log of a level."""
+        return position << _SHIFT | level
 
     def next_position(self, message: Message) -> int:
         """Messages stand in the log of their level one after the other."""
