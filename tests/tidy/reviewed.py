@@ -103,6 +103,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/unit/auth/sasl/test_exchanges.py",
         "is what mechanisms derive of",
     ),
+    "front/login": (
+        "tests/conformance/test_login.py",
+        "is what peers of every version are offered there",
+    ),
     "front/place": (
         "tests/conformance/v010/test_message.py",
         "names what permissions and events ask of channels and sessions; mypy checks it",
