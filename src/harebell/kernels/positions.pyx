@@ -120,7 +120,12 @@ cdef class Positions:
         return self.first + min(index, self.count)
 
     cpdef tuple reach(
-        self, long long position, long long end, long long stop, long long messages, long long octets
+        self,
+        long long position,
+        long long end,
+        long long stop,
+        long long messages,
+        long long octets,
     ):
         cdef long long index = max(position - self.first, self._front)
         cdef long long most = min(end - self.first, self.count)

@@ -249,9 +249,9 @@ class Leases:
             return 0
         lost = next((each for each in group.untold if group.committed < each <= number), 0)
         if lost or number not in group.claims:
+            which = lost or number
             raise Refusal(
-                ErrorKind.LOST,
-                f"claim {lost or number} is open no longer, it was released: {group}",
+                ErrorKind.LOST, f"claim {which} is open no longer, it was released: {group}"
             )
         done = [claim for claim in group.claims.values() if claim.number <= number]
         for claim in done:

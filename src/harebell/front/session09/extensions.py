@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.front.session09 import lease
 
-_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (lease.HANDLERS,)
+_CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (lease.HANDLERS,)
 """The handlers of each class."""
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}

@@ -13,8 +13,8 @@ def test_every_kind_of_refusal_can_be_told(kind: ErrorKind) -> None:
     error = reply_for(Refusal(kind, "why"), 50, 10)
     assert 300 < error.code < 600
     assert (error.text, error.class_id, error.method_id) == ("why", 50, 10)
-    # AMQP 0-9-1 1.2: these are the constants of class soft-error.
-    assert error.hard is (error.code not in (311, 313, 403, 404, 405, 406))
+    # AMQP 0-9-1 1.2: these are the constants of class soft-error, and those of our own classes.
+    assert error.hard is (error.code not in (311, 313, 403, 404, 405, 406, 410, 412))
 
 
 def test_both_scopes_can_be_chosen() -> None:
