@@ -29,6 +29,8 @@ cdef class BatchBuilder:
     cdef object _held
     cdef object _fresh
     cdef object _ask
+    cdef int _shift
+    cdef int _level
     cdef Text _value
     cdef Text _key
     cdef Text _exchange

@@ -112,6 +112,7 @@ class BatchBuilder:
         self.limit(1, 1, 1)
         self.filter(None, False, 0, 0)
         self.marks(0, 0, None, None, None)
+        self.at_level(0, 0)
         self._begin()
 
     def _begin(self) -> None:
@@ -172,6 +173,11 @@ class BatchBuilder:
         self._fresh = fresh
         self._ask = ask
 
+    def at_level(self, shift: int, level: int) -> None:
+        """Positions are those of a level: the column `offset` has both."""
+        self._shift = shift
+        self._level = level
+
     def message(self, message: Message, position: int) -> int:
         """Make a message a row, if it passes the filter."""
         if message.family != FAMILY_09:
@@ -189,7 +195,7 @@ class BatchBuilder:
             "routing_key": (key, len(key)),
             "exchange": (exchange, len(exchange)),
             "queue": (self._queue, 0),
-            "offset": (_LONGLONG.pack(position), 0),
+            "offset": (_LONGLONG.pack(position << self._shift | self._level), 0),
             "timestamp": (_micros(message.timestamp), 0),
             "redelivered": (b"\1" if again else b"\0", 0),
         }

@@ -114,6 +114,7 @@ cdef class BatchBuilder:
         self.limit(1, 1, 1)
         self.filter(None, False, 0, 0)
         self.marks(0, 0, None, None, None)
+        self.at_level(0, 0)
         self._begin()
 
     def _begin(self):
@@ -145,6 +146,11 @@ cdef class BatchBuilder:
         self._held = held
         self._fresh = fresh
         self._ask = ask
+
+    def at_level(self, int shift, int level):
+        """Positions are those of a level: the column `offset` has both."""
+        self._shift = shift
+        self._level = level
 
     cdef int _choose_fields(self) except -1:
         """One column per wanted property, found by its number."""
@@ -225,7 +231,7 @@ cdef class BatchBuilder:
         if self._queues is not None:
             self._queues.add(PyBytes_AS_STRING(self._queue), PyBytes_GET_SIZE(self._queue))
         if self._offset is not None:
-            self._offset.add(position)
+            self._offset.add(position << self._shift | self._level)
         if self._time is not None:
             if time:
                 self._time.add(time * MILLIS)

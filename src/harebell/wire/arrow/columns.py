@@ -105,7 +105,7 @@ def selection(text: str) -> Selection:
         if head not in COLUMNS or (dot and (head != PROPERTIES or field not in FIELDS)):
             raise ValueError(_unknown(name))
         if head != PROPERTIES:
-            fresh = (head,) if head not in columns else ()
+            fresh: tuple[str, ...] = (head,) if head not in columns else ()
         else:
             fresh = (field,) if dot else tuple(FIELDS)
             fresh = () if any(each in fields for each in fresh) else fresh

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 
-from harebell.wire.arrow.flat import Scalar, Structs, Table, Vector, flatbuffer
+from harebell.wire.arrow.flat import Node, Scalar, Structs, Table, Vector, flatbuffer
 from harebell.wire.arrow.types import Column, field_table
 
 _VERSION_5 = 4
@@ -35,7 +35,7 @@ END_OF_STREAM = _HEAD.pack(_CONTINUATION, 0)
 
 
 def _message(kind: int, header: Table, body: int) -> bytes:
-    fields = {
+    fields: dict[int, Scalar | Node] = {
         0: Scalar("h", _VERSION_5),
         1: Scalar("B", kind),
         2: header,
@@ -74,7 +74,7 @@ def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress |
         if padding:
             body.append(bytes(padding))
         at += len(data) + padding
-    fields: dict[int, Scalar | Structs | Table] = {
+    fields: dict[int, Scalar | Node] = {
         0: Scalar("q", rows),
         1: Structs(b"".join([_PAIR.pack(*node) for node in nodes]), len(nodes)),
         2: Structs(bytes(places), len(buffers)),
