@@ -46,6 +46,15 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/interop/client/test_client_versions.py",
         "does what a real broker answers",
     ),
+    **dict.fromkeys(
+        ("client/bulk", "client/blocking_bulk"),
+        ("tests/interop/client/test_bulk_reads.py", "asks a real broker, which answers"),
+    ),
+    **dict.fromkeys(
+        ("front/session09/bulk", "wire/v09/bulk"),
+        ("tests/conformance/test_bulk.py", "is observed there frame by frame"),
+    ),
+    "wire/arrow/types": ("tests/unit/wire/arrow/test_encode.py", "is held against pyarrow there"),
     "cli/dump": ("tests/cli/test_dump.py", "is run as a command in front of a real broker"),
     "cli/dump_proxy": ("tests/cli/test_dump.py", "passes on what a real client and broker say"),
     "wire/dissect/event": ("tests/unit/wire/dissect/test_frames09.py", "is what these see"),
@@ -222,7 +231,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "base/version": ("tests/docs/test_reference.py", "is compared with the project's version"),
     "wire/v09/frames": ("tests/unit/kernels/test_frames.py", "passes the kernel's names on"),
     **dict.fromkeys(
-        ("model/lease", "model/queue/leased"),
+        ("model/lease", "model/queue/leased", "model/queue/claimed"),
         ("tests/unit/front/session09/test_lease.py", "is asked there as peers ask, of every kind"),
     ),
     "wire/v09/rabbitmq": ("tests/unit/wire/v09/test_amqp_0_9_1.py", "is part of that table"),

@@ -24,6 +24,9 @@ class ErrorKind(enum.Enum):
     INTERNAL_ERROR = "internal error"
     FENCED = "fenced"
     LOST = "lost"
+    GENERATION_CHANGED = "generation changed"
+    RANGE_GONE = "range gone"
+    RECORD_DAMAGED = "record damaged"
 
 
 class HarebellError(Exception):

@@ -83,6 +83,8 @@ class Channel:
     lease_release = awaited(leases.lease_release)
     lease_renew = awaited(leases.lease_renew)
     lease_close = awaited(leases.lease_close)
+    span = awaited(Verbs.span)
+    read_arrow = awaited(Verbs.read_arrow)
 
     @property
     def number(self) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
 from harebell.client import leases
+from harebell.client.blocking_bulk import arrow_batches
 from harebell.client.blocking_consumer import (
     Consumer,
     Delivery,
@@ -88,6 +89,9 @@ class Channel:
     lease_release = waited(leases.lease_release)
     lease_renew = waited(leases.lease_renew)
     lease_close = waited(leases.lease_close)
+    span = waited(Verbs.span)
+    read_arrow = waited(Verbs.read_arrow)
+    arrow_batches = arrow_batches
 
     @property
     def number(self) -> int:

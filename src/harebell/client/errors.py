@@ -287,11 +287,23 @@ class PreconditionFailed(ChannelClosed):
 
 
 class LeaseLost(ChannelClosed):
-    """410: a claim was released, because its time was over or an operator said so."""
+    """413: a claim was released, because its time was over or an operator said so."""
 
 
 class Fenced(ChannelClosed):
     """412: somebody else works for the group now, in a later epoch."""
+
+
+class GenerationChanged(ChannelClosed):
+    """409: the queue was deleted and declared again since."""
+
+
+class RangeGone(ChannelClosed):
+    """410: retention has let messages go that were asked for."""
+
+
+class RecordDamaged(ChannelClosed):
+    """411: the broker cannot read a message from its disk."""
 
 
 _HARD: dict[int, type[AMQPConnectionClosed]] = {
@@ -314,8 +326,11 @@ _SOFT: dict[int, type[ChannelClosed]] = {
     404: NotFound,
     405: ResourceLocked,
     406: PreconditionFailed,
-    410: LeaseLost,
+    409: GenerationChanged,
+    410: RangeGone,
+    411: RecordDamaged,
     412: Fenced,
+    413: LeaseLost,
 }
 
 

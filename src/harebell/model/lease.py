@@ -167,6 +167,21 @@ class Leases:
             )
         return group
 
+    def opened(self, group: Group, number: int) -> Claim:
+        """An open claim.
+
+        Raises:
+            Refusal: there is none of that number, or none any more.
+        """
+        claim = group.claims.get(number)
+        if claim is not None:
+            return claim
+        if not 0 < number <= group.last:
+            raise precondition(f"claim {number} was never made, the last is {group.last}: {group}")
+        if number <= group.committed and number not in group.untold:
+            raise precondition(f"claim {number} was committed, so it cannot be read: {group}")
+        raise Refusal(ErrorKind.LOST, f"claim {number} is open no longer, it was released: {group}")
+
     # --- what peers do --------------------------------------------------------------------------
 
     def open(self, vhost: VHost, queue: Queue, name: str, timeout: int, holder: object) -> Group:

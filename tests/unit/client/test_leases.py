@@ -68,7 +68,7 @@ def test_the_other_verbs_answer_how_many_messages() -> None:
     assert renew.done
 
 
-@pytest.mark.parametrize(("code", "kind"), [(410, LeaseLost), (412, Fenced)])
+@pytest.mark.parametrize(("code", "kind"), [(413, LeaseLost), (412, Fenced)])
 def test_what_only_leases_answer_with_has_exceptions_of_its_own(
     code: int, kind: type[Exception]
 ) -> None:

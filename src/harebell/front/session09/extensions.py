@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.front.session09 import lease
+from harebell.front.session09 import bulk, lease
 
-_CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (lease.HANDLERS,)
+_CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (
+    lease.HANDLERS,
+    bulk.HANDLERS,
+)
 """The handlers of each class."""
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}

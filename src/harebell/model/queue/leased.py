@@ -12,7 +12,9 @@ from typing import NamedTuple
 from harebell.base.limits import LEASE_CLAIM_RANGES, LEASE_SINGLE_MESSAGES
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
+from harebell.model.queue.claimed import ClaimedLog
 from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.sparing import SparingQueue
 from harebell.model.resource import precondition, rendered
@@ -257,6 +259,13 @@ class LeasedQueue(SparingQueue):
     def leased_logs(self) -> dict[int, Log]:
         """The logs of the queue by level, for who reads what is claimed."""
         return {level: order.log for level, order in self._levels()}
+
+    def pour_claim(self, runs: Sequence[Run], first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of what a claim has from a position up to another; as `pour`."""
+        ((_, order),) = self._levels()
+        claimed = ClaimedLog(order.log, [(run.first, run.end) for run in runs])
+        order.mark(into)
+        return claimed.pour(first, min(end, claimed.end()), into)
 
     def position_of(self, level: int, position: int) -> int:
         """The position of the queue for one in the log of a level."""

@@ -8,15 +8,18 @@ ready order; so within a level everything is as in a classic queue. A position s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
+from harebell.model.queue.claimed import ClaimedLog
 from harebell.model.queue.kind import ACCEPTED, PENDING
-from harebell.model.queue.leased import LeasedQueue
+from harebell.model.queue.leased import LeasedQueue, Run
+from harebell.model.queue.ranges import Span, pour_levels, span_of
 from harebell.model.queue.ready import ReadyOrder
 
 _SHIFT = 8
@@ -218,6 +221,55 @@ class PriorityQueue(LeasedQueue):
     def position_of(self, level: int, position: int) -> int:
         """The position of the queue for one in the log of a level."""
         return position << _SHIFT | level
+
+    def _logs(self) -> list[Log | None]:
+        return [None if order is None else order.log for order in self._orders]
+
+    def span(self, moment: int) -> Span:
+        """What the logs of all levels have, by positions of the queue."""
+        first = end = messages = octets = 0
+        firsts: list[int] = []
+        starts: list[int] = []
+        for level, log in enumerate(self._logs()):
+            if log is None:
+                continue
+            part = span_of(log, log.end(), moment)
+            messages += part.messages
+            octets += part.octets
+            if part.end:
+                end = max(end, (part.end - 1 << _SHIFT | level) + 1)
+            if part.first < part.end:
+                firsts.append(part.first << _SHIFT | level)
+            if part.position < part.end:
+                starts.append(part.position << _SHIFT | level)
+        first = min(firsts, default=end)
+        return Span(first, end, messages, octets, min(starts, default=end))
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """What the logs have, in the order of positions, which is not that of the levels."""
+        end = min(end, self.span(0).end)
+        return pour_levels(self._logs(), _SHIFT, first, end, into, self._marker(into))
+
+    def pour_claim(self, runs: Sequence[Run], first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of what a claim has, in the order of positions."""
+        logs: list[Log | None] = [None] * len(self._orders)
+        last = 0
+        for level in {run.level for run in runs}:
+            mine = [(run.first, run.end) for run in runs if run.level == level]
+            logs[level] = ClaimedLog(self._order_of(level).log, mine)
+            last = max(last, (max([run[1] for run in mine]) - 1 << _SHIFT | level) + 1)
+        return pour_levels(logs, _SHIFT, first, min(end, last), into, self._marker(into))
+
+    def _marker(self, into: BatchBuilder) -> Callable[[int], None]:
+        """What tells the builder of the level whose rows follow."""
+
+        def mark(level: int) -> None:
+            order = self._orders[level]
+            assert order is not None, "rows are made of it"
+            order.mark(into)
+            into.at_level(_SHIFT, level)
+
+        return mark
 
     def next_position(self, message: Message) -> int:
         """Messages stand in the log of their level one after the other."""

@@ -20,7 +20,8 @@ from heapq import heappop, heappush
 
 from harebell.base.message import Message
 from harebell.base.ports import Log
-from harebell.model.queue.ranges import Ranges
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.queue.runs import Runs
 
 Run = tuple[int, int]
 
@@ -68,7 +69,7 @@ class ReadyOrder:
         self._seen = log.seen()
         self._returned: list[int] = []
         self._held: set[int] | None = None
-        self._leased: Ranges | None = None
+        self._leased: Runs | None = None
         # Of what came back: positions that count as never handed out.
         self._fresh: set[int] | None = None
         # Whether what came back is kept in order, so that anything can be found in it.
@@ -210,6 +211,11 @@ class ReadyOrder:
         if position < self._cursor or (self._held is not None and position in self._held):
             return self._fresh is None or position not in self._fresh
         return position < self._seen
+
+    def mark(self, into: BatchBuilder) -> int:
+        """Tell who makes rows of the log which messages may have been handed out before."""
+        into.marks(self._cursor, self._seen, self._held, self._fresh, None)
+        return 0
 
     def untouched(self, position: int) -> int:
         """What was just put back counts as never handed out."""
@@ -386,7 +392,7 @@ class ReadyOrder:
     def lease(self, first: int, end: int) -> int:
         """A run that was taken is leased: whatever is not settled in it."""
         if self._leased is None:
-            self._leased = Ranges()
+            self._leased = Runs()
         self._leased.add(first, end)
         return 0
 
@@ -421,7 +427,7 @@ class ReadyOrder:
         """
         count = 0
         before = self._cursor
-        mine = Ranges()
+        mine = Runs()
         for first, end in runs:
             self.end_lease(first, end)
             mine.add(first, end)
@@ -436,7 +442,7 @@ class ReadyOrder:
         self._seen = max(self._seen, max([end for _, end in runs], default=0))
         return count
 
-    def _go_back(self, position: int, before: int, mine: Ranges) -> None:
+    def _go_back(self, position: int, before: int, mine: Runs) -> None:
         """Have the cursor at an earlier position."""
         self._sort()
         returned = [each for each in self._returned if position <= each < before]

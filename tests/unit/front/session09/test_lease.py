@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow
+import pyarrow.ipc
 import pytest
 
 from harebell.base import limits
-from harebell.wire.v09 import lease
+from harebell.wire.v09 import bulk, lease
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.session09.world import OctetPeer, World, publish
 
@@ -173,7 +176,7 @@ def test_a_commit_of_a_released_claim_says_that_it_is_lost() -> None:
     place.claim(1)
     place.claim(1)
     place.release(2)
-    assert refused(place.commit(2), 410).startswith(
+    assert refused(place.commit(2), 413).startswith(
         "LEASE_LOST - claim 2 is open no longer, it was released: lease group 'g'"
     )
 
@@ -411,7 +414,7 @@ def test_claims_end_when_no_connection_has_held_the_group_for_its_time() -> None
     place.pass_time(1)
     assert place.counts() == (3, 0, 0)
     other = place.world.peer()
-    assert refused(place.ask(lease.LeaseCommit("q", "g", epoch, 1), other), 410).startswith(
+    assert refused(place.ask(lease.LeaseCommit("q", "g", epoch, 1), other), 413).startswith(
         "LEASE_LOST - claim 1 is open no longer, it was released"
     )
     opened = place.ask(lease.LeaseOpen("q", "g"), place.world.peer())
@@ -474,3 +477,61 @@ def test_what_came_back_is_claimed_first() -> None:
     place.release()
     place.queue.settle(out[1][1])
     assert place.rest() == [(b"0", True), (b"2", True), (b"3", False)]
+
+
+def read(place: Place, number: int, **given: Any) -> Any:
+    """The answer of a bulk read of a claim, with the bodies that it has."""
+    asked = bulk.BulkRead("q", "", "g", place.epoch, number, 0, 2**40, b"value,offset", **given)
+    place.peer.send(asked)
+    frames = place.peer.frames()
+    payload = next(octets for kind, _, octets in frames if kind == 1)
+    reply: Any = AMQP_0_9_1.decode(payload)
+    if isinstance(reply, m.ChannelClose):
+        return reply, []
+    content = b"".join(octets for kind, _, octets in frames if kind == 3)
+    schema = pyarrow.schema(
+        [pyarrow.field("value", pyarrow.binary()), pyarrow.field("offset", pyarrow.int64())]
+    )
+    batch = pyarrow.ipc.read_record_batch(pyarrow.py_buffer(content), schema)
+    return reply, batch.to_pydict()["value"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_claim_read_in_bulk_has_its_messages_and_no_others(kind: str) -> None:
+    place = Place(0, KINDS[kind])
+    for number in range(12):
+        place.fill(1, number, priority=number % 3)
+    held = place.queue.get()
+    other = place.ask(lease.LeaseOpen("q", "h")).epoch
+    place.claim(4)
+    place.ask(lease.LeaseClaim("q", "h", other, 2, 0))
+    place.queue.requeue(held[1])
+    place.claim(3)
+    for number, count in ((1, 4), (2, 3)):
+        reply, found = read(place, number)
+        assert reply.rows == count
+        assert sorted(found) == sorted(place.claimed(number))
+    first = read(place, 1, rows=3)
+    assert first[0].rows == 3
+    assert len({*read(place, 1)[1]} - {*first[1]}) == 1
+
+
+def test_only_open_claims_of_the_epoch_can_be_read() -> None:
+    place = Place(3)
+    place.claim(1)
+    place.claim(1)
+    place.commit(1)
+    reply, _ = read(place, 1)
+    assert refused(reply, 406).startswith(
+        "PRECONDITION_FAILED - claim 1 was committed, so it cannot be read: lease group 'g'"
+    )
+    place.peer = place.world.peer()
+    assert refused(read(place, 9)[0], 406).startswith(
+        "PRECONDITION_FAILED - claim 9 was never made, the last is 2"
+    )
+    place.peer = place.world.peer()
+    place.release()
+    assert refused(read(place, 2)[0], 413).startswith("LEASE_LOST - claim 2 is open no longer")
+    place.peer = place.world.peer()
+    place.epoch = 7
+    assert refused(read(place, 2)[0], 412).startswith("FENCED - epoch 7 never began")

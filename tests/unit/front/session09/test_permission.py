@@ -15,6 +15,7 @@ from harebell.auth.topics import TopicPermission
 from harebell.wire.v09 import lease
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.bulk import BulkBatch, BulkRead, BulkSpan, BulkSpanOk
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.session09.world import HEADER_0_9_1, OctetPeer, World, publish
 
@@ -109,6 +110,8 @@ ROWS: dict[str, list[Row]] = {
     "lease.release": [Row(lease.LeaseRelease("q", "g", 1), _READ, lease.LeaseReleaseOk)],
     "lease.renew": [Row(lease.LeaseRenew("q", "g", 1), _READ, lease.LeaseRenewOk)],
     "lease.close": [Row(lease.LeaseClose("q", "g", 1), _READ, lease.LeaseCloseOk)],
+    "bulk.span": [Row(BulkSpan("q"), [("read", "queue", "q")], BulkSpanOk)],
+    "bulk.read": [Row(BulkRead("q", columns=b"value"), [("read", "queue", "q")], BulkBatch)],
     "basic.publish": [
         Row(None, [("write", "exchange", "x")], None, publish(b"b", "k", exchange="x")),
         Row(None, [("write", "exchange", "amq.default")], None, publish(b"b", "none")),
