@@ -133,10 +133,6 @@ def cancel(channel: Channel, method: methods.BasicCancel) -> None:
             consumer.queue.drain()
 
 
-def cancelled(channel: Channel, method: methods.BasicCancelOk) -> None:
-    """basic.cancel-ok: the client has noted that its consumer is gone."""
-
-
 def get(channel: Channel, method: methods.BasicGet) -> None:
     """basic.get: one message, or get-empty."""
     check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
@@ -226,7 +222,6 @@ HANDLERS = {
     methods.BasicQos: qos,
     methods.BasicConsume: consume,
     methods.BasicCancel: cancel,
-    methods.BasicCancelOk: cancelled,
     methods.BasicGet: get,
     methods.BasicPublish: publish,
     methods.BasicAck: ack,
