@@ -287,7 +287,9 @@ def test_anything_the_broker_sends_counts_as_its_heartbeat(
     peer.expect_silence()
 
 
-@pytest.mark.parametrize("alive", [frame(HEARTBEAT, 0), encoded(m.BasicRecoverAsync(True)), b"\x01"])
+@pytest.mark.parametrize(
+    "alive", [frame(HEARTBEAT, 0), encoded(m.BasicRecoverAsync(True)), b"\x01"]
+)
 def test_any_octet_of_the_client_counts_as_its_heartbeat(
     connect_memory: Connect, memory: MemorySite, alive: bytes
 ) -> None:

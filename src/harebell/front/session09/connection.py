@@ -74,6 +74,7 @@ class Connection(Link):
         self.closed_channels: set[int] = set()
         self.shared: Any = None
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
+        self.stamps = settings.stamp_sent
 
     # --- the shell's side -----------------------------------------------------------------------
 
