@@ -40,6 +40,7 @@ class Settings:
         stamp_node: the same with the name of the broker.
         stamp_sent: whether every delivery says when it was sent.
         anonymous_user: whom everybody may be with SASL ANONYMOUS; "" for nobody.
+        mechanisms: the SASL mechanisms that may be used; none for the usual ones.
         journal: called with a level ("info", "warning", "error") and a line for the log.
     """
 
@@ -62,4 +63,5 @@ class Settings:
     stamp_node: bool | None = None
     stamp_sent: bool = False
     anonymous_user: str = ""
+    mechanisms: tuple[str, ...] = ()
     journal: Callable[[str, str], None] = _silent
