@@ -6,7 +6,7 @@ limit of the queue, until it is committed or released. `harebell.model.lease` sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from harebell.base.limits import LEASE_CLAIM_RANGES, LEASE_SINGLE_MESSAGES
@@ -14,8 +14,8 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
-from harebell.model.queue.claimed import ClaimedLog
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.spans import Stretch, pour_runs
 from harebell.model.queue.sparing import SparingQueue
 from harebell.model.resource import precondition, rendered
 
@@ -60,6 +60,9 @@ class LeasedQueue(SparingQueue):
         vhost: the name of its vhost.
         **options: as for `Queue`.
     """
+
+    BITS = 0
+    """How many bits of a position say its level."""
 
     # --- what a kind fills ----------------------------------------------------------------------
 
@@ -262,10 +265,20 @@ class LeasedQueue(SparingQueue):
 
     def pour_claim(self, runs: Sequence[Run], first: int, end: int, into: BatchBuilder) -> int:
         """Make rows of what a claim has from a position up to another; as `pour`."""
-        ((_, order),) = self._levels()
-        claimed = ClaimedLog(order.log, [(run.first, run.end) for run in runs])
-        order.mark(into)
-        return claimed.pour(first, min(end, claimed.end()), into)
+        orders = dict(self._levels())
+        where = [Stretch(*run, orders[run.level].log) for run in runs]
+        return pour_runs(where, self.BITS, first, end, into, self._marker(into))
+
+    def _marker(self, into: BatchBuilder) -> Callable[[int], None]:
+        """What tells a builder whose rows follow, and which of them may have been delivered."""
+        orders = dict(self._levels())
+
+        def mark(level: int) -> None:
+            orders[level].mark(into)
+            if self.BITS:
+                into.at_level(self.BITS, level)
+
+        return mark
 
     def position_of(self, level: int, position: int) -> int:
         """The position of the queue for one in the log of a level."""

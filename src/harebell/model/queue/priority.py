@@ -8,7 +8,7 @@ ready order; so within a level everything is as in a classic queue. A position s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from harebell.base.limits import EXPIRED_PER_TURN
@@ -16,11 +16,10 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
-from harebell.model.queue.claimed import ClaimedLog
 from harebell.model.queue.kind import ACCEPTED, PENDING
-from harebell.model.queue.leased import LeasedQueue, Run
-from harebell.model.queue.ranges import Span, pour_levels, span_of
+from harebell.model.queue.leased import LeasedQueue
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.spans import Span, Stretch, pour_runs, span_of
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
@@ -43,6 +42,7 @@ class PriorityQueue(LeasedQueue):
 
     KIND = "priority"
     MANY_HEADS = True
+    BITS = _SHIFT
 
     def __init__(
         self,
@@ -247,29 +247,10 @@ class PriorityQueue(LeasedQueue):
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """What the logs have, in the order of positions, which is not that of the levels."""
+        logs = enumerate(self._logs())
+        runs = [Stretch(level, 0, log.end(), log) for level, log in logs if log is not None]
         end = min(end, self.span(0).end)
-        return pour_levels(self._logs(), _SHIFT, first, end, into, self._marker(into))
-
-    def pour_claim(self, runs: Sequence[Run], first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows of what a claim has, in the order of positions."""
-        logs: list[Log | None] = [None] * len(self._orders)
-        last = 0
-        for level in {run.level for run in runs}:
-            mine = [(run.first, run.end) for run in runs if run.level == level]
-            logs[level] = ClaimedLog(self._order_of(level).log, mine)
-            last = max(last, (max([run[1] for run in mine]) - 1 << _SHIFT | level) + 1)
-        return pour_levels(logs, _SHIFT, first, min(end, last), into, self._marker(into))
-
-    def _marker(self, into: BatchBuilder) -> Callable[[int], None]:
-        """What tells the builder of the level whose rows follow."""
-
-        def mark(level: int) -> None:
-            order = self._orders[level]
-            assert order is not None, "rows are made of it"
-            order.mark(into)
-            into.at_level(_SHIFT, level)
-
-        return mark
+        return pour_runs(runs, _SHIFT, first, end, into, self._marker(into))
 
     def next_position(self, message: Message) -> int:
         """Messages stand in the log of their level one after the other."""
