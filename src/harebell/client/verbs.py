@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from harebell.client.call import Call
 from harebell.client.channel_parts import Host
+from harebell.kernels.rows import Rows
 from harebell.wire.v09 import methods as m
 
 T = TypeVar("T")
@@ -36,6 +37,7 @@ class QueueInfo:
 class Verbs:
     """Declare, bind, unbind, purge, delete, qos, tx: every verb returns a `Call`."""
 
+    number: int
     _host: Host
 
     def call(
@@ -52,6 +54,15 @@ class Verbs:
             UnsupportedByVersion: the version of AMQP has none of them.
         """
         self._host.check_extension(extension)
+
+    def publish_rows(self, rows: Rows, flags: int, first: int, end: int) -> int:
+        """Append publishes of some rows of a batch; whoever asks counts their confirms.
+
+        Raises:
+            BatchError: a row cannot become a message; nothing is appended then.
+        """
+        host = self._host
+        return rows.publish(host.out, self.number, flags, host.frame_max, first, end)
 
     def on_command(self, method: m.Method) -> bool:
         """Take a method that only some versions have; whether it was one."""
