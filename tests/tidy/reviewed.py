@@ -46,6 +46,15 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/interop/client/test_client_versions.py",
         "does what a real broker answers",
     ),
+    **dict.fromkeys(
+        ("client/bulk", "client/blocking_bulk"),
+        ("tests/interop/client/test_bulk_reads.py", "asks a real broker, which answers"),
+    ),
+    **dict.fromkeys(
+        ("front/session09/bulk", "wire/v09/bulk"),
+        ("tests/conformance/test_bulk.py", "is observed there frame by frame"),
+    ),
+    "wire/arrow/types": ("tests/unit/wire/arrow/test_encode.py", "is held against pyarrow there"),
     "cli/dump": ("tests/cli/test_dump.py", "is run as a command in front of a real broker"),
     "cli/dump_proxy": ("tests/cli/test_dump.py", "passes on what a real client and broker say"),
     "wire/dissect/event": ("tests/unit/wire/dissect/test_frames09.py", "is what these see"),
@@ -225,6 +234,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "kernels/arrays": ("tests/unit/kernels/test_columns.py", "is reached through columns only"),
     "spark/warming": ("tests/spark/test_warm.py", "runs a JVM, which has to start faster then"),
     "client/blocking_rows": ("tests/spark/test_writer.py", "is I/O: runs against brokers"),
+    "spark/option_values": ("tests/unit/spark/test_sink_options.py", "is read there, wrong once"),
     "spark/sink": ("tests/spark/test_writer.py", "is called there as Spark calls it"),
     "spark/aim": ("tests/spark/test_writer.py", "is what a task there is given"),
     "spark/confirmed": ("tests/spark/test_writer.py", "needs a real broker, and does little alone"),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from harebell.client.bulk import BulkVerbs
 from harebell.client.call import Call
 from harebell.client.channel_parts import Host
 from harebell.kernels.rows import Rows
@@ -34,7 +35,7 @@ class QueueInfo:
     consumer_count: int
 
 
-class Verbs:
+class Verbs(BulkVerbs):
     """Declare, bind, unbind, purge, delete, qos, tx: every verb returns a `Call`."""
 
     number: int

@@ -28,7 +28,7 @@ from harebell.spark.option_values import (
 from harebell.spark.options import DEFAULT_URL, URL_VARIABLE
 
 EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE = "exactly-once", "publishing-id", "at-least-once"
-_OF_SPARK = frozenset({"checkpointlocation", "queryname", "outputmode"})
+_OF_SPARK = ("checkpointLocation", "queryName", "outputMode")
 """What Spark hands over beside the sink's own options."""
 
 
@@ -95,7 +95,7 @@ def parse_sink(
     values.setdefault("url", environment.get(URL_VARIABLE) or DEFAULT_URL)
     read: dict[str, Any] = {}
     for name, value in values.items():
-        if name not in _OF_SPARK:
+        if name in _READERS:
             target, reader = _READERS[name]
             read[target] = reader(SINK_NAMES[name], value)
     return _checked(read)
@@ -170,5 +170,5 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "txnVersion": ("version", whole(0, limits.SPARK_TXN_VERSION_MOST)),
 }
 _READERS = {name.lower(): reader for name, reader in _TABLE.items()}
-SINK_NAMES = {name.lower(): name for name in _TABLE} | {name: name for name in _OF_SPARK}
+SINK_NAMES = {name.lower(): name for name in (*_TABLE, *_OF_SPARK)}
 """Every option, by its name in small letters."""

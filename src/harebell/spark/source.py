@@ -12,9 +12,10 @@ from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
 from harebell.spark.intake import SourceError
-from harebell.spark.options import Options, parse
+from harebell.spark.options import SOURCE_NAMES, OptionError, Options, parse
 from harebell.spark.schema import message_schema
 from harebell.spark.sink import SinkSource
+from harebell.spark.sink_options import SINK_NAMES, unknown
 from harebell.spark.stream_source import QueueStreamReader
 
 
@@ -27,6 +28,11 @@ class QueueSource(SinkSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
+        # Only their names: Spark does not say yet whether it is to read or to write.
+        names = SOURCE_NAMES | SINK_NAMES
+        for name in options:
+            if name.lower() not in names:
+                raise OptionError(unknown(name, names))
 
     @classmethod
     def name(cls) -> str:
