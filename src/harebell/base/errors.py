@@ -22,6 +22,8 @@ class ErrorKind(enum.Enum):
     NOT_IMPLEMENTED = "not implemented"
     RESOURCE_ERROR = "resource error"
     INTERNAL_ERROR = "internal error"
+    FENCED = "fenced"
+    LOST = "lost"
 
 
 class HarebellError(Exception):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
+from harebell.client import stages
 from harebell.client.blocking_consumer import (
     Consumer,
     Delivery,
@@ -81,6 +82,10 @@ class Channel:
     delete_queue = waited(Verbs.delete_queue)
     qos = waited(Verbs.qos)
     recover = waited(Verbs.recover)
+    stage_open = waited(stages.stage_open)
+    stage_append = waited(stages.stage_append)
+    stage_commit = waited(stages.stage_commit)
+    stage_abort = waited(stages.stage_abort)
 
     @property
     def number(self) -> int:

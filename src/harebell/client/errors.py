@@ -286,6 +286,14 @@ class PreconditionFailed(ChannelClosed):
     """406: redeclared with other properties, in use, not empty, unknown delivery tag."""
 
 
+class LeaseLost(ChannelClosed):
+    """410: a claim was released, because its time was over or an operator said so."""
+
+
+class Fenced(ChannelClosed):
+    """412: somebody else works for the group now, in a later epoch."""
+
+
 _HARD: dict[int, type[AMQPConnectionClosed]] = {
     320: ConnectionForced,
     402: InvalidPath,
@@ -306,6 +314,8 @@ _SOFT: dict[int, type[ChannelClosed]] = {
     404: NotFound,
     405: ResourceLocked,
     406: PreconditionFailed,
+    410: LeaseLost,
+    412: Fenced,
 }
 
 

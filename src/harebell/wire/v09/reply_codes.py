@@ -31,6 +31,11 @@ HARD = {
     541: "INTERNAL_ERROR",
 }
 NAMES = SOFT | HARD
+OWN = {
+    410: "LEASE_LOST",
+    412: "FENCED",
+}
+"""What only Harebell's own classes answer with; they close the channel."""
 
 _CUT = "..."
 
