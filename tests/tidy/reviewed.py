@@ -46,6 +46,15 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/interop/client/test_client_versions.py",
         "does what a real broker answers",
     ),
+    **dict.fromkeys(
+        ("client/bulk", "client/blocking_bulk"),
+        ("tests/interop/client/test_bulk_reads.py", "asks a real broker, which answers"),
+    ),
+    **dict.fromkeys(
+        ("front/session09/bulk", "wire/v09/bulk"),
+        ("tests/conformance/test_bulk.py", "is observed there frame by frame"),
+    ),
+    "wire/arrow/types": ("tests/unit/wire/arrow/test_encode.py", "is held against pyarrow there"),
     "cli/dump": ("tests/cli/test_dump.py", "is run as a command in front of a real broker"),
     "cli/dump_proxy": ("tests/cli/test_dump.py", "passes on what a real client and broker say"),
     "wire/dissect/event": ("tests/unit/wire/dissect/test_frames09.py", "is what these see"),
@@ -102,6 +111,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "auth/sasl/exchange": (
         "tests/unit/auth/sasl/test_exchanges.py",
         "is what mechanisms derive of",
+    ),
+    "front/login": (
+        "tests/conformance/test_login.py",
+        "is what peers of every version are offered there",
     ),
     "front/place": (
         "tests/conformance/v010/test_message.py",
@@ -219,6 +232,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "wire/v09/frames": ("tests/unit/kernels/test_frames.py", "passes the kernel's names on"),
     "wire/v09/rabbitmq": ("tests/unit/wire/v09/test_amqp_0_9_1.py", "is part of that table"),
     "kernels/arrays": ("tests/unit/kernels/test_columns.py", "is reached through columns only"),
+    "spark/warming": ("tests/spark/test_warm.py", "runs a JVM, which has to start faster then"),
     "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),

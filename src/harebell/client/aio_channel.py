@@ -77,6 +77,8 @@ class Channel:
     delete_queue = awaited(Verbs.delete_queue)
     qos = awaited(Verbs.qos)
     recover = awaited(Verbs.recover)
+    span = awaited(Verbs.span)
+    read_arrow = awaited(Verbs.read_arrow)
     stage_open = awaited(stages.stage_open)
     stage_append = awaited(stages.stage_append)
     stage_commit = awaited(stages.stage_commit)

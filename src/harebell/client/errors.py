@@ -286,12 +286,20 @@ class PreconditionFailed(ChannelClosed):
     """406: redeclared with other properties, in use, not empty, unknown delivery tag."""
 
 
-class LeaseLost(ChannelClosed):
-    """410: a claim was released, because its time was over or an operator said so."""
+class GenerationChanged(ChannelClosed):
+    """409: the queue was deleted and declared again since."""
+
+
+class RangeGone(ChannelClosed):
+    """410: retention has let messages go that were asked for."""
+
+
+class RecordDamaged(ChannelClosed):
+    """411: the broker cannot read a message from its disk."""
 
 
 class Fenced(ChannelClosed):
-    """412: somebody else works for the group now, in a later epoch."""
+    """412: somebody else works for the group or the publisher now."""
 
 
 _HARD: dict[int, type[AMQPConnectionClosed]] = {
@@ -314,7 +322,9 @@ _SOFT: dict[int, type[ChannelClosed]] = {
     404: NotFound,
     405: ResourceLocked,
     406: PreconditionFailed,
-    410: LeaseLost,
+    409: GenerationChanged,
+    410: RangeGone,
+    411: RecordDamaged,
     412: Fenced,
 }
 

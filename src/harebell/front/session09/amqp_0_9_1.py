@@ -8,7 +8,7 @@ from harebell.front.session09.profile import Profile
 from harebell.front.session09.replies import Errors
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.extensions import VERSIONS
-from harebell.wire.v09.reply_codes import NAMES, OWN
+from harebell.wire.v09.reply_codes import NAMES
 from harebell.wire.v09.states import CONNECTION_SERVER
 
 PROFILE_0_9_1 = Profile(
@@ -19,7 +19,7 @@ PROFILE_0_9_1 = Profile(
     states=CONNECTION_SERVER,
     connection_handlers=handshake.HANDLERS,
     handlers=HANDLERS | extensions.HANDLERS,
-    errors=Errors(NAMES | OWN),
+    errors=Errors(NAMES),
     extended=True,
     extensions=VERSIONS,
 )

@@ -7,6 +7,7 @@
     *.bind *.unbind                           destination         source, and its topic
     queue.purge                                                   queue
     basic.consume basic.get                                       queue
+    bulk.span bulk.read                                           queue
     basic.publish                             exchange, and its topic
     stage.commit                              each row's exchange, and its topic
 
