@@ -41,7 +41,7 @@ from harebell.model.queue.offsets import (
     start_position,
     wanted_values,
 )
-from harebell.model.queue.ranges import Span, check_kept, span_of
+from harebell.model.queue.spans import Span, check_kept, span_of
 from harebell.model.queue.tracking import Tracking
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
 from harebell.model.surroundings import Surroundings
