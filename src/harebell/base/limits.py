@@ -342,6 +342,26 @@ BRANCH_TIMEOUT_MOST_SECONDS = 86_400
 BRANCH_REMEMBERED_SECONDS = 3_600
 """How long a branch that was rolled back is remembered for somebody to ask: an hour."""
 
+# --- staged publishing, publishers --------------------------------------------------------------
+PUBLISHERS_COUNT = 10_000
+"""Publishers that one vhost remembers; the one that was idle for longest goes for a new one."""
+PUBLISHER_REFUSED_COUNT = 65_536
+"""Publishing ids of one publisher that may come once more because their messages were refused."""
+STAGE_RUNS_COUNT = 64
+"""Runs of a publisher that are remembered, to refuse those that another has replaced."""
+STAGE_PIECE_BYTES = 67_108_864
+"""Largest piece of a staged batch (64 MiB)."""
+STAGE_BATCH_BYTES = 268_435_456
+"""What is staged of one batch, all attempts together (256 MiB)."""
+STAGE_BATCH_ROWS = 2_000_000
+"""Rows of a batch that is committed."""
+STAGES_BYTES = 4_294_967_296
+"""What is staged of all batches together (4 GiB)."""
+STAGES_COUNT = 1_000
+"""Batches that are staged at a time."""
+STAGE_KEEP_SECONDS = 3_600
+"""How long a staged batch waits for its next piece or its commit: an hour."""
+
 # --- sessions of transitional 0-10 --------------------------------------------------------------
 SESSION_LIFETIME_SECONDS = 86_400
 """Longest time that a session without a channel is kept, whatever its client asks for."""
