@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.front.session09 import bulk, lease
+from harebell.front.session09 import bulk, lease, stage
 
 _CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (
     lease.HANDLERS,
     bulk.HANDLERS,
+    stage.HANDLERS,
 )
 """The handlers of each class."""
 
