@@ -169,6 +169,8 @@ CLOSE_BLOCKED_SECONDS = 1.0
 """Time we wait for close-ok of a broker that has blocked us and so does not read."""
 CLIENT_WRITE_BYTES = 65_536
 """Output that the blocking client gathers before it writes without being asked."""
+ROWS_PER_PUBLISH_BYTES = 1_048_576
+"""Octets of rows that become output in one go."""
 BULK_READS_AHEAD = 4
 """Bulk reads that the client has under way at a time."""
 PUBLISH_WINDOW = 10_000
@@ -247,6 +249,14 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
+SPARK_IN_FLIGHT_MOST = 1_000_000
+"""Largest number of rows of a write task that may wait for their confirm."""
+SPARK_TXN_VERSION_MOST = 2**63 - 2
+"""Largest txnVersion of a batch write."""
+SPARK_PIECES_IN_FLIGHT = 8
+"""Record batches of a write task that are on their way to the broker at a time."""
+SPARK_EXAMPLES = 3
+"""Unroutable messages that an error shows."""
 JAVA_ANSWER_SECONDS = 30.0
 """Time that Java has to say its version."""
 SPARK_WARM_SECONDS = 600.0
