@@ -242,6 +242,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "spark/sink": ("tests/spark/test_writer.py", "is called there as Spark calls it"),
     "spark/aim": ("tests/spark/test_writer.py", "is what a task there is given"),
     "spark/confirmed": ("tests/spark/test_writer.py", "needs a real broker, and does little alone"),
+    "spark/staged": ("tests/spark/test_staged_writer.py", "needs a real broker"),
     "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),

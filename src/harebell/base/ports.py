@@ -125,10 +125,11 @@ class Log:
         Returns:
             The position to go on from; `end` when nothing is left before it.
         """
-        while position < end and not into.full:
+        last = min(end, self.end())
+        while position < last and not into.full:
             position = self.next(position)
-            if position >= end:
-                return end
+            if position >= last:
+                break
             into.count = self.count(position)
             message = self.read(position)
             if message is not None:
@@ -136,7 +137,7 @@ class Log:
             elif not into.damaged(position):
                 return position
             position += 1
-        return position
+        return end if position >= last else position
 
     def retain(self, octets: int, moment: int) -> int:
         """Let whole old segments go, never the one that is written to; returns `first()`.
