@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import stage
+from harebell.wire.v09 import publisher, stage
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from tests.conformance.frames import METHOD, body, content_header, frame
 from tests.conformance.raw import Peer, encoded, ids, start_ok
@@ -38,6 +38,7 @@ FROM_SERVER = {
     "basic.return", "basic.deliver", "basic.get-ok", "basic.get-empty", "basic.recover-ok",
     "tx.select-ok", "tx.commit-ok", "tx.rollback-ok", "confirm.select-ok",
     "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok",
+    "publisher.declare-ok", "publisher.forget-ok",
 }  # fmt: skip
 """Methods that a client never sends."""
 
@@ -77,6 +78,8 @@ REPLIES: dict[str, m.Method | None] = {
     "stage.append": None,
     "stage.commit": stage.StageCommitOk(),
     "stage.abort": stage.StageAbortOk(),
+    "publisher.declare": publisher.PublisherDeclareOk(),
+    "publisher.forget": publisher.PublisherForgetOk(),
 }
 """What an open channel answers to each method that a client may send."""
 
@@ -108,6 +111,8 @@ SENT: dict[str, m.Method] = {
     "stage.append": stage.StageAppend("p", "r"),
     "stage.commit": stage.StageCommit("p", "r"),
     "stage.abort": stage.StageAbort("p", "r"),
+    "publisher.declare": publisher.PublisherDeclare("p"),
+    "publisher.forget": publisher.PublisherForget("p"),
 }
 """Methods whose zero values would not do in an open channel; the others are sent as they are."""
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harebell.front.session09 import bulk, stage
+from harebell.front.session09 import bulk, publisher, stage
 
-_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (bulk.HANDLERS, stage.HANDLERS)
+_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (
+    bulk.HANDLERS,
+    publisher.HANDLERS,
+    stage.HANDLERS,
+)
 """The handlers of each class."""
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
