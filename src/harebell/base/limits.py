@@ -169,6 +169,8 @@ CLOSE_BLOCKED_SECONDS = 1.0
 """Time we wait for close-ok of a broker that has blocked us and so does not read."""
 CLIENT_WRITE_BYTES = 65_536
 """Output that the blocking client gathers before it writes without being asked."""
+ROWS_PER_PUBLISH_BYTES = 1_048_576
+"""Octets of rows that become output in one go."""
 BULK_READS_AHEAD = 4
 """Bulk reads that the client has under way at a time."""
 PUBLISH_WINDOW = 10_000
@@ -247,6 +249,14 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
+SPARK_IN_FLIGHT_MOST = 1_000_000
+"""Largest number of rows of a write task that may wait for their confirm."""
+SPARK_TXN_VERSION_MOST = 2**63 - 2
+"""Largest txnVersion of a batch write."""
+SPARK_PIECES_IN_FLIGHT = 8
+"""Record batches of a write task that are on their way to the broker at a time."""
+SPARK_EXAMPLES = 3
+"""Unroutable messages that an error shows."""
 JAVA_ANSWER_SECONDS = 30.0
 """Time that Java has to say its version."""
 SPARK_WARM_SECONDS = 600.0
@@ -331,6 +341,22 @@ BRANCH_TIMEOUT_MOST_SECONDS = 86_400
 """The longest time that a client may ask for: a day."""
 BRANCH_REMEMBERED_SECONDS = 3_600
 """How long a branch that was rolled back is remembered for somebody to ask: an hour."""
+
+# --- leases -------------------------------------------------------------------------------------
+LEASE_GROUPS = 256
+"""Groups that one queue has at a time."""
+LEASE_OPEN_CLAIMS = 1_024
+"""Claims of one group that are neither committed nor released."""
+LEASE_CLAIM_MESSAGES = 1_000_000
+"""Messages that one claim has at most, whatever is asked for."""
+LEASE_SINGLE_MESSAGES = 50_000
+"""Messages that one claim has at most where they are looked at one by one."""
+LEASE_CLAIM_RANGES = 4_096
+"""Runs of positions that one claim has at most."""
+LEASE_TIMEOUT_MS = 86_400_000
+"""How long the claims of a group that nobody holds wait, where the client says nothing: a day."""
+LEASE_TIMEOUT_MOST_MS = 2_592_000_000
+"""The longest such time that can be asked for: thirty days."""
 
 # --- staged publishing, publishers --------------------------------------------------------------
 PUBLISHERS_COUNT = 10_000

@@ -14,6 +14,7 @@ from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.client.bulk import BulkVerbs
 from harebell.client.call import Call
 from harebell.client.channel_parts import Host
+from harebell.kernels.rows import Rows
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import BODY, HEADER
 
@@ -56,6 +57,15 @@ class Verbs(BulkVerbs):
             UnsupportedByVersion: the version of AMQP has none of them.
         """
         self._host.check_extension(extension)
+
+    def publish_rows(self, rows: Rows, flags: int, first: int, end: int) -> int:
+        """Append publishes of some rows of a batch; whoever asks counts their confirms.
+
+        Raises:
+            BatchError: a row cannot become a message; nothing is appended then.
+        """
+        host = self._host
+        return rows.publish(host.out, self.number, flags, host.frame_max, first, end)
 
     def content(self, class_id: int, data: bytes) -> None:
         """Send the content of the method before: no properties, and these octets."""
