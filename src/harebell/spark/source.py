@@ -12,8 +12,8 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
 from harebell.spark.intake import SourceError
-from harebell.spark.options import Options, parse
-from harebell.spark.schema import message_schema
+from harebell.spark.options import Options, check_names, for_stream, parse
+from harebell.spark.schema import message_schema, with_body
 from harebell.spark.stream_source import QueueStreamReader
 
 
@@ -26,22 +26,28 @@ class QueueSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        self._asked: Options = parse(options)
+        # Their values are read later: Spark makes a source to write with, too.
+        check_names(options)
 
     @classmethod
     def name(cls) -> str:
         """The name of the format."""
         return "harebell"
 
-    def schema(self) -> StructType:
+    def schema(self) -> StructType | str:
         """All columns of a message that were not excluded."""
-        return message_schema(
-            properties=self._asked.include_properties, headers=self._asked.include_headers
+        asked = self._asked()
+        columns = message_schema(
+            properties=asked.include_properties,
+            headers=asked.include_headers,
+            json=asked.include_headers_json,
+            raw=asked.include_raw_headers,
         )
+        return with_body(columns, asked)
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
         """A reader for the columns that the user wants."""
-        return QueueStreamReader(self._asked, schema)
+        return QueueStreamReader(for_stream(self._asked()), schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """There is none: a batch read could never acknowledge what it took."""
@@ -49,3 +55,6 @@ class QueueSource(DataSource):
             "a queue cannot be read with spark.read, which could not acknowledge messages: use "
             "spark.readStream with .trigger(availableNow=True), which ends when the queue is empty"
         )
+
+    def _asked(self) -> Options:
+        return parse(self.options)

@@ -28,9 +28,10 @@ from pyspark.sql.types import StructType
 
 from harebell.spark import spool as spools
 from harebell.spark.batches import arrow_schema
+from harebell.spark.bodies import decoded, raw_schema
 from harebell.spark.intake import SourceError
 from harebell.spark.offsets import START, Offset
-from harebell.spark.options import Options
+from harebell.spark.options import BINARY, Options
 from harebell.spark.receiver import Receiver
 from harebell.spark.schema import Selection, select
 
@@ -49,8 +50,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        self._selection: Selection = select(schema)
-        self._schema = arrow_schema(schema)
+        self._selection: Selection = select(schema, options.body_format)
+        self._wanted = arrow_schema(schema)
+        self._schema = raw_schema(self._wanted, options.body_format)
+        self._body = (options.body_format, options.mode)
         self._options: Options | None = options
         self._receiver: Receiver | None = None
         self._backlog: int | None = None
@@ -150,4 +153,5 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
         assert isinstance(partition, spools.SpoolPartition), "a partition of ours"
-        return spools.read(partition, self._schema)
+        for batch in spools.read(partition, self._schema):
+            yield batch if self._body[0] == BINARY else decoded(batch, self._wanted, *self._body)
