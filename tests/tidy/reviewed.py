@@ -67,7 +67,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
             *("front/session09/older", "front/session09/amqp_0_8", "front/session09/amqp_0_9"),
-            *("front/session09/amqp_0_9_1", "front/versions"),
+            *("front/session09/amqp_0_9_1", "front/versions", "front/session09/extensions"),
         ),
         ("tests/unit/front/session09/test_profile.py", "is a profile, or what makes one"),
     ),

@@ -18,6 +18,7 @@ from harebell.front.session09.replies import hard
 from harebell.front.session09.told import authenticated, connection_created
 from harebell.model.events import INTERNAL_USER
 from harebell.wire.v09 import methods
+from harebell.wire.v09.extensions import PROPERTY
 from harebell.wire.v09.fields import decode_table
 from harebell.wire.v09.states import ConnectionState
 
@@ -51,7 +52,7 @@ def _table_without_length(data: bytes) -> dict[str, Any]:
 def start(connection: Connection) -> None:
     """connection.start: who we are and how to log in."""
     settings, profile = connection.settings, connection.profile
-    properties = {
+    properties: dict[str, Any] = {
         "capabilities": dict.fromkeys(CAPABILITIES, True) if profile.extended else {},
         "cluster_name": settings.cluster_name,
         "host": settings.host,
@@ -61,6 +62,8 @@ def start(connection: Connection) -> None:
         "product": settings.product,
         "version": settings.version,
     }
+    if profile.extensions is not None:
+        properties[PROPERTY] = dict(profile.extensions)
     method = methods.ConnectionStart(
         version_major=profile.major,
         version_minor=profile.minor,
