@@ -232,10 +232,6 @@ SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
 SPARK_LEASE_SECONDS = 300.0
 """Time that the lease of a query outlives its connection, unless told otherwise."""
-SPARK_READ_BYTES = 1_048_576
-"""Octets after which the broker ends a record batch that Spark asked for."""
-SPARK_READS_AHEAD = 4
-"""Record batches that a task asks for before the first has come."""
 
 # --- the store ----------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608

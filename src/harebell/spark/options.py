@@ -18,7 +18,8 @@ from typing import Any
 
 from harebell.base import limits
 from harebell.client.url import URL, URLError
-from harebell.spark import places
+from harebell.spark import bounds
+from harebell.spark.bounds import EARLIEST, LATEST, NOWHERE, Places
 from harebell.spark.option_values import (
     OptionError,
     Reader,
@@ -33,7 +34,6 @@ from harebell.spark.option_values import (
     read_text,
     whole,
 )
-from harebell.spark.places import EARLIEST, LATEST, NOWHERE, Places
 
 __all__ = ["DEFAULT_URL", "URL_VARIABLE", "OptionError", "Options", "parse"]
 
@@ -70,6 +70,7 @@ class Options:
         rows_per_batch: rows of an Arrow record batch.
         min_partitions: partitions of a large micro-batch; None is one per core.
         max_records_per_partition: most messages that one task reads.
+        partition_by: "range", or "queue" for one task per queue.
         fail_on_data_loss: whether a query fails when messages that it counted on are gone.
         group: the name of the lease's group; None makes one for a new query.
         lease_timeout: seconds that a lease outlives its query.
@@ -101,6 +102,7 @@ class Options:
     rows_per_batch: int = limits.SPARK_ROWS_PER_BATCH
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    partition_by: str = "range"
     fail_on_data_loss: bool = True
     group: str | None = None
     lease_timeout: float = limits.SPARK_LEASE_SECONDS
@@ -311,13 +313,13 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "certfile": ("certfile", read_text),
     "keyfile": ("keyfile", read_text),
     "delivery": ("delivery", choice(PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE)),
-    "startingOffsets": ("starting", places.read_places),
-    "startingTimestamp": ("starting_time", places.read_time),
-    "startingOffsetsByTimestamp": ("starting_times", places.read_times),
+    "startingOffsets": ("starting", bounds.read_places),
+    "startingTimestamp": ("starting_time", bounds.read_time),
+    "startingOffsetsByTimestamp": ("starting_times", bounds.read_times),
     "startingOffsetsByTimestampStrategy": ("strategy", choice("error", "latest")),
-    "endingOffsets": ("ending", places.read_places),
-    "endingTimestamp": ("ending_time", places.read_time),
-    "endingOffsetsByTimestamp": ("ending_times", places.read_times),
+    "endingOffsets": ("ending", bounds.read_places),
+    "endingTimestamp": ("ending_time", bounds.read_time),
+    "endingOffsetsByTimestamp": ("ending_times", bounds.read_times),
     "maxOffsetsPerTrigger": ("max_offsets_per_trigger", whole(1)),
     "maxBytesPerTrigger": ("max_bytes_per_trigger", read_octets),
     "prefetch": ("prefetch", whole(1)),
@@ -326,6 +328,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "rowsPerBatch": ("rows_per_batch", whole(1, limits.SPARK_ROWS_PER_BATCH_MOST)),
     "minPartitions": ("min_partitions", whole(1, 10_000)),
     "maxRecordsPerPartition": ("max_records_per_partition", whole(1)),
+    "partitionBy": ("partition_by", choice("range", "queue")),
     "failOnDataLoss": ("fail_on_data_loss", read_flag),
     "group": ("group", read_group),
     "leaseTimeout": ("lease_timeout", read_seconds),

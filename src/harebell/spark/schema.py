@@ -216,7 +216,7 @@ def _unknown(name: str, last: str, known: StructType) -> str:
 def _mistyped(name: str, asked: DataType, wanted: DataType) -> str:
     text = f"column {name} is {wanted.simpleString()}, not {asked.simpleString()}"
     if name == "value":
-        text += ": cast it in the query, CAST(value AS STRING), or use bodyFormat"
+        text += ": cast it in the query, CAST(value AS STRING)"
     return text
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
-from harebell.spark.intake import SourceError
-from harebell.spark.options import Options, check_names, for_stream, parse
+from harebell.spark.batch_source import FilteredBatchReader, QueueBatchReader
+from harebell.spark.options import Options, check_names, for_batch, for_stream, parse
 from harebell.spark.schema import message_schema, with_body
 from harebell.spark.stream_source import QueueStreamReader
 
@@ -50,10 +50,12 @@ class QueueSource(DataSource):
         return QueueStreamReader(for_stream(self._asked()), schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """There is none: a batch read could never acknowledge what it took."""
-        raise SourceError(
-            "a queue cannot be read with spark.read, which could not acknowledge messages: use "
-            "spark.readStream with .trigger(availableNow=True), which ends when the queue is empty"
+        """A reader that looks at what is there and leaves it there."""
+        asked = for_batch(self._asked())
+        return (
+            FilteredBatchReader(asked, schema)
+            if asked.pushdown
+            else (QueueBatchReader(asked, schema))
         )
 
     def _asked(self) -> Options:
