@@ -56,6 +56,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: str | None = None
     tls_ca: str | None = None
     tls_login_from: str = DISTINGUISHED_NAME
+    auth_mechanisms: tuple[str, ...] | None = None
     anonymous_login_user: str | None = None
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0
