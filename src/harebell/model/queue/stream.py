@@ -22,6 +22,7 @@ from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import STREAM_SCAN_MESSAGES, STREAM_SEGMENT_LEAST_BYTES
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Commit, Log
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
@@ -35,6 +36,7 @@ from harebell.model.queue.offsets import (
     start_position,
     wanted_values,
 )
+from harebell.model.queue.ranges import Span, check_kept, span_of
 from harebell.model.queue.tracking import Tracking
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
 from harebell.model.surroundings import Surroundings
@@ -278,6 +280,19 @@ class StreamQueue(Queue):
     def _unsupported(self, what: str) -> Refusal:
         thing = rendered("queue", self.name, self.vhost)
         return Refusal(ErrorKind.NOT_IMPLEMENTED, f"{what} not supported by stream queues {thing}")
+
+    # --- ranges ---------------------------------------------------------------------------------
+
+    def span(self, moment: int) -> Span:
+        """What is kept and on disk."""
+        return span_of(self._log, self._visible, moment)
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """What is kept and on disk of these offsets."""
+        end = min(end, self._visible)
+        first = check_kept(self.name, self.vhost, first, self._log.first(), end, into)
+        into.marks(0, 0, None, None, None)
+        return self._log.pour(first, end, into)
 
     # --- consumers ------------------------------------------------------------------------------
 
