@@ -352,9 +352,7 @@ def test_a_checkpoint_of_another_delivery_is_refused(
 ) -> None:
     publish(channel, queue, 0, 3)
     leased = reader().initialOffset()
-    with pytest.raises(
-        OffsetError, match="is at-least-once, but the checkpoint was begun"
-    ):
+    with pytest.raises(OffsetError, match="is at-least-once, but the checkpoint was begun"):
         reader(delivery="at-least-once").partitions(leased, leased)
     spooled = {"position": 0, "spool": ""}
     with pytest.raises(OffsetError, match="delivery is exactly-once, but the checkpoint was begun"):

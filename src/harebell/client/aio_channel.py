@@ -78,6 +78,7 @@ class Channel:
     recover = awaited(Verbs.recover)
     span = awaited(Verbs.span)
     read_arrow = awaited(Verbs.read_arrow)
+    queue_names = awaited(Verbs.queue_names)
 
     @property
     def number(self) -> int:

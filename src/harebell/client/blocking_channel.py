@@ -84,6 +84,7 @@ class Channel:
     recover = waited(Verbs.recover)
     span = waited(Verbs.span)
     read_arrow = waited(Verbs.read_arrow)
+    queue_names = waited(Verbs.queue_names)
     arrow_batches = arrow_batches
 
     @property

@@ -62,7 +62,8 @@ class QueueBatchReader(DataSourceReader):
         try:
             if "bulk" not in link.extensions:
                 raise SourceError(
-                    f"{link.product} at {options.url.address} cannot be read with spark.read, "
+                    f"the broker at {options.url.address} ({link.product}) cannot be read with "
+                    "spark.read, "
                     "which needs Harebell's bulk reads because it could not acknowledge messages: "
                     "use spark.readStream with .trigger(availableNow=True), which ends when the "
                     "queue is empty"

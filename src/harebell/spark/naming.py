@@ -18,11 +18,21 @@ def queues(link: Link, options: Options) -> tuple[str, ...]:
     if options.pattern is None:
         return options.queues
     pattern = re.compile(options.pattern)
-    names = link.call(lambda channel: channel.queue_names())
-    found = tuple(sorted(name for name in names if pattern.fullmatch(name)))
+    found = tuple(name for name in _all(link) if pattern.fullmatch(name))
     if not found:
         raise SourceError(
             f"the option queuePattern, {options.pattern!r}, matches no queue in the virtual host "
             f"{options.url.vhost!r} at {options.url.address}"
         )
     return found
+
+
+def _all(link: Link) -> list[str]:
+    """Every queue that may be read."""
+    names: list[str] = []
+    more = True
+    while more:
+        after = names[-1] if names else ""
+        page, more = link.call(lambda channel, after=after: channel.queue_names(after))
+        names += page
+    return names

@@ -39,7 +39,7 @@ from harebell.spark.schema import Selection
 from harebell.spark.spooled import SpooledPart
 
 _LOG = logging.getLogger("harebell.spark")
-NEEDED = ("bulk", "lease")
+NEEDED = ("bulk",)
 _SPOOLED = (AT_LEAST_ONCE, AT_MOST_ONCE)
 
 
@@ -96,10 +96,10 @@ class Parts:
             check_plain(self._options, link)
             if delivery is None:
                 _LOG.warning(
-                    "%s at %s has no leases: queue %s is read at least once, and a message can be "
+                    "the broker at %s (%s) has no leases: queue %s is read at least once, and a message can be "
                     "processed twice after a failure",
-                    link.product,
                     self._options.url.address,
+                    link.product,
                     ", ".join(self._options.queues),
                 )
             parts: dict[str, Part] = {q: self._spooled(q) for q in self._options.queues}
@@ -152,8 +152,8 @@ class Parts:
         link = self._linked()
         if not all(name in link.extensions for name in NEEDED):
             raise SourceError(
-                f"the checkpoint was begun with Harebell, and {link.product} at "
-                f"{about.url.address} has no leases: use a new checkpoint"
+                f"the checkpoint was begun with Harebell, and the broker at {about.url.address} "
+                f"({link.product}) has no leases: use a new checkpoint"
             )
         kind = span_of(link, about).kind
         if isinstance(point, Claimed):
@@ -206,7 +206,7 @@ def check_plain(options: Options, link: Link) -> None:
     Raises:
         SourceError: it cannot.
     """
-    broker = f"{link.product} at {options.url.address}"
+    broker = f"the broker at {options.url.address} ({link.product})"
     if options.delivery in (EXACTLY_ONCE, PEEK):
         raise SourceError(
             f"{broker} cannot do delivery={options.delivery}, which needs Harebell's leases and "

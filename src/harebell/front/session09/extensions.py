@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harebell.front.session09 import bulk
+from harebell.front.session09 import bulk, bulk_names
 
-_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (bulk.HANDLERS,)
+_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (
+    bulk.HANDLERS,
+    bulk_names.HANDLERS,
+)
 """The handlers of each class."""
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
