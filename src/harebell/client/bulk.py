@@ -125,8 +125,7 @@ class BulkVerbs:
             columns: their names; `properties.message_id` is a field of the column `properties`.
             generation: of the queue, as `span` gave it; "" is any.
             rows: most rows; the broker gives no more than 16,384.
-            octets: most octets of messages, at most and by default 2 MiB; one message may be
-                larger.
+            octets: most octets of messages; 2 MiB by default, and no more. One may be larger.
             compression: "lz4", where the broker has the library.
             routing_key: only messages with this routing key.
             routing_key_prefix: only those whose routing key begins with it.
@@ -138,13 +137,9 @@ class BulkVerbs:
             claim: the number of the claim; all of it is read when `end` is 0.
 
         Raises:
-            GenerationChanged: the queue was deleted and declared again.
-            RangeGone: retention has passed the first position.
-            RecordDamaged: a message cannot be read.
+            ChannelClosed: `GenerationChanged`, `RangeGone` or `RecordDamaged`.
         """
         self.need(m.NAME)
-        wanted: dict[str, Any] = {"since": since or None, "until": until or None}
-        wanted |= {"routing-key": routing_key, "routing-key-prefix": routing_key_prefix}
         method = m.BulkRead(
             queue=queue,
             generation=generation,
@@ -157,7 +152,7 @@ class BulkVerbs:
             rows=rows,
             octets=octets,
             compression=compression,
-            filter={name: value for name, value in wanted.items() if value is not None},
+            filter=_filter(routing_key, routing_key_prefix, since, until),
             skip_lost=skip_lost,
         )
         return self.call(method, (m.BulkBatch,), _batch)
@@ -182,6 +177,12 @@ def _span(reply: m.BulkSpanOk) -> Span:
         reply.octets,
         reply.position,
     )
+
+
+def _filter(key: str | None, prefix: str | None, since: int, until: int) -> dict[str, str | int]:
+    wanted = {"routing-key": key, "routing-key-prefix": prefix}
+    wanted |= {"since": since or None, "until": until or None}
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _batch(reply: Got) -> ArrowBatch:
