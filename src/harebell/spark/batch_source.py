@@ -131,7 +131,7 @@ class Limits:
 
     def take(self, one: ds.Filter) -> None:
         """Narrow by one filter, if it is one that can be used."""
-        attribute = getattr(one, "attribute", ())
+        attribute: tuple[str, ...] = getattr(one, "attribute", ())
         column = attribute[0] if len(attribute) == 1 else ""
         value = getattr(one, "value", None)
         if column == "queue":

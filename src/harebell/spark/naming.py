@@ -29,10 +29,8 @@ def queues(link: Link, options: Options) -> tuple[str, ...]:
 
 def _all(link: Link) -> list[str]:
     """Every queue that may be read."""
-    names: list[str] = []
-    more = True
+    names, more = link.call(lambda channel: channel.queue_names())
     while more:
-        after = names[-1] if names else ""
-        page, more = link.call(lambda channel, after=after: channel.queue_names(after))
+        page, more = link.call(lambda channel: channel.queue_names(names[-1]))
         names += page
     return names

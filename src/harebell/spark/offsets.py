@@ -73,7 +73,7 @@ class Position:
         position: of the next message.
     """
 
-    generation: str | int
+    generation: str
     position: int
 
     def to_json(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ class Claimed:
         claim: the last claim before this point; 0 before the first.
     """
 
-    generation: str | int
+    generation: str
     group: str
     claim: int
 
@@ -135,7 +135,7 @@ def _point(one: Any, whole: Any) -> Point:
         generation = one.get("generation")
         if keys == {"position", "spool"}:
             return Offset.of_json(one)
-        if isinstance(generation, str) or _count(generation):
+        if isinstance(generation, str):
             if keys == {"generation", "position"} and _count(one["position"]):
                 return Position(generation, one["position"])
             named = isinstance(one.get("group"), str) and one["group"]

@@ -96,8 +96,8 @@ class Parts:
             check_plain(self._options, link)
             if delivery is None:
                 _LOG.warning(
-                    "the broker at %s (%s) has no leases: queue %s is read at least once, and a message can be "
-                    "processed twice after a failure",
+                    "the broker at %s (%s) has no leases: queue %s is read at least once, and a "
+                    "message can be processed twice after a failure",
                     self._options.url.address,
                     link.product,
                     ", ".join(self._options.queues),

@@ -31,7 +31,7 @@ class Range:
     """
 
     queue: str
-    generation: str | int
+    generation: str
     first: int
     end: int
     messages: int

@@ -96,7 +96,8 @@ class BulkQueuesOk(Method):
 
 def encode_names(names: Iterable[str], room: int) -> tuple[bytes, int]:
     """The field `names` of queues-ok, with as many as fit, but one at least; and how many."""
-    encoded, size = [], 0
+    encoded: list[bytes] = []
+    size = 0
     for name in names:
         octets = name.encode(errors="surrogateescape")
         size += 1 + len(octets)
@@ -112,7 +113,8 @@ def decode_names(octets: bytes) -> list[str]:
     Raises:
         ProtocolError: 502, it is cut short.
     """
-    names, at = [], 0
+    names: list[str] = []
+    at = 0
     while at < len(octets):
         end = at + 1 + octets[at]
         if end > len(octets):
