@@ -97,6 +97,10 @@ RELEASED_PER_TURN = 1_000
 """Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 EXPIRED_PER_TURN = 5_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
+STREAM_RECENT_MESSAGES = 256
+"""Messages that a stream with several consumers keeps for the others; a power of two."""
+STREAM_RECENT_BODY_BYTES = 1_024
+"""One with a larger body is read again for each."""
 STREAM_SCAN_MESSAGES = 2_000
 """Messages that a stream's consumer with a filter passes over in one turn."""
 STREAM_TRACKED_TAGS = 65_535

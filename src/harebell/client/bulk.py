@@ -180,7 +180,7 @@ def _span(reply: m.BulkSpanOk) -> Span:
 
 
 def _filter(key: str | None, prefix: str | None, since: int, until: int) -> dict[str, str | int]:
-    wanted = {"routing-key": key, "routing-key-prefix": prefix}
+    wanted: dict[str, str | int | None] = {"routing-key": key, "routing-key-prefix": prefix}
     wanted |= {"since": since or None, "until": until or None}
     return {name: value for name, value in wanted.items() if value is not None}
 

@@ -23,7 +23,6 @@ cdef struct Buffer:
     Py_ssize_t room
 
 
-cdef bint is_utf8(const unsigned char* p, Py_ssize_t n) except -1
 cdef Py_ssize_t plain_integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1
 cdef bint is_utf8(const unsigned char* p, Py_ssize_t n) except -1

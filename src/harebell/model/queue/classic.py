@@ -8,8 +8,8 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.kind import ACCEPTED, PENDING
-from harebell.model.queue.ranges import Span, span_of
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.spans import Span, span_of
 from harebell.model.queue.sparing import SparingQueue
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.message import Message
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
-from harebell.model.queue.ranges import Span, cannot_be_spanned
+from harebell.model.queue.spans import Span, cannot_be_spanned
 
 if TYPE_CHECKING:
     from harebell.model.binding import Binding

@@ -17,8 +17,8 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.kind import ACCEPTED, PENDING
-from harebell.model.queue.ranges import Span, pour_levels, span_of
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.spans import Span, Stretch, pour_runs, span_of
 from harebell.model.queue.sparing import SparingQueue
 
 _SHIFT = 8
@@ -233,7 +233,9 @@ class PriorityQueue(SparingQueue):
             order.mark(into)
             into.at_level(_SHIFT, level)
 
-        return pour_levels(self._logs(), _SHIFT, first, min(end, self.span(0).end), into, mark)
+        logs = enumerate(self._logs())
+        runs = [Stretch(level, 0, log.end(), log) for level, log in logs if log is not None]
+        return pour_runs(runs, _SHIFT, first, min(end, self.span(0).end), into, mark)
 
     def next_position(self, message: Message) -> int:
         """Messages stand in the log of their level one after the other."""

@@ -9,11 +9,28 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import NamedTuple
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.resource import rendered
+
+
+class Stretch(NamedTuple):
+    """Some positions of a log.
+
+    Args:
+        level: of the log.
+        first: the first position.
+        end: the position behind the last.
+        log: the log.
+    """
+
+    level: int
+    first: int
+    end: int
+    log: Log
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +102,18 @@ def check_kept(name: str, vhost: str, first: int, kept: int, end: int, into: Bat
     return until
 
 
-def pour_levels(
-    levels: Sequence[Log | None],
+def pour_runs(
+    runs: Sequence[Stretch],
     shift: int,
     first: int,
     end: int,
     into: BatchBuilder,
     mark: Callable[[int], None],
 ) -> int:
-    """Make rows of several logs together, in the order of `position << shift | level`.
+    """Make rows of runs of several logs together, in the order of `position << shift | level`.
 
     Args:
-        levels: the logs, by level.
+        runs: the runs; those of one level do not overlap.
         shift: bits that the level takes.
         first: the first position.
         end: the position behind the last.
@@ -108,26 +125,24 @@ def pour_levels(
     """
     heads: list[tuple[int, int]] = []
 
-    def look(level: int, position: int) -> None:
-        log = levels[level]
-        if log is not None and position < log.end():
-            there = log.next(position) << shift | level
-            if there < min(end, log.end() << shift):
-                heappush(heads, (there, level))
+    def look(number: int, position: int) -> None:
+        level, low, high, log = runs[number]
+        there = log.next(max(position, low)) if position < high else high
+        if there < high and (there << shift | level) < end:
+            heappush(heads, (there << shift | level, number))
 
-    for level in range(len(levels)):
-        look(level, _within(first, shift, level))
+    for number, run in enumerate(runs):
+        look(number, _within(first, shift, run.level))
     while heads and not into.full:
-        found, level = heappop(heads)
+        found, number = heappop(heads)
         follows = heads[0][0] if heads else end
-        log = levels[level]
-        assert log is not None, "a position was found in it"
+        level, _, high, log = runs[number]
         mark(level)
-        until = min(_within(follows, shift, level), log.end())
+        until = min(_within(follows, shift, level), high)
         reached = log.pour(found >> shift, until, into)
         if into.full:
             return reached << shift | level if reached < until else follows
-        look(level, until)
+        look(number, until)
     return heads[0][0] if heads else end
 
 

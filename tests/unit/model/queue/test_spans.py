@@ -12,7 +12,7 @@ from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.kernels.batches import BatchBuilder
-from harebell.model.queue.ranges import check_kept, position_at, pour_levels, span_of
+from harebell.model.queue.spans import Stretch, check_kept, position_at, pour_runs, span_of
 from harebell.store.memory import MemoryLog
 from tests.unit.model.queue.logs import PreparedLog
 
@@ -81,16 +81,11 @@ def test_a_span_without_messages_is_empty() -> None:
 def test_levels_are_read_in_the_order_of_positions(
     messages: list[tuple[int, bool]], low: int, high: int, rows: int
 ) -> None:
-    levels: list[MemoryLog | None] = [
-        MemoryLog(Gauge()),
-        None,
-        MemoryLog(Gauge()),
-        MemoryLog(Gauge()),
-    ]
+    logs = {level: MemoryLog(Gauge()) for level in (0, 2, 3)}
     expected = []
     first, end = min(low, high), max(low, high)
     for level, settled in messages:
-        log = levels[level]
+        log = logs.get(level)
         if log is None:
             continue
         position = log.append(Message("", "", NOTHING, b""))
@@ -100,10 +95,11 @@ def test_levels_are_read_in_the_order_of_positions(
         elif first <= there < end:
             expected.append(there)
     into = builder(rows)
+    runs = [Stretch(level, 0, log.end(), log) for level, log in logs.items()]
     found: list[int] = []
     position = first
     while position < end:
-        reached = pour_levels(levels, 2, position, end, into, lambda level: into.at_level(2, level))
+        reached = pour_runs(runs, 2, position, end, into, lambda level: into.at_level(2, level))
         assert position < reached <= end
         position = reached
         part = offsets(into)
@@ -125,3 +121,16 @@ def test_offsets_that_retention_has_taken_are_refused_or_passed_over() -> None:
     assert into.lost == 6
     assert check_kept("s", "/", 4, 10, 7, into) == 7
     assert into.lost == 9
+
+
+def test_only_what_is_in_a_run_is_read() -> None:
+    log = MemoryLog(Gauge())
+    for _ in range(20):
+        log.append(Message("", "", NOTHING, b""))
+    log.settle(4)
+    runs = [Stretch(0, 3, 6, log), Stretch(0, 10, 12, log)]
+    into = builder()
+    assert pour_runs(runs, 0, 0, 99, into, lambda level: None) == 99
+    assert offsets(into) == [3, 5, 10, 11]
+    assert pour_runs(runs, 0, 5, 11, into, lambda level: None) == 11
+    assert offsets(into) == [5, 10]
