@@ -230,6 +230,9 @@ class LeasedPart:
                 "operator's word, or with the broker's data: their messages come again, although "
                 "Spark has processed them"
             )
+        if group.newest < here.claim:
+            # The broker has forgotten the group, and counts from 1 again.
+            return Claimed(group.generation, group.name, group.committed)
         open_ones = [number for number in group.claims if number <= here.claim]
         if open_ones:
             upto = max(open_ones)
