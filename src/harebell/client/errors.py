@@ -334,11 +334,3 @@ def closed_connection(
 def closed_channel(code: int, text: str, class_id: int = 0, method_id: int = 0) -> ChannelClosed:
     """The exception for a channel.close from the broker."""
     return _SOFT.get(code, ChannelClosed)(code, text, class_id, method_id)
-
-
-class LeaseLost(ChannelClosed):
-    """tmp."""
-
-
-class Fenced(ChannelClosed):
-    """tmp."""

@@ -39,7 +39,7 @@ from harebell.spark.schema import Selection
 from harebell.spark.spooled import SpooledPart
 
 _LOG = logging.getLogger("harebell.spark")
-NEEDED = ("bulk",)
+NEEDED = ("bulk", "lease")
 _SPOOLED = (AT_LEAST_ONCE, AT_MOST_ONCE)
 
 
