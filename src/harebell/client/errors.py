@@ -286,6 +286,14 @@ class PreconditionFailed(ChannelClosed):
     """406: redeclared with other properties, in use, not empty, unknown delivery tag."""
 
 
+class LeaseLost(ChannelClosed):
+    """413: a claim was released, because its time was over or an operator said so."""
+
+
+class Fenced(ChannelClosed):
+    """412: somebody else works for the group now, in a later epoch."""
+
+
 class GenerationChanged(ChannelClosed):
     """409: the queue was deleted and declared again since."""
 
@@ -321,6 +329,8 @@ _SOFT: dict[int, type[ChannelClosed]] = {
     409: GenerationChanged,
     410: RangeGone,
     411: RecordDamaged,
+    412: Fenced,
+    413: LeaseLost,
 }
 
 

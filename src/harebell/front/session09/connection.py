@@ -77,6 +77,7 @@ class Connection(Link):
         self.shared: Any = None
         self.bulk: Reads | None = None
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
+        self.stamps = settings.stamp_sent
 
     # --- the shell's side -----------------------------------------------------------------------
 
@@ -238,6 +239,7 @@ class Connection(Link):
             left += channel.stop_consuming()
         for channel in list(self.channels.values()):
             self.drop_channel(channel)
+        self.broker.leases.left(self)
         if self.vhost is not None:
             self.vhost.drop_owned(self)
         if self.announced:

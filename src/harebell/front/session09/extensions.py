@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.front.session09 import bulk, bulk_names
+from harebell.front.session09 import bulk, bulk_names, lease
 
-_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (
+_CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (
+    lease.HANDLERS,
     bulk.HANDLERS,
     bulk_names.HANDLERS,
 )

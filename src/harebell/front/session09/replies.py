@@ -23,6 +23,8 @@ _CODES: dict[ErrorKind, tuple[int, bool]] = {
     ErrorKind.NOT_ALLOWED: (530, True),
     ErrorKind.NOT_IMPLEMENTED: (540, True),
     ErrorKind.INTERNAL_ERROR: (541, True),
+    ErrorKind.FENCED: (412, False),
+    ErrorKind.LOST: (413, False),
 }
 """Kind -> reply code, and whether it closes the connection (AMQP 0-9-1 1.2, constants)."""
 
