@@ -131,6 +131,9 @@ class LeasedPart:
         group = self._held(last)
         if group.generation != last.generation:
             return []
+        if first.generation != last.generation or first.claim > last.claim:
+            # Where a lost log or a forgotten group was passed over, counting began again.
+            first = replace(first, claim=0)
         missing = group.missing(first.claim, last.claim)
         if missing:
             self._losses.report(
