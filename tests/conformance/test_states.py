@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from harebell.wire.v09 import lease
+from harebell.wire.v09 import lease, stage
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from tests.conformance.frames import METHOD, body, content_header, frame
@@ -39,6 +39,7 @@ FROM_SERVER = {
     "tx.select-ok", "tx.commit-ok", "tx.rollback-ok", "confirm.select-ok",
     "lease.open-ok", "lease.claim-ok", "lease.commit-ok", "lease.release-ok", "lease.renew-ok",
     "lease.close-ok",
+    "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok",
 }  # fmt: skip
 """Methods that a client never sends."""
 
@@ -80,6 +81,10 @@ REPLIES: dict[str, m.Method | None] = {
     "lease.release": lease.LeaseReleaseOk(),
     "lease.renew": lease.LeaseRenewOk(),
     "lease.close": lease.LeaseCloseOk(),
+    "stage.open": stage.StageOpenOk(),
+    "stage.append": None,
+    "stage.commit": stage.StageCommitOk(),
+    "stage.abort": stage.StageAbortOk(),
 }
 """What an open channel answers to each method that a client may send."""
 
@@ -113,6 +118,10 @@ SENT: dict[str, m.Method] = {
     "lease.release": lease.LeaseRelease("q", "g", 1),
     "lease.renew": lease.LeaseRenew("q", "g", 1),
     "lease.close": lease.LeaseClose("q", "g", 1),
+    "stage.open": stage.StageOpen("p", "r"),
+    "stage.append": stage.StageAppend("p", "r"),
+    "stage.commit": stage.StageCommit("p", "r"),
+    "stage.abort": stage.StageAbort("p", "r"),
 }
 """Methods whose zero values would not do in an open channel; the others are sent as they are."""
 
@@ -288,6 +297,8 @@ def ready_channel(peer: Peer, name: str) -> None:
         peer.ask(m.TxSelect())
     if name.startswith("lease.") and name != "lease.open":
         peer.ask(lease.LeaseOpen("q", "g"))
+    if name in ("stage.commit", "stage.abort"):
+        peer.ask(stage.StageOpen("p", "r"))
 
 
 def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: str) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
-from harebell.client import leases
+from harebell.client import leases, stages
 from harebell.client.blocking_bulk import arrow_batches
 from harebell.client.blocking_consumer import (
     Consumer,
@@ -93,6 +93,10 @@ class Channel:
     read_arrow = waited(Verbs.read_arrow)
     queue_names = waited(Verbs.queue_names)
     arrow_batches = arrow_batches
+    stage_open = waited(stages.stage_open)
+    stage_append = waited(stages.stage_append)
+    stage_commit = waited(stages.stage_commit)
+    stage_abort = waited(stages.stage_abort)
 
     @property
     def number(self) -> int:

@@ -290,10 +290,6 @@ class LeaseLost(ChannelClosed):
     """413: a claim was released, because its time was over or an operator said so."""
 
 
-class Fenced(ChannelClosed):
-    """412: somebody else works for the group now, in a later epoch."""
-
-
 class GenerationChanged(ChannelClosed):
     """409: the queue was deleted and declared again since."""
 
@@ -304,6 +300,10 @@ class RangeGone(ChannelClosed):
 
 class RecordDamaged(ChannelClosed):
     """411: the broker cannot read a message from its disk."""
+
+
+class Fenced(ChannelClosed):
+    """412: somebody else works for the group or the publisher now."""
 
 
 _HARD: dict[int, type[AMQPConnectionClosed]] = {

@@ -23,7 +23,9 @@ from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
+from harebell.model.publishers import Publishers
 from harebell.model.queue.kind import Queue
+from harebell.model.stages import Stages
 from harebell.model.staging import Staging
 from harebell.model.vhost import VHost
 from harebell.model.xa import Branches
@@ -55,6 +57,8 @@ class Broker:
         branches: of distributed transactions.
         leases: groups that claim messages of queues.
         staging: files that arrive in parts and are not published yet.
+        publishers: what named publishers have published.
+        stages: batches that arrive in parts and are not committed yet.
         ceilings: how much it may have of everything; changed by `limit`.
     """
 
@@ -76,6 +80,8 @@ class Broker:
         self.clock = Clock() if clock is None else clock
         self.timers = Timers(self.clock)
         self.staging = Staging(store.files, self.clock, self.timers, store.commit)
+        self.publishers = Publishers(store, self.clock)
+        self.stages = Stages(store.files, self.clock, self.timers)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
@@ -119,6 +125,8 @@ class Broker:
         vhost.clear()
         self.branches.vhost_gone(vhost.name)
         self.staging.vhost_gone(vhost.name)
+        self.stages.vhost_gone(vhost.name)
+        self.publishers.vhost_gone(vhost.name)
         vhost.recorder.vhost_gone()
         del self.vhosts[vhost.name]
 
@@ -167,6 +175,7 @@ class Broker:
         lost = restore_bindings(self.vhosts, self.store)
         lost += self.branches.restore()
         lost += self.leases.restore()
+        self.publishers.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         return lost

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
 from harebell.spark.batch_source import FilteredBatchReader, QueueBatchReader
-from harebell.spark.options import Options, check_names, for_batch, for_stream, parse
+from harebell.spark.options import (
+    SOURCE_NAMES,
+    OptionError,
+    Options,
+    for_batch,
+    for_stream,
+    parse,
+)
 from harebell.spark.schema import message_schema, with_body
+from harebell.spark.sink import SinkSource
+from harebell.spark.sink_options import SINK_NAMES, unknown
 from harebell.spark.stream_source import QueueStreamReader
 
 
-class QueueSource(DataSource):
+class QueueSource(SinkSource):
     """Queues as streams of messages.
 
     Args:
@@ -26,8 +35,11 @@ class QueueSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        # Their values are read later: Spark makes a source to write with, too.
-        check_names(options)
+        # Only their names: Spark does not say yet whether it is to read or to write.
+        names = SOURCE_NAMES | SINK_NAMES
+        for name in options:
+            if name.lower() not in names:
+                raise OptionError(unknown(name, names))
 
     @classmethod
     def name(cls) -> str:
@@ -36,7 +48,7 @@ class QueueSource(DataSource):
 
     def schema(self) -> StructType | str:
         """All columns of a message that were not excluded."""
-        asked = self._asked()
+        asked = self._asked
         columns = message_schema(
             properties=asked.include_properties,
             headers=asked.include_headers,
@@ -47,16 +59,18 @@ class QueueSource(DataSource):
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
         """A reader for the columns that the user wants."""
-        return QueueStreamReader(for_stream(self._asked()), schema)
+        return QueueStreamReader(for_stream(self._asked), schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader that looks at what is there and leaves it there."""
-        asked = for_batch(self._asked())
+        asked = for_batch(self._asked)
         return (
             FilteredBatchReader(asked, schema)
             if asked.pushdown
             else (QueueBatchReader(asked, schema))
         )
 
+    @property
     def _asked(self) -> Options:
+        # Not before it is asked for: Spark makes a source to write with, too.
         return parse(self.options)

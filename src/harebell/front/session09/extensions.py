@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.front.session09 import bulk, bulk_names, lease
+from harebell.front.session09 import bulk, bulk_names, lease, stage
 
 _CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (
     lease.HANDLERS,
     bulk.HANDLERS,
     bulk_names.HANDLERS,
+    stage.HANDLERS,
 )
 """The handlers of each class."""
 
