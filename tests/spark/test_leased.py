@@ -33,7 +33,9 @@ def reader(broker_url: str, queue: str) -> Iterator[Readers]:
     made: list[QueueStreamReader] = []
 
     def make(schema: StructType = BODIES, **options: str) -> QueueStreamReader:
-        given = {"url": broker_url} | ({} if "queues" in options else {"queue": queue})
+        given = {"url": broker_url} | (
+            {} if {"queues", "queuePattern"} & set(options) else {"queue": queue}
+        )
         made.append(QueueSource(PATIENT | given | options).streamReader(schema))
         return made[-1]
 
@@ -452,3 +454,28 @@ def test_a_broker_that_was_killed_has_the_claims_still(tmp_path: Any) -> None:
     finally:
         broker.stop()
         broker.remove()
+
+
+def test_all_queues_that_match_are_read_and_new_ones_join(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    names = [f"{queue}.eu", f"{queue}.us", f"{queue}.new"]
+    try:
+        for number, name in enumerate(names[:2]):
+            channel.queue_declare(name, durable=True)
+            publish(channel, name, number * 10, number * 10 + 3)
+        one = reader(queuePattern=rf"{queue}\..*")
+        start = one.initialOffset()
+        assert list(start) == sorted(names[:2])
+        end = one.latestOffset(start, one.getDefaultReadLimit())
+        assert sorted(bodies(one, start, end)) == [0, 1, 2, 10, 11, 12]
+        channel.queue_declare(names[2], durable=True)
+        publish(channel, names[2], 20, 23)
+        joined = gathered(one, end)
+        assert list(joined) == sorted(names)
+        assert bodies(one, end, joined) == [20, 21, 22]
+        with pytest.raises(SourceError, match="queuePattern, 'none of them', matches no queue"):
+            reader(queuePattern="none of them").initialOffset()
+    finally:
+        for name in names:
+            channel.queue_delete(name)

@@ -254,7 +254,6 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "spark/link": ("tests/spark/test_leased.py", "is a connection to a real broker"),
     "spark/naming": ("tests/spark/test_leased.py", "asks a real broker for its queues"),
     "spark/spooled": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
-    "spark/option_values": ("tests/unit/spark/test_options_together.py", "has no other use"),
     "front/session09/bulk_names": ("tests/conformance/test_bulk.py", "is one method, asked there"),
     "base/clock": ("tests/unit/store/test_log.py", "is a value, stamped on records there"),
     "base/ports": ("tests/unit/base/test_*.py", "has interfaces and nothing else"),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
+from harebell.client.blocking import Channel
 from harebell.spark.intake import SourceError
 from harebell.spark.link import Link
 from harebell.spark.options import Options
@@ -29,8 +31,10 @@ def queues(link: Link, options: Options) -> tuple[str, ...]:
 
 def _all(link: Link) -> list[str]:
     """Every queue that may be read."""
-    names, more = link.call(lambda channel: channel.queue_names())
+    names: list[str] = []
+    more = True
     while more:
-        page, more = link.call(lambda channel: channel.queue_names(names[-1]))
+        ask = partial(Channel.queue_names, after=names[-1] if names else "")
+        page, more = link.call(ask)
         names += page
     return names
