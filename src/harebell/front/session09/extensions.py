@@ -7,7 +7,7 @@ from typing import Any
 
 from harebell.front.session09 import bulk, bulk_names, lease, stage
 
-_CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (
+_CLASSES: tuple[Mapping[Any, Any], ...] = (
     lease.HANDLERS,
     bulk.HANDLERS,
     bulk_names.HANDLERS,
