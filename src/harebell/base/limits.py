@@ -97,6 +97,10 @@ RELEASED_PER_TURN = 1_000
 """Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 EXPIRED_PER_TURN = 5_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
+STREAM_RECENT_MESSAGES = 256
+"""Messages that a stream with several consumers keeps for the others; a power of two."""
+STREAM_RECENT_BODY_BYTES = 1_024
+"""One with a larger body is read again for each."""
 STREAM_SCAN_MESSAGES = 2_000
 """Messages that a stream's consumer with a filter passes over in one turn."""
 STREAM_TRACKED_TAGS = 65_535
@@ -145,6 +149,17 @@ STAGED_CHUNK_BYTES = 65_536
 STAGED_KEEP_SECONDS = 86_400
 """Time that a staged file is kept which nobody goes on with or publishes: a day."""
 
+BULK_ROWS = 16_384
+"""Most rows in one batch of a bulk read, whatever is asked for."""
+BULK_OCTETS = 2_097_152
+"""Most octets of messages in it, but for a single larger message (2 MiB)."""
+BULK_SCAN_BYTES = 4_194_304
+"""What one bulk read looks at, with a filter that lets little through (4 MiB)."""
+BULK_READS_PER_TURN = 4
+"""Bulk reads that one connection is served in a turn, while its output has room."""
+BULK_READS_WAITING = 1_024
+"""Bulk reads that one connection may have under way."""
+
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
 """Unacknowledged messages that a consumer of the client takes ahead, unless told otherwise."""
@@ -154,6 +169,10 @@ CLOSE_BLOCKED_SECONDS = 1.0
 """Time we wait for close-ok of a broker that has blocked us and so does not read."""
 CLIENT_WRITE_BYTES = 65_536
 """Output that the blocking client gathers before it writes without being asked."""
+ROWS_PER_PUBLISH_BYTES = 1_048_576
+"""Octets of rows that become output in one go."""
+BULK_READS_AHEAD = 4
+"""Bulk reads that the client has under way at a time."""
 PUBLISH_WINDOW = 10_000
 """Publishes of a bulk that wait for their confirm at the same time."""
 RECOVERY_FIRST_SECONDS = 0.5
@@ -230,6 +249,22 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
+SPARK_IN_FLIGHT_MOST = 1_000_000
+"""Largest number of rows of a write task that may wait for their confirm."""
+SPARK_TXN_VERSION_MOST = 2**63 - 2
+"""Largest txnVersion of a batch write."""
+SPARK_PIECES_IN_FLIGHT = 8
+"""Record batches of a write task that are on their way to the broker at a time."""
+SPARK_EXAMPLES = 3
+"""Unroutable messages that an error shows."""
+JAVA_ANSWER_SECONDS = 30.0
+"""Time that Java has to say its version."""
+SPARK_WARM_SECONDS = 600.0
+"""Time that the class-data archive may take to be made."""
+SPARK_MEMORY_BYTES = 1_610_612_736
+"""Memory that a session on this machine takes, with its Python processes."""
+MASTER_ANSWER_SECONDS = 5.0
+"""Time that the master of a cluster has to take a connection from `harebell spark doctor`."""
 
 # --- the store ----------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608
@@ -264,6 +299,8 @@ AHEAD_MOST_BYTES = 1_048_576
 """Most that is written ahead at a time: as much as the segment has, up to this (1 MiB)."""
 AHEAD_WRITE_BYTES = 262_144
 """A commit with more than this for one log has no space written ahead: its sync is rare enough."""
+PERFORM_MOST = 64
+"""Writes of a commit that are done without a Python thread; one with more takes the long way."""
 SYNC_TOGETHER_FILES = 8
 """From so many files on a commit syncs the whole file system at once, where it can be."""
 REDO_KEEP_BYTES = 1_048_576
@@ -304,6 +341,26 @@ BRANCH_TIMEOUT_MOST_SECONDS = 86_400
 """The longest time that a client may ask for: a day."""
 BRANCH_REMEMBERED_SECONDS = 3_600
 """How long a branch that was rolled back is remembered for somebody to ask: an hour."""
+
+# --- staged publishing, publishers --------------------------------------------------------------
+PUBLISHERS_COUNT = 10_000
+"""Publishers that one vhost remembers; the one that was idle for longest goes for a new one."""
+PUBLISHER_REFUSED_COUNT = 65_536
+"""Publishing ids of one publisher that may come once more because their messages were refused."""
+STAGE_RUNS_COUNT = 64
+"""Runs of a publisher that are remembered, to refuse those that another has replaced."""
+STAGE_PIECE_BYTES = 67_108_864
+"""Largest piece of a staged batch (64 MiB)."""
+STAGE_BATCH_BYTES = 268_435_456
+"""What is staged of one batch, all attempts together (256 MiB)."""
+STAGE_BATCH_ROWS = 2_000_000
+"""Rows of a batch that is committed."""
+STAGES_BYTES = 4_294_967_296
+"""What is staged of all batches together (4 GiB)."""
+STAGES_COUNT = 1_000
+"""Batches that are staged at a time."""
+STAGE_KEEP_SECONDS = 3_600
+"""How long a staged batch waits for its next piece or its commit: an hour."""
 
 # --- sessions of transitional 0-10 --------------------------------------------------------------
 SESSION_LIFETIME_SECONDS = 86_400

@@ -7,7 +7,7 @@ a simulated disk can stand in its place and lose what was not synced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from harebell.base.durability import FSYNC, Durability
@@ -19,6 +19,10 @@ EXCHANGE_LOG = "\0log"
 
 BRANCH_LOG = "0" * 32
 """The identity of the log of prepared transactions, which is no queue's."""
+
+
+PUBLISHER_LOG = "1" * 32
+"""The identity of the log of what publishers have published."""
 
 
 class Log:
@@ -96,6 +100,31 @@ class Log:
         """The first position appended at `moment` (milliseconds since 1970) or later."""
         raise NotImplementedError
 
+    def pour(self, position: int, end: int, into: Any) -> int:
+        """Make rows of records until there are enough.
+
+        Args:
+            position: the first position.
+            end: the position behind the last.
+            into: a `BatchBuilder` (`harebell.kernels.batches`).
+
+        Returns:
+            The position to go on from; `end` when nothing is left before it.
+        """
+        last = min(end, self.end())
+        while position < last and not into.full:
+            position = self.next(position)
+            if position >= last:
+                break
+            into.count = self.count(position)
+            message = self.read(position)
+            if message is not None:
+                into.message(message, position)
+            elif not into.damaged(position):
+                return position
+            position += 1
+        return end if position >= last else position
+
     def retain(self, octets: int, moment: int) -> int:
         """Let whole old segments go, never the one that is written to; returns `first()`.
 
@@ -128,9 +157,10 @@ class Commit:
         urgent: somebody waits for the commit that gathers now.
         records: how many messages are in it that somebody waits for.
         joint: a crash must keep all of it or nothing.
+        closing: called when the commit that gathers is about to be closed, to add to it.
     """
 
-    __slots__ = ("done", "joint", "records", "ticket", "urgent")
+    __slots__ = ("closing", "done", "joint", "records", "ticket", "urgent")
 
     def __init__(self) -> None:
         self.ticket = 1
@@ -138,6 +168,7 @@ class Commit:
         self.records = 0
         self.urgent = False
         self.joint = False
+        self.closing: list[Callable[[], None]] = []
 
 
 class Definitions:
@@ -306,6 +337,13 @@ class Files:
             file.sync()
         for folder in folders:
             self.sync_folder(folder)
+
+    def descriptors(self, files: Sequence[File]) -> list[tuple[int, str]]:
+        """Descriptors and whole paths of files, when each is to be synced now and by itself.
+
+        Else nothing.
+        """
+        return []
 
     def free(self) -> int:
         """Octets that can still be written."""

@@ -13,6 +13,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
+from harebell.model.ceilings import Ceilings
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
@@ -21,7 +22,9 @@ from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
+from harebell.model.publishers import Publishers
 from harebell.model.queue.kind import Queue
+from harebell.model.stages import Stages
 from harebell.model.staging import Staging
 from harebell.model.vhost import VHost
 from harebell.model.xa import Branches
@@ -40,6 +43,7 @@ class Broker:
         clock: the time of day.
         chooser: chooses at random for the exchanges; without it always alike.
         node: its name, as what watches it is told.
+        default_queue_type: of queues declared without one where the vhost has none either.
 
     Attributes:
         store: as given.
@@ -47,10 +51,13 @@ class Broker:
         events: told on the event exchange.
         log: the log exchange, which is told lines if that is configured.
         global_parameters: values for all vhosts.
-        default_queue_type: of queues declared without one where the vhost has none either.
+        default_queue_type: as given.
         timers: whoever is to be woken; the shell runs them when they are due.
         branches: of distributed transactions.
         staging: files that arrive in parts and are not published yet.
+        publishers: what named publishers have published.
+        stages: batches that arrive in parts and are not committed yet.
+        ceilings: how much it may have of everything; changed by `limit`.
     """
 
     def __init__(
@@ -71,12 +78,16 @@ class Broker:
         self.clock = Clock() if clock is None else clock
         self.timers = Timers(self.clock)
         self.staging = Staging(store.files, self.clock, self.timers, store.commit)
+        self.publishers = Publishers(store, self.clock)
+        self.stages = Stages(store.files, self.clock, self.timers)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
         self.events = Events(self._editor, self.clock, node)
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
+        self.ceilings = Ceilings()
+        self.ceilings.every = self.vhosts
         self.branches = Branches(store, self.timers, self.vhosts, gauge)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
@@ -84,10 +95,18 @@ class Broker:
         self.log = LogExchange(first.router, self._editor, self.clock, node)
         self.events.attach(first.router)
 
+    def limit(self, ceilings: Ceilings) -> None:
+        """Have no more than that of everything, where something new is made."""
+        ceilings.every = self.vhosts
+        self.ceilings = ceilings
+        for vhost in self.vhosts.values():
+            vhost.ceilings = ceilings
+
     def add_vhost(self, name: str, metadata: Metadata | None = None) -> VHost:
         """Make a vhost with its predeclared exchanges; the existing one when there is one."""
         vhost = self.vhosts.get(name)
         if vhost is None:
+            self.ceilings.check_vhost(name)
             vhost = self._take_in(name)
             vhost.set_metadata(metadata or Metadata())
             facts = {
@@ -103,6 +122,8 @@ class Broker:
         vhost.clear()
         self.branches.vhost_gone(vhost.name)
         self.staging.vhost_gone(vhost.name)
+        self.stages.vhost_gone(vhost.name)
+        self.publishers.vhost_gone(vhost.name)
         vhost.recorder.vhost_gone()
         del self.vhosts[vhost.name]
 
@@ -118,6 +139,7 @@ class Broker:
             self.events,
         )
         vhost.broker_queue_type = self.default_queue_type
+        vhost.ceilings = self.ceilings
         self.vhosts[name] = vhost
         return vhost
 
@@ -149,6 +171,7 @@ class Broker:
             (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).take_back(queue)
         lost = restore_bindings(self.vhosts, self.store)
         lost += self.branches.restore()
+        self.publishers.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         return lost

@@ -9,10 +9,12 @@ cdef class Connection(Link):
     cdef public object spec
     cdef public FrameScanner scanner
     cdef public bint intercepts
+    cdef public bint stamps
     cdef public bint qpid
     cdef public list confirming
     cdef public object closed_channels
     cdef public object shared
+    cdef public object bulk
 
     @cython.locals(opened=ChannelPort)
     cpdef int publish(self, int channel, int flags, str exchange, str routing_key,
