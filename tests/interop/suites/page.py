@@ -12,8 +12,8 @@ _HEAD = """\
 
 The clients below have test suites of their own, written by their authors against RabbitMQ.
 `make interop` fetches the releases named here, runs their tests on Harebell and on RabbitMQ, and
-writes this page. The tests are run as they are; both brokers have a network of their own, without
-a way out, and start afresh for every suite.
+writes this page. The tests are run as they are, those in Python 2 rewritten for Python 3; both
+brokers have a network of their own, without a way out, and start afresh for every suite.
 
 """
 
