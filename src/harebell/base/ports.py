@@ -68,6 +68,20 @@ class Log:
         """How many records are not settled."""
         raise NotImplementedError
 
+    def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
+        """How far so many records that are not settled go, or so many octets.
+
+        Args:
+            position: where to begin.
+            end: the position to stop at.
+            messages: how many at most.
+            octets: stop before more than these; -1 for any number.
+
+        Returns:
+            The position behind the last record that counts, how many do, and their octets.
+        """
+        raise NotImplementedError
+
     def octets(self) -> int:
         """Octets that the log takes, settled records in the same segments included."""
         raise NotImplementedError
