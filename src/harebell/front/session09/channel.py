@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.contents.classes import Classes
     from harebell.front.session09.connection import Connection
+    from harebell.front.session09.publisher import Numbered
     from harebell.model.association import Association
     from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
@@ -70,6 +71,7 @@ class Channel(ChannelPort):
         topic: what may be published to the exchange that was used last; None for every key.
         reply_queue: where direct replies to this channel arrive; None until one is consumed.
         classes: what the classes file and stream keep here; None until one of them is used.
+        publisher: whose repeats are dropped; None for everybody else.
     """
 
     def __init__(self, connection: Connection, number: int) -> None:
@@ -93,6 +95,7 @@ class Channel(ChannelPort):
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
         self.topic: TopicPermission | None = None
+        self.publisher: Numbered | None = None
 
     # --- publishing -----------------------------------------------------------------------------
 
@@ -105,6 +108,8 @@ class Channel(ChannelPort):
             raise hard(540, "immediate=true", *_PUBLISH)
         if len(body) > connection.message_max:
             raise self.too_large(len(body))
+        if self.publisher is not None and self.publisher.passes_over(properties):
+            return 0
         exchange = self._exchange
         if (
             exchange is None
@@ -144,6 +149,8 @@ class Channel(ChannelPort):
                 result |= queue.publish(message)
         elif flags & _MANDATORY:
             self._return(message)
+        if self.publisher is not None:
+            self.publisher.taken(result)
         if self.confirms is not None:
             self.confirms.published(result)
         return result
@@ -347,6 +354,9 @@ class Channel(ChannelPort):
             # What was accepted is confirmed before the close; afterwards the number may be reused.
             self.confirms.close()
             self.confirms = None
+        if self.publisher is not None:
+            self.publisher.close()
+            self.publisher = None
         if self.association is not None:
             self.association.close()
         if self.transaction is not None:
