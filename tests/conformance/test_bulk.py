@@ -311,3 +311,35 @@ def test_who_may_not_read_the_queue_may_not_read_it_in_bulk(memory: MemorySite) 
     other.expect_channel_close(403, text, "bulk.read", channel=2)
     for each in (peer, other):
         each.done()
+
+
+def names_of(peer: Peer) -> list[str]:
+    """All queues that are told, page by page."""
+    found: list[str] = []
+    more = True
+    while more:
+        reply = peer.ask(b.BulkQueues(after=found[-1] if found else ""))
+        found += b.decode_names(reply.names)
+        more = reply.more
+    return found
+
+
+def test_the_queues_that_may_be_read_are_told(connect_memory: Connect, memory: MemorySite) -> None:
+    peer = connect_memory().open()
+    for name in ("b", "a", "secret", "ü"):
+        peer.queue(name)
+    peer.queue("mine", exclusive=True)
+    assert names_of(peer) == ["a", "b", "mine", "secret", "ü"]
+    assert names_of(connect_memory().open()) == ["a", "b", "secret", "ü"]
+    memory.users.get("guest").permissions["/"] = Permissions("", "", "^[a-z]$")
+    assert names_of(connect_memory().open()) == ["a", "b"]
+
+
+def test_many_queues_are_told_page_by_page(connect_memory: Connect) -> None:
+    peer = connect_memory().open()
+    names = sorted(f"{number:03}" + "n" * 240 for number in range(300))
+    for name in names:
+        peer.queue(name)
+    first = peer.ask(b.BulkQueues())
+    assert first.more
+    assert names_of(peer) == names

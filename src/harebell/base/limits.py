@@ -249,6 +249,8 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
+SPARK_LEASE_SECONDS = 300.0
+"""Time that the lease of a query outlives its connection, unless told otherwise."""
 SPARK_IN_FLIGHT_MOST = 1_000_000
 """Largest number of rows of a write task that may wait for their confirm."""
 SPARK_TXN_VERSION_MOST = 2**63 - 2

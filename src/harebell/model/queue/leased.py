@@ -264,26 +264,20 @@ class LeasedQueue(SparingQueue):
         return {level: order.log for level, order in self._levels()}
 
     def pour_claim(self, runs: Sequence[Run], first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows of what a claim has from a position up to another; as `pour`.
-
-        A claim is the same whenever it is read, so only counted failures tell of deliveries: where
-        the queue was at that moment says something else after a restart.
-        """
+        """Make rows of what a claim has from a position up to another; as `pour`."""
         orders = dict(self._levels())
         where = [Stretch(*run, orders[run.level].log) for run in runs]
-        into.marks(0, 0, None, None, None)
+        return pour_runs(where, self.BITS, first, end, into, self._marker(into, claimed=True))
 
-        def mark(level: int) -> None:
-            into.at_level(self.BITS, level)
-
-        return pour_runs(where, self.BITS, first, end, into, mark)
-
-    def _marker(self, into: BatchBuilder) -> Callable[[int], None]:
+    def _marker(self, into: BatchBuilder, *, claimed: bool = False) -> Callable[[int], None]:
         """What tells a builder whose rows follow, and which of them may have been delivered."""
         orders = dict(self._levels())
 
         def mark(level: int) -> None:
-            orders[level].mark(into)
+            if claimed:
+                orders[level].mark_claimed(into)
+            else:
+                orders[level].mark(into)
             if self.BITS:
                 into.at_level(self.BITS, level)
 
