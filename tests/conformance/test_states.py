@@ -40,7 +40,7 @@ FROM_SERVER = {
     "lease.open-ok", "lease.claim-ok", "lease.commit-ok", "lease.release-ok", "lease.renew-ok",
     "lease.close-ok",
     "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok",
-    "bulk.span-ok", "bulk.batch", "publisher.declare-ok", "publisher.forget-ok",
+    "bulk.span-ok", "bulk.batch", "bulk.queues-ok", "publisher.declare-ok", "publisher.forget-ok",
 }  # fmt: skip
 """Methods that a client never sends."""
 
@@ -87,8 +87,8 @@ REPLIES: dict[str, m.Method | None] = {
     "stage.commit": stage.StageCommitOk(),
     "stage.abort": stage.StageAbortOk(),
     "bulk.span": bulk.BulkSpanOk(kind="classic"),
-    # Without the generation of the log: the method is looked at, and that is all.
-    "bulk.read": m.ChannelClose(409),
+    "bulk.read": bulk.BulkBatch(),
+    "bulk.queues": bulk.BulkQueuesOk(b"\x01q"),
     "publisher.declare": publisher.PublisherDeclareOk(),
     "publisher.forget": publisher.PublisherForgetOk(),
 }
@@ -325,11 +325,12 @@ def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: st
             elif isinstance(answer, bulk.BulkSpanOk):
                 # The rest is the identity of a log.
                 answer = bulk.BulkSpanOk(kind=answer.kind)
-            elif isinstance(answer, m.ChannelClose):
-                answer = m.ChannelClose(answer.reply_code)
             assert answer == reply
         if named == "basic.publish":
             peer.send_bytes(content_header(0))
+        if named == "bulk.read":
+            header, content = (peer.next_frame(what) for what in ("a header", "a record batch"))
+            assert int.from_bytes(header.payload[4:12]) == len(content.payload)
         peer.expect_silence()
     elif named == "channel.open":
         peer.expect_connection_close(504, "CHANNEL_ERROR - second 'channel.open' seen", named)

@@ -85,6 +85,7 @@ class Channel:
     lease_close = awaited(leases.lease_close)
     span = awaited(Verbs.span)
     read_arrow = awaited(Verbs.read_arrow)
+    queue_names = awaited(Verbs.queue_names)
     stage_open = awaited(stages.stage_open)
     stage_append = awaited(stages.stage_append)
     stage_commit = awaited(stages.stage_commit)

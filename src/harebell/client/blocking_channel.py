@@ -91,6 +91,7 @@ class Channel:
     lease_close = waited(leases.lease_close)
     span = waited(Verbs.span)
     read_arrow = waited(Verbs.read_arrow)
+    queue_names = waited(Verbs.queue_names)
     arrow_batches = arrow_batches
     stage_open = waited(stages.stage_open)
     stage_append = waited(stages.stage_append)

@@ -22,6 +22,7 @@ from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_to
 from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.returning import by_consumer
 from harebell.front.session09.told import consumer_deleted
 from harebell.front.session09.traced import published
 from harebell.front.session09.tx import ChannelTransaction
@@ -252,16 +253,22 @@ class Channel(ChannelPort):
         self.serve_queues(entries)
 
     def requeue(self, entries: list[Unacked]) -> None:
-        """Put deliveries back to where they were, then serve whoever is ready."""
-        for entry in entries:
-            entry.requeue()
-        self.serve_queues(entries)
+        """Put deliveries back to where they were, and serve whoever is ready."""
+        for group in by_consumer(entries):
+            for entry in group:
+                entry.requeue()
+            group[0].queue.drain()
+        if self.prefetch_global:
+            self.serve()
 
     def give_back(self, entries: list[Unacked]) -> None:
         """The same for what is given back by basic.nack."""
-        for entry in entries:
-            entry.give_back()
-        self.serve_queues(entries)
+        for group in by_consumer(entries):
+            for entry in group:
+                entry.give_back()
+            group[0].queue.drain()
+        if self.prefetch_global:
+            self.serve()
 
     def serve_queues(self, entries: list[Unacked]) -> None:
         """Deliver what the entries' queues can deliver now."""
@@ -366,6 +373,8 @@ class Channel(ChannelPort):
             self.classes.close()
             self.classes = None
         entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
-        self.requeue(entries)
+        for entry in entries:
+            entry.requeue()
+        self.serve_queues(entries)
         for queue in left:
             queue.drain()
