@@ -54,6 +54,14 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("front/session09/bulk", "wire/v09/bulk"),
         ("tests/conformance/test_bulk.py", "is observed there frame by frame"),
     ),
+    "front/session09/staged": (
+        "tests/unit/front/session09/test_stage.py",
+        "is what stage.commit does there",
+    ),
+    "wire/v09/publisher": (
+        "tests/unit/front/session09/test_publisher.py",
+        "is a table, and what goes over the wire there",
+    ),
     "wire/arrow/types": ("tests/unit/wire/arrow/test_encode.py", "is held against pyarrow there"),
     "cli/dump": ("tests/cli/test_dump.py", "is run as a command in front of a real broker"),
     "cli/dump_proxy": ("tests/cli/test_dump.py", "passes on what a real client and broker say"),

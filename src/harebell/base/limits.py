@@ -384,7 +384,7 @@ STAGE_KEEP_SECONDS = 3_600
 SESSION_LIFETIME_SECONDS = 86_400
 """Longest time that a session without a channel is kept, whatever its client asks for."""
 SESSIONS_KEPT = 16_384
-"""Most sessions with a lifetime; those opened beyond get none."""
+"""Most sessions with a lifetime, or with a timeout in 0-10; those opened beyond get none."""
 SESSION_REPLAY_BYTES = 8_388_608
 """Frames kept for a client that may have to have them again; deliveries wait when it is full."""
 REFUSED_RETRY_MS = 500

@@ -90,6 +90,8 @@ class Channel:
     stage_append = awaited(stages.stage_append)
     stage_commit = awaited(stages.stage_commit)
     stage_abort = awaited(stages.stage_abort)
+    publisher_declare = awaited(stages.publisher_declare)
+    publisher_forget = awaited(stages.publisher_forget)
 
     @property
     def number(self) -> int:
