@@ -16,6 +16,7 @@ from harebell.base.limits import BULK_READS_WAITING, BULK_ROWS, OUTPUT_HIGH_BYTE
 from harebell.wire.arrow.columns import selection
 from harebell.wire.arrow.encode import schema_message
 from harebell.wire.v09 import bulk as b
+from harebell.wire.v09 import lease
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Content, Peer
@@ -132,6 +133,24 @@ def test_the_failed_deliveries_of_a_quorum_queue_are_counted(two: Peer) -> None:
         two.send(m.BasicNack(delivery_tag=found.method.delivery_tag, requeue=True))
     columns = "redelivered,delivery_count"
     assert rows(read(two, columns=columns), columns) == [{"redelivered": True, "delivery_count": 3}]
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum", "priority"])
+def test_a_claim_is_the_same_whenever_it_is_read(two: Peer, kind: str) -> None:
+    filled(two, kind)
+    epoch = two.ask(lease.LeaseOpen(queue="q", group="g")).epoch
+    claim = two.ask(lease.LeaseClaim(queue="q", group="g", epoch=epoch, messages=3))
+    columns = "value,redelivered,delivery_count"
+    asked = {"group": "g", "epoch": epoch, "claim": claim.number, "columns": columns}
+    content = read(two, 0, 0, **asked)
+    assert [tuple(row.values()) for row in rows(content, columns)] == [
+        (b"%d" % number, False, 0) for number in range(3)
+    ]
+    assert content.method.next == claim.end
+    assert read(two, claim.first, claim.end, **asked).body == content.body
+    two.ask(m.QueuePurge(queue="q"))
+    assert read(two, 0, 0, **asked).body == content.body
+    two.ask(lease.LeaseClose(queue="q", group="g", epoch=epoch, forget=True))
 
 
 def test_a_filter_lets_through_what_it_names(two: Peer) -> None:
