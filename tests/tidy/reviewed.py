@@ -30,6 +30,8 @@ FUNNELS: dict[str, str] = {
         ),
         "whatever goes wrong with one command ends its session and leaves the others alone",
     ),
+    "src/harebell/pipeline/running.py": "steps are users' code, and may raise anything when they "
+    "are made: it becomes the pipeline's error, in one sentence",
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "
     "error is told by the batch, and the shell ends the process",
 }
@@ -222,6 +224,19 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),
+    **dict.fromkeys(
+        ("pipeline/check_sinks", "pipeline/check_sources", "pipeline/description"),
+        ("tests/unit/pipeline/test_checking.py", "is what a file is read with, or becomes"),
+    ),
+    **dict.fromkeys(
+        (
+            *("pipeline/frames", "pipeline/hosting", "pipeline/running", "pipeline/sinks"),
+            *("pipeline/staging", "pipeline/parquet_sink", "pipeline/delta_sink"),
+            *("pipeline/exchange_sink", "pipeline/dead_letters"),
+        ),
+        ("tests/spark/test_pipeline.py", "needs Spark, and is run there as pipelines are"),
+    ),
+    "cli/pipeline": ("tests/cli/test_pipeline.py", "is run as a command"),
     "base/clock": ("tests/unit/store/test_log.py", "is a value, stamped on records there"),
     "base/ports": ("tests/unit/base/test_*.py", "has interfaces and nothing else"),
 }
