@@ -11,7 +11,7 @@ import pytest
 from harebell.pipeline.registry import Entry, State
 from tests.cli.conftest import Result, error_of, run_harebell
 
-FINE = "source: {queue: ${QUEUE:-orders}}\nsinks: [{parquet: lake}]\n"
+FINE = "source:\n  queue: ${QUEUE:-orders}\nsinks: [{parquet: lake}]\n"
 
 
 @pytest.fixture
@@ -39,13 +39,13 @@ def test_what_is_wrong_with_every_file_is_told_and_the_exit_code_is_2(
     tmp_path: Path, registry: Path
 ) -> None:
     first = written(tmp_path, "source: {quue: x}\nsinks: [{parqet: x}]\n", "first.yaml")
-    second = written(tmp_path, "source: {queue: ${NONE}}\n", "second.yaml")
+    second = written(tmp_path, "source:\n  queue: ${NONE}\n", "second.yaml")
     done = pipeline(registry, "check", first, second)
     assert done.returncode == 2
     said = done.stderr.decode()
     assert f"{first}:1: unknown option 'quue': did you mean queue?" in said
     assert f"{first}:2: this sink has no kind: did you mean parquet?" in said
-    assert f"{second}:1: the variable NONE is not set" in said
+    assert f"{second}:2: the variable NONE is not set" in said
     assert "Traceback" not in said
 
 

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harebell.spark.session import build_session
+from harebell.spark.warming import warm
 from tests.running import running_broker
 
 _NUMBERS = itertools.count(1)
@@ -55,6 +56,8 @@ def queue(channel: Any) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session for all tests: starting it is what takes time."""
+    # Takes a minute once on a machine, and saves seconds of every session after this one, too.
+    warm()
     warehouse = tmp_path_factory.mktemp("warehouse")
     session = build_session(
         "tests", cores=2, short_lived=True, settings={"spark.sql.warehouse.dir": str(warehouse)}

@@ -69,7 +69,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
             *("front/session09/older", "front/session09/amqp_0_8", "front/session09/amqp_0_9"),
-            *("front/session09/amqp_0_9_1", "front/versions"),
+            *("front/session09/amqp_0_9_1", "front/versions", "front/session09/extensions"),
         ),
         ("tests/unit/front/session09/test_profile.py", "is a profile, or what makes one"),
     ),
@@ -104,6 +104,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "auth/sasl/exchange": (
         "tests/unit/auth/sasl/test_exchanges.py",
         "is what mechanisms derive of",
+    ),
+    "front/login": (
+        "tests/conformance/test_login.py",
+        "is what peers of every version are offered there",
     ),
     "front/place": (
         "tests/conformance/v010/test_message.py",
@@ -221,6 +225,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "wire/v09/frames": ("tests/unit/kernels/test_frames.py", "passes the kernel's names on"),
     "wire/v09/rabbitmq": ("tests/unit/wire/v09/test_amqp_0_9_1.py", "is part of that table"),
     "kernels/arrays": ("tests/unit/kernels/test_columns.py", "is reached through columns only"),
+    "spark/warming": ("tests/spark/test_warm.py", "runs a JVM, which has to start faster then"),
     "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),

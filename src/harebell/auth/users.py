@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from harebell.auth.cram import context_of
 from harebell.auth.passwords import SALT_BYTES, SHA256, hashed, matches
 from harebell.auth.permissions import Permissions, everything
 from harebell.auth.topics import TopicPermission
@@ -34,6 +35,7 @@ class User:
         max_channels: how many on all connections together; -1 for no limit.
         verifiers: what SCRAM needs of the password, by mechanism; none for a user whose password
             came as a hash.
+        cram: what CRAM-MD5 needs of the password; b"" for nothing.
     """
 
     name: str
@@ -46,6 +48,7 @@ class User:
     max_connections: int = -1
     max_channels: int = -1
     verifiers: dict[str, Verifier] = field(default_factory=dict)
+    cram: bytes = b""
 
     @property
     def vhosts(self) -> set[str]:
@@ -58,13 +61,15 @@ class Users:
 
     Args:
         rng: returns that many random octets; used for salts.
+        cram: whether passwords that are set leave what CRAM-MD5 needs of them.
 
     Attributes:
         secret: octets that nobody outside knows.
     """
 
-    def __init__(self, rng: Callable[[int], bytes]) -> None:
+    def __init__(self, rng: Callable[[int], bytes], *, cram: bool = False) -> None:
         self._rng = rng
+        self.cram = cram
         self.secret = rng(_SECRET_BYTES)
         self._users: dict[str, User] = {}
 
@@ -78,9 +83,8 @@ class Users:
         vhosts: tuple[str, ...] = (),
     ) -> User:
         """Add a user who may do everything in some vhosts, or replace the one of that name."""
-        stored = hashed(password, self._rng(SALT_BYTES))
-        user = User(name, stored, loopback_only, tags, {vhost: everything() for vhost in vhosts})
-        user.verifiers = all_derived(password, self._rng)
+        user = User(name, "", loopback_only, tags, {vhost: everything() for vhost in vhosts})
+        self.set_password(user, password)
         self._users[name] = user
         return user
 
@@ -101,6 +105,7 @@ class Users:
         user.password_hash = hashed(password, self._rng(SALT_BYTES))
         user.algorithm = SHA256
         user.verifiers = all_derived(password, self._rng)
+        user.cram = context_of(password) if self.cram else b""
 
     def get(self, name: str) -> User | None:
         """The user of that name."""

@@ -1,6 +1,7 @@
 """What SCRAM (RFC 5802) needs of a password, kept beside its hash: nobody can log in with it.
 
 SCRAM-SHA-256$4096:<salt>$<stored key>:<server key>       one per algorithm, a blank between
+CRAM-MD5$<context>                                        see `harebell.auth.cram`, mostly not there
 
 The octets are in base64. They are made when a password is set; a user who came with a hash only,
 as from RabbitMQ's definitions, has none, and logs in with PLAIN.
@@ -12,9 +13,11 @@ import base64
 import binascii
 import hashlib
 import hmac
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+
+from harebell.auth import cram
+from harebell.auth.saslprep import prepared
 
 SHA1 = "SCRAM-SHA-1"
 SHA256 = "SCRAM-SHA-256"
@@ -45,11 +48,6 @@ class Verifier:
         return f"Verifier({self.iterations}, ***)"
 
 
-def prepared(password: str) -> bytes:
-    """A password in the form that both sides hash."""
-    return unicodedata.normalize("NFKC", password).encode()
-
-
 def derived(mechanism: str, password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
     """The verifier of a password."""
     digest = DIGESTS[mechanism]
@@ -64,19 +62,26 @@ def all_derived(password: str, rng: Callable[[int], bytes]) -> dict[str, Verifie
     return {name: derived(name, password, rng(SALT_BYTES)) for name in DIGESTS}
 
 
-def written(verifiers: Mapping[str, Verifier]) -> str:
-    """Verifiers as they are stored."""
-    return " ".join(
+def written(verifiers: Mapping[str, Verifier], context: bytes = b"") -> str:
+    """Verifiers as they are stored, and CRAM-MD5's context after them, if there is one."""
+    words = [
         f"{name}${each.iterations}:{_text(each.salt)}${_text(each.stored)}:{_text(each.server)}"
         for name, each in verifiers.items()
-    )
+    ]
+    if context:
+        words.append(f"{cram.NAME}${_text(context)}")
+    return " ".join(words)
 
 
-def read(text: str) -> dict[str, Verifier]:
-    """Stored verifiers; ValueError for what is none."""
+def read(text: str) -> tuple[dict[str, Verifier], bytes]:
+    """Stored verifiers, and the context for CRAM-MD5 (b"" for none); ValueError for others."""
     found = {}
+    context = b""
     for each in text.split():
         parts = each.split("$")
+        if parts[0] == cram.NAME:
+            context = _context(parts[1:])
+            continue
         if len(parts) != _PARTS or parts[0] not in DIGESTS:
             raise ValueError(f"'{parts[0]}' is no SCRAM verifier")
         iterations, _, salt = parts[1].partition(":")
@@ -85,7 +90,17 @@ def read(text: str) -> dict[str, Verifier]:
             found[parts[0]] = Verifier(int(iterations), *map(_octets, (salt, stored, server)))
         except binascii.Error:
             raise ValueError(f"the verifier of {parts[0]} is damaged") from None
-    return found
+    return found, context
+
+
+def _context(parts: list[str]) -> bytes:
+    try:
+        octets = _octets("".join(parts))
+    except binascii.Error:
+        octets = b""
+    if len(octets) != cram.CONTEXT_BYTES:
+        raise ValueError(f"the verifier of {cram.NAME} is damaged")
+    return octets
 
 
 _PARTS = 3

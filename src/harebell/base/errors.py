@@ -32,6 +32,10 @@ class StoreError(HarebellError):
     """What is on disk cannot be used; the text is a sentence for the user."""
 
 
+class BatchError(HarebellError, ValueError):
+    """A batch of rows cannot become messages; the text says which row and why."""
+
+
 class Refusal(HarebellError):
     """The model refuses an operation.
 

@@ -230,6 +230,14 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
+JAVA_ANSWER_SECONDS = 30.0
+"""Time that Java has to say its version."""
+SPARK_WARM_SECONDS = 600.0
+"""Time that the class-data archive may take to be made."""
+SPARK_MEMORY_BYTES = 1_610_612_736
+"""Memory that a session on this machine takes, with its Python processes."""
+MASTER_ANSWER_SECONDS = 5.0
+"""Time that the master of a cluster has to take a connection from `harebell spark doctor`."""
 
 # --- pipelines ----------------------------------------------------------------------------------
 PIPELINE_FILE_BYTES = 1_048_576

@@ -165,7 +165,7 @@ def status(name: str, as_json: bool) -> None:
         _print(asdict(state))
     else:
         for key, value in asdict(state).items():
-            if value not in ("", {}):
+            if value != "":
                 click.echo(f"{key}: {_value(key, value)}")
     if state.state in ("failed", "lost"):
         raise Failure(f"pipeline {name} {_END[state.state]}")
@@ -178,6 +178,8 @@ def _value(key: str, value: Any) -> str:
     if key in ("started", "updated"):
         return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(value))
     if isinstance(value, dict):
+        if not value:
+            return "unknown" if key == "lag" else "nothing"
         return ", ".join(f"{name} {count}" for name, count in value.items())
     return f"{value:.0f}" if isinstance(value, float) else str(value)
 

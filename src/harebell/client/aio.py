@@ -44,6 +44,7 @@ from harebell.client.recovery import (
 from harebell.client.topology import Topology
 from harebell.client.url import URL
 from harebell.client.versions import new_core
+from harebell.wire.v09 import extensions
 
 __all__ = [
     "Channel",
@@ -154,6 +155,11 @@ class Connection:
     def server_properties(self) -> dict[str, Any]:
         """What the broker told about itself."""
         return self._core.server_properties
+
+    @property
+    def extensions(self) -> dict[str, int]:
+        """Harebell's own classes of methods that the broker has, and their versions."""
+        return extensions.announced(self._core.server_properties)
 
     @property
     def frame_max(self) -> int:

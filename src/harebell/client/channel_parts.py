@@ -63,6 +63,9 @@ class Host(Protocol):
     def forget(self, number: int) -> None:
         """The channel's number is free again."""
 
+    def check_extension(self, name: str) -> None:
+        """Raise `ExtensionMissing` when the broker lacks one of Harebell's own classes."""
+
 
 class Got:
     """The answer of basic.get: a message and how many are left."""

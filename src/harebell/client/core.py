@@ -41,10 +41,12 @@ from harebell.client.errors import (
     ConnectionFailed,
     ConnectionLost,
     ConnectTimeout,
+    ExtensionMissing,
     UnsupportedByVersion,
     closed_connection,
 )
 from harebell.client.url import URL
+from harebell.wire.v09 import extensions
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink
 from harebell.wire.v09.output import OutBuffer
@@ -203,6 +205,25 @@ class Connection(FrameSink):
         self._wrote = False
 
     # --- verbs ----------------------------------------------------------------------------------
+
+    @property
+    def extensions(self) -> dict[str, int]:
+        """Harebell's own classes of methods that the broker has, and their versions."""
+        return extensions.announced(self.server_properties)
+
+    def check_extension(self, name: str) -> None:
+        """Raise `ExtensionMissing` when the broker lacks one of Harebell's own classes.
+
+        Raises:
+            UnsupportedByVersion: the version of AMQP has none of them.
+        """
+        self.check_open()
+        if self.dialect.version != "0-9-1":
+            raise UnsupportedByVersion(self.dialect.version, f"class {name}")
+        wanted, theirs = extensions.VERSIONS[name], self.extensions.get(name)
+        if theirs != wanted:
+            product = str(self.server_properties.get("product", "of an unknown make"))
+            raise ExtensionMissing(name, self.url.address, product, wanted, theirs)
 
     def check_open(self) -> None:
         """Raise the reason why the connection is not open, if it is not."""

@@ -40,6 +40,7 @@ from harebell.client.errors import (
     ConnectionLost,
     ConnectTimeout,
     ProtocolMismatch,
+    UnsupportedByVersion,
     closed_connection,
 )
 from harebell.client.session010 import Session
@@ -217,6 +218,14 @@ class Connection(SegmentSink):
         """Raise the reason why the connection is not open, if it is not."""
         if self.state is not State.OPEN:
             raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
+
+    def check_extension(self, name: str) -> None:
+        """Refuse Harebell's own classes of methods, which are 0-9-1's.
+
+        Raises:
+            UnsupportedByVersion: always.
+        """
+        raise UnsupportedByVersion(self.url.version, f"class {name}")
 
     def open_channel(
         self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False

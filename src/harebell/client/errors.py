@@ -5,6 +5,8 @@
     |   +-- ConnectTimeout
     |   +-- AuthenticationFailed
     |   +-- ProtocolMismatch      the peer speaks something else
+    +-- UnsupportedByVersion      the version of AMQP has no such thing
+    +-- ExtensionMissing          the broker lacks a class of Harebell's own
     +-- ConnectionLost            the connection broke without a farewell
     +-- RecoveryFailed            recovery was asked for and gave up
     +-- ClientClosed              we closed it ourselves
@@ -82,6 +84,30 @@ class UnsupportedByVersion(AMQPError):
         super().__init__(f"AMQP {version} has no {thing}")
         self.version = version
         self.thing = thing
+
+
+class ExtensionMissing(AMQPError):
+    """The peer does not have one of Harebell's own classes of methods, or has it otherwise.
+
+    Args:
+        name: the class, for example "lease".
+        address: where the peer is.
+        product: what it says that it is.
+        version: which version of the class this client needs.
+        theirs: which the peer has; None without it.
+    """
+
+    def __init__(
+        self, name: str, address: str, product: str, version: int, theirs: int | None
+    ) -> None:
+        has = f"version {theirs} of it" if theirs is not None else "none"
+        super().__init__(
+            f"the broker at {address} ({product}) cannot do this: it needs Harebell's extension "
+            f"'{name}' (version {version}) over AMQP 0-9-1, and the broker announces {has}"
+        )
+        self.name = name
+        self.version = version
+        self.theirs = theirs
 
 
 class ConnectionLost(AMQPError):

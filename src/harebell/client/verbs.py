@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from harebell.client.call import Call
+from harebell.client.channel_parts import Host
 from harebell.wire.v09 import methods as m
 
 T = TypeVar("T")
@@ -35,11 +36,22 @@ class QueueInfo:
 class Verbs:
     """Declare, bind, unbind, purge, delete, qos, tx: every verb returns a `Call`."""
 
+    _host: Host
+
     def call(
         self, method: m.Method, reply: tuple[type[m.Method], ...], convert: Callable[[Any], T]
     ) -> Call[T]:
         """Send a method and expect one of these replies; see `Channel.call`."""
         raise NotImplementedError
+
+    def need(self, extension: str) -> None:
+        """Check that the broker has one of Harebell's own classes.
+
+        Raises:
+            ExtensionMissing: it does not.
+            UnsupportedByVersion: the version of AMQP has none of them.
+        """
+        self._host.check_extension(extension)
 
     def on_command(self, method: m.Method) -> bool:
         """Take a method that only some versions have; whether it was one."""

@@ -38,6 +38,7 @@ class Settings:
         stamp_time: whether every message gets the time it came, and may lose its own; None for no.
         stamp_node: the same with the name of the broker.
         anonymous_user: whom everybody may be with SASL ANONYMOUS; "" for nobody.
+        mechanisms: the SASL mechanisms that may be used; none for the usual ones.
         journal: called with a level ("info", "warning", "error") and a line for the log.
     """
 
@@ -58,4 +59,5 @@ class Settings:
     stamp_time: bool | None = None
     stamp_node: bool | None = None
     anonymous_user: str = ""
+    mechanisms: tuple[str, ...] = ()
     journal: Callable[[str, str], None] = _silent

@@ -24,6 +24,7 @@ cdef struct Buffer:
 
 
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1
+cdef bint is_utf8(const unsigned char* p, Py_ssize_t n) except -1
 
 
 cdef inline int put(Buffer* buffer, const void* data, Py_ssize_t size) except -1:

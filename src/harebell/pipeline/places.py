@@ -171,7 +171,8 @@ def parse(text: bytes | str, name: str, variables: Mapping[str, str]) -> Node:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        complaints.add(mark.line + 1 if mark else 1, f"this is no YAML: {error.problem}")
+        line = mark.line + 1 if mark else 1
+        complaints.add(line, f"this is no YAML: {error.problem}{_quotes(text, line)}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         complaints.add(1, f"this is no YAML: {' '.join(str(error).split())}")
     complaints.settle()
@@ -181,6 +182,13 @@ def parse(text: bytes | str, name: str, variables: Mapping[str, str]) -> Node:
     node = _Converter(complaints, variables).convert(root, 0)
     complaints.settle()
     return node
+
+
+def _quotes(text: bytes | str, line: int) -> str:
+    """What to do where a variable's brackets were taken for YAML's own."""
+    lines = (text if isinstance(text, str) else text.decode(errors="replace")).splitlines()
+    inside = line <= len(lines) and "${" in lines[line - 1]
+    return '; within {...} and [...] a variable needs quotes: "${NAME}"' if inside else ""
 
 
 class _Converter:

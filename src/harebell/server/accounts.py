@@ -16,7 +16,7 @@ WELL_KNOWN_USER = "guest"
 
 
 def load_users(users: Users, definitions: Definitions) -> None:
-    """Bring the users back.
+    """Bring the users back. What CRAM-MD5 needed of passwords goes when it is not offered.
 
     Args:
         users: filled here.
@@ -25,7 +25,12 @@ def load_users(users: Users, definitions: Definitions) -> None:
     Raises:
         StoreError: the definitions are damaged.
     """
+    given_up = []
     for (known,), fields in definitions.load("user"):
+        verifiers, cram = _verifiers(known, fields["verifiers"])
+        if cram and not users.cram:
+            given_up.append(known)
+            cram = b""
         tags = tuple(tag for tag in fields["tags"].split(",") if tag)
         users.put(
             User(
@@ -36,7 +41,8 @@ def load_users(users: Users, definitions: Definitions) -> None:
                 algorithm=fields["hashing_algorithm"],
                 max_connections=fields["max_connections"],
                 max_channels=fields["max_channels"],
-                verifiers=_verifiers(known, fields["verifiers"]),
+                verifiers=verifiers,
+                cram=cram,
             )
         )
     for (vhost, known), fields in definitions.load("permission"):
@@ -48,6 +54,10 @@ def load_users(users: Users, definitions: Definitions) -> None:
         if user is not None:
             topics = user.topic_permissions.setdefault(vhost, {})
             topics[exchange] = _topic_permission(vhost, known, exchange, fields)
+    for known in given_up:
+        user = users.get(known)
+        if user is not None:
+            save_user(user, definitions)
 
 
 def make_default_user(users: Users, definitions: Definitions, name: str, password: str) -> None:
@@ -70,7 +80,7 @@ def make_default_user(users: Users, definitions: Definitions, name: str, passwor
         save_user(made, definitions)
 
 
-def _verifiers(name: str, text: str) -> dict[str, Verifier]:
+def _verifiers(name: str, text: str) -> tuple[dict[str, Verifier], bytes]:
     try:
         return read(text)
     except ValueError as error:
@@ -107,7 +117,7 @@ def save_user(user: User, definitions: Definitions) -> None:
         "hashing_algorithm": user.algorithm,
         "max_connections": user.max_connections,
         "max_channels": user.max_channels,
-        "verifiers": written(user.verifiers),
+        "verifiers": written(user.verifiers, user.cram),
     }
     definitions.put("user", (user.name,), fields)
     for vhost, permissions in sorted(user.permissions.items()):

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harebell import __version__
+from harebell.auth.cram import NAME as CRAM_MD5
 from harebell.auth.users import Users
 from harebell.base import impl, limits
 from harebell.base.chooser import Chooser
@@ -91,7 +92,7 @@ class App:
         self._alarm: asyncio.TimerHandle | None = None
         self.hub = Hub(gauge)
         self.overdue = Overdue(self.hub, config.consumer_timeout)
-        self.users = Users(os.urandom)
+        self.users = Users(os.urandom, cram=CRAM_MD5 in (config.auth_mechanisms or ()))
         self._restore()
         self.flusher = self._make_flusher()
         self.settings = self._make_settings(config, host)
@@ -121,6 +122,7 @@ class App:
             message_max=config.message_max_bytes,
             product=config.compat_product,
             version=config.compat_version,
+            mechanisms=config.auth_mechanisms or (),
             anonymous_user=config.anonymous_login_user or "",
             stamp_time=config.message_interceptors_incoming_set_header_timestamp_overwrite,
             stamp_node=config.message_interceptors_incoming_set_header_routing_node_overwrite,

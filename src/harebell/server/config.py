@@ -24,7 +24,10 @@ from harebell.server.certificate import DISTINGUISHED_NAME
 from harebell.server.settings import ALIASES, BY_NAME, PREFIX, SETTINGS
 
 CONFIG_VARIABLE = "HAREBELL_CONFIG"
-OTHER_VARIABLES = (CONFIG_VARIABLE, "HAREBELL_IMPL", "HAREBELL_URL", "HAREBELL_BUILD_THREADS")
+OTHER_VARIABLES = (
+    *(CONFIG_VARIABLE, "HAREBELL_IMPL", "HAREBELL_URL", "HAREBELL_BUILD_THREADS"),
+    "HAREBELL_PIPELINES",
+)
 """Variables with our prefix that are no keys of the broker."""
 FOREIGN_PREFIXES = ("HAREBELL_TEST_", "HAREBELL_BENCH_")
 """Variables of the project's own tests and benchmark."""
@@ -56,6 +59,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tls_key: str | None = None
     tls_ca: str | None = None
     tls_login_from: str = DISTINGUISHED_NAME
+    auth_mechanisms: tuple[str, ...] | None = None
     anonymous_login_user: str | None = None
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harebell.auth.sasl.exchanges import NAMES as MECHANISMS
 from harebell.base import limits
 from harebell.server.certificate import LOGIN_NAMES
 
@@ -176,6 +177,17 @@ def choice(*words: str) -> Reader:
     return read
 
 
+def mechanisms(value: Any) -> tuple[str, ...]:
+    """Names of SASL mechanisms."""
+    words = value.split(",") if isinstance(value, str) else value
+    if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
+        found = tuple(dict.fromkeys(word.strip().upper() for word in words))
+        if set(found) <= set(MECHANISMS):
+            return found
+    names = ", ".join(MECHANISMS)
+    raise ValueError(f"must be one or more of {names}, with commas between them")
+
+
 def switch(value: Any) -> bool:
     """On or off."""
     if isinstance(value, bool):
@@ -276,6 +288,11 @@ SETTINGS: tuple[Setting, ...] = (
         "tls_login_from",
         choice(*LOGIN_NAMES),
         "What of a client's certificate is its user's name, for SASL EXTERNAL.",
+    ),
+    Setting(
+        "auth_mechanisms",
+        mechanisms,
+        "SASL mechanisms that clients may log in with, where they can succeed.",
     ),
     Setting(
         "anonymous_login_user",

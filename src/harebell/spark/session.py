@@ -2,62 +2,78 @@
 
 Spark's own defaults are for clusters: 200 shuffle partitions, a web server, a checkpoint writer
 that forks processes, and addresses that other machines can reach. What a program sets itself wins.
+With the master of a cluster the session keeps Spark's defaults for clusters, and carries Harebell
+to the executors. Nothing else changes.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from harebell.base.errors import HarebellError
+from harebell.spark import shipping
+from harebell.spark.java import SessionError, find_java
+from harebell.spark.masters import Master, master_of
+from harebell.spark.places import Places, find_places, make_overlay
+
+__all__ = ["SessionError", "build_session", "defaults"]
 
 _CHECKPOINTS = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+_LOOPBACK = "127.0.0.1"
+_ANYWHERE = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.streaming.minBatchesToRetain": "20",
+    "spark.sql.streaming.numRecentProgressUpdates": "100",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.scheduler.mode": "FAIR",
+    # A task that runs twice at a time would publish twice where a sink is at-least-once.
+    "spark.speculation": "false",
+    "spark.log.level": "ERROR",
+}
 
 
-class SessionError(HarebellError):
-    """Spark cannot be started here."""
-
-
-def defaults(cores: int, *, short_lived: bool = False) -> dict[str, str]:
+def defaults(
+    cores: int, *, short_lived: bool = False, master: Master | None = None
+) -> dict[str, str]:
     """The settings.
 
     Args:
-        cores: how many tasks run at a time.
+        cores: how many tasks run at a time on this machine.
         short_lived: whether starting fast matters more than running fast for hours.
+        master: where tasks run; None for threads on this machine.
     """
-    settings = {
-        "spark.master": f"local[{cores}]",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": str(cores),
-        "spark.default.parallelism": str(cores),
-        "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
-        "spark.sql.streaming.minBatchesToRetain": "20",
-        "spark.sql.streaming.numRecentProgressUpdates": "100",
-        "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
-        "spark.driver.memory": "1g",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.scheduler.mode": "FAIR",
-        "spark.speculation": "false",
-        "spark.log.level": "ERROR",
-    }
+    master = master or master_of(f"local[{cores}]")
+    settings = {"spark.master": master.url, **_ANYWHERE}
+    if master.here:
+        settings["spark.driver.host"] = _LOOPBACK
+        settings["spark.driver.bindAddress"] = _LOOPBACK
+    if master.threads:
+        settings |= {
+            "spark.sql.shuffle.partitions": str(cores),
+            "spark.default.parallelism": str(cores),
+            # Renames files, which is atomic on local disks only.
+            "spark.sql.streaming.checkpointFileManagerClass": _CHECKPOINTS,
+            "spark.driver.memory": "1g",
+        }
     if short_lived:
-        settings["spark.driver.extraJavaOptions"] = _SHORT_LIVED
+        settings[_JAVA_OPTIONS] = _SHORT_LIVED
     return settings
 
 
 def build_session(
     name: str,
     *,
+    master: str | None = None,
     cores: int | None = None,
     short_lived: bool = False,
     settings: Mapping[str, str] | None = None,
@@ -66,26 +82,65 @@ def build_session(
 
     Args:
         name: of the application.
-        cores: how many tasks run at a time; None for all cores.
+        master: where tasks run (`harebell.spark.masters`), which may be the address of a server
+            of Spark Connect; None for what the settings say, or else this machine.
+        cores: how many tasks run at a time on this machine; None for all cores.
         short_lived: whether starting fast matters more than running fast for hours.
         settings: what differs from the defaults.
 
     Raises:
-        SessionError: there is no Java.
+        SessionError: there is no Java that Spark could run with, or no such master.
     """
-    if shutil.which("java") is None and not os.environ.get("JAVA_HOME"):
-        raise SessionError(
-            "Spark needs Java 17, and there is no `java` here: "
-            "apt-get install openjdk-17-jre-headless"
-        )
-    # Read by Spark's launcher and by its Python workers, which are processes of their own.
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    given = dict(settings or {})
+    cores = cores or os.cpu_count() or 1
+    url = master or given.pop("spark.remote", None) or given.get("spark.master")
+    place = master_of(url or f"local[{cores}]")
+    if place.connect:
+        from harebell.spark.connecting import connect_session
+
+        given.pop("spark.master", None)
+        return connect_session(name, place, given)
+    given["spark.master"] = place.url
+    java = find_java()
+    places = find_places(java)
+    _prepare_environment(place, places)
+    chosen = defaults(cores, short_lived=short_lived, master=place) | given
+    if _JAVA_OPTIONS not in given:
+        chosen[_JAVA_OPTIONS] = java_options(places, chosen.get(_JAVA_OPTIONS, ""))
+    if not place.threads:
+        chosen |= shipping.settings(shipping.make_archive(places.folder), chosen)
     builder = SparkSession.builder.appName(name)
-    chosen = defaults(cores or os.cpu_count() or 1, short_lived=short_lived)
-    for key, value in (chosen | dict(settings or {})).items():
-        builder = builder.config(key, value)
+    for key, value in chosen.items():
+        if value:
+            builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def java_options(places: Places, options: str) -> str:
+    """Options for a JVM, with the class-data archive where there is one."""
+    if not places.archive.is_file():
+        return options
+    # Without the two logs a stale archive would be complained of, which is only not used.
+    archive = f"-XX:SharedArchiveFile={places.archive} -Xlog:cds=off -Xlog:cds+dynamic=off"
+    words = [word for word in options.split() if word != "-Xshare:auto"]
+    return " ".join([*words, "-Xshare:auto", archive])
+
+
+def _prepare_environment(master: Master, places: Places) -> None:
+    """What Spark's launcher and its Python workers read, which are processes of their own."""
+    environment = os.environ
+    environment.setdefault("PYSPARK_PYTHON", sys.executable)
+    environment.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    if master.here:
+        environment.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+    if places.given:
+        return
+    environment["SPARK_HOME"] = str(places.spark)
+    if master.threads:
+        try:
+            environment["SPARK_HOME"] = str(make_overlay(places))
+        except OSError:
+            # It only makes workers start faster; a home without a writable cache works, too.
+            return

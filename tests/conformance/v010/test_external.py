@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from harebell.wire.v010 import controls as k
+from harebell.wire.v09 import methods as m
+from tests.conformance.raw import Peer
 from tests.conformance.sites import SocketSite, SocketWire
 from tests.conformance.v010.raw import Peer010
 from tests.ports import free_port
@@ -65,6 +67,19 @@ def tls_port(tmp_path_factory: pytest.TempPathFactory, certificate: Path) -> Ite
     )
     yield port
     site.close()
+
+
+@pytest.mark.parametrize("mechanism", ["EXTERNAL", "PLAIN"])
+def test_a_client_of_0_9_1_chooses_between_its_certificate_and_a_password(
+    tls_port: int, certificate: Path, broker_process: SocketSite, mechanism: str
+) -> None:
+    peer = Peer(broker_process, TlsWire(tls_port, certificate))
+    assert peer.greet().mechanisms == b"PLAIN AMQPLAIN EXTERNAL"
+    response = b"" if mechanism == "EXTERNAL" else b"\0guest\0guest"
+    peer.log_in(mechanism=mechanism, response=response)
+    peer.send(m.ConnectionTuneOk(), m.ConnectionOpen("/"))
+    peer.expect(m.ConnectionOpenOk)
+    peer.wire.drop()
 
 
 def connected(tls_port: int, certificate: Path | None, site: SocketSite) -> Peer010:

@@ -91,3 +91,43 @@ def test_an_answer_without_a_question_ends_the_connection(connect010: Connect010
     peer.send(k.ConnectionSecureOk(b"x"))
     peer.expect(k.ConnectionClose, reply_code=501)
     peer.expect_end()
+
+
+def cram_site(*, named: bool = True) -> MemorySite:
+    """A broker whose user set the password when CRAM-MD5 was on."""
+    site = MemorySite(mechanisms=("CRAM-MD5", "PLAIN") if named else ())
+    site.users.cram = True
+    guest = site.users.get("guest")
+    assert guest is not None
+    site.users.set_password(guest, "guest")
+    return site
+
+
+def test_cram_md5_is_offered_where_the_settings_name_it() -> None:
+    for named, offered in ((True, ["CRAM-MD5", "PLAIN"]), (False, None)):
+        site = cram_site(named=named)
+        peer = Peer010(site, site.connect())
+        mechanisms = peer.greet().mechanisms
+        assert mechanisms == offered if named else "CRAM-MD5" not in mechanisms
+        peer.done()
+
+
+@pytest.mark.parametrize(
+    ("user", "password", "lets_in"),
+    [("guest", "guest", True), ("guest", "wrong", False), ("nobody", "guest", False)],
+)
+def test_cram_md5_lets_in_who_answers_the_challenge(
+    user: str, password: str, lets_in: bool
+) -> None:
+    site = cram_site()
+    peer = Peer010(site, site.connect())
+    peer.greet()
+    peer.send(k.ConnectionStartOk({}, "CRAM-MD5", b"", "en_US"))
+    challenge = peer.expect(k.ConnectionSecure).challenge
+    digest = hmac.new(password.encode(), challenge, "md5").hexdigest()
+    peer.send(k.ConnectionSecureOk(f"{user} {digest}".encode()))
+    if lets_in:
+        peer.expect(k.ConnectionTune)
+    else:
+        peer.expect_close(320, "Login was refused using authentication mechanism CRAM-MD5")
+    peer.done()

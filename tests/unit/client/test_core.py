@@ -9,6 +9,7 @@ import pytest
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
 from harebell.client.core import Connection, State
+from harebell.client.dialect import dialect_of
 from harebell.client.errors import (
     AMQPConnectionClosed,
     AuthenticationFailed,
@@ -16,8 +17,10 @@ from harebell.client.errors import (
     ConnectionForced,
     ConnectionLost,
     ConnectTimeout,
+    ExtensionMissing,
     NotAllowed,
     ProtocolMismatch,
+    UnsupportedByVersion,
 )
 from harebell.client.url import URL
 from harebell.wire.v09 import methods as m
@@ -372,3 +375,32 @@ def test_input_after_the_end_is_ignored() -> None:
     peer.core.eof()
     peer.core.tick(1e9)
     assert peer.core.take_output() == b""
+
+
+def test_a_broker_says_which_of_harebells_own_classes_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    peer = Peer("amqp://host")
+    peer.open()
+    assert peer.core.extensions == {}
+    monkeypatch.setattr("harebell.wire.v09.extensions.VERSIONS", {"lease": 2})
+    with pytest.raises(ExtensionMissing) as caught:
+        peer.core.check_extension("lease")
+    assert str(caught.value) == (
+        "the broker at host:5672 (octets) cannot do this: it needs Harebell's extension 'lease' "
+        "(version 2) over AMQP 0-9-1, and the broker announces none"
+    )
+    peer.core.server_properties["harebell"] = {"lease": 1}
+    with pytest.raises(ExtensionMissing, match="announces version 1 of it"):
+        peer.core.check_extension("lease")
+    peer.core.server_properties["harebell"] = {"lease": 2}
+    peer.core.check_extension("lease")
+    assert peer.core.extensions == {"lease": 2}
+
+
+def test_versions_before_0_9_1_have_none_of_harebells_own_classes() -> None:
+    peer = Peer("amqp://host")
+    peer.open()
+    peer.core.dialect = dialect_of("0-9")
+    with pytest.raises(UnsupportedByVersion, match="AMQP 0-9 has no class lease"):
+        peer.core.check_extension("lease")

@@ -18,6 +18,7 @@ SAMPLES: list[errors.AMQPError] = [
     errors.ConnectTimeout("a"),
     errors.AuthenticationFailed("a"),
     errors.ProtocolMismatch("a"),
+    errors.ExtensionMissing("lease", "host:5672", "RabbitMQ", 1, None),
     errors.ConnectionLost("a"),
     errors.RecoveryFailed("a"),
     errors.ClientClosed("a"),

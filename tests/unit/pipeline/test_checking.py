@@ -149,7 +149,7 @@ sinks: [{console: , from: source}, {console: , from: a}]
             "there is no view 'sourc' before this step: did you mean source?",
         ),
         (
-            "source: {queue: q}\nsteps:\n  - sql: |\n      SELECT 1\n      FROM source\n    WHERE",
+            "source: {queue: q}\nsteps:\n  - sql: |\n      SELECT 1\n      FROM a\n      WHERE",
             6,
             "this is no SQL near 'WHERE'",
         ),

@@ -61,6 +61,7 @@ def test_a_key_that_stands_twice_is_refused() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("a: {b: ${N}}", 'within {...} and [...] a variable needs quotes: "${NAME}"'),
         ("a: [1", "p.yaml:1: this is no YAML: "),
         ("a: 1\n b: 2\n", "p.yaml:2: this is no YAML: "),
         ("", "p.yaml:1: the file is empty"),

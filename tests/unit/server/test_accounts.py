@@ -73,3 +73,16 @@ def test_a_damaged_pattern_is_told_with_its_user_and_vhost() -> None:
     definitions.put("permission", ("/", "plain"), fields)
     with pytest.raises(StoreError, match=r"user 'plain' in vhost '/' .* configure pattern '\('"):
         loaded(definitions)
+
+
+def test_what_cram_md5_needs_comes_back_while_it_is_offered_and_goes_with_it() -> None:
+    definitions = MemoryDefinitions()
+    save_user(Users(lambda size: b"s" * size, cram=True).add("ann", "secret"), definitions)
+    for offered, kept in ((True, True), (False, False), (True, False)):
+        users = Users(lambda size: b"s" * size, cram=offered)
+        load_users(users, definitions)
+        (found,) = users.all()
+        assert bool(found.cram) == kept
+        assert ("CRAM-MD5" in repr(list(definitions.load("user")))) == kept
+        assert found.verifiers
+        assert users.authenticate("ann", "secret", "127.0.0.1") is found

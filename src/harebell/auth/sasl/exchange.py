@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from harebell.auth.sasl.mechanism import SaslError
 from harebell.auth.users import User, Users
 
 __all__ = ["Context", "Exchange", "SaslError"]
+
+
+def _no_table(data: bytes) -> Mapping[str, Any]:
+    raise SaslError("field tables are not known here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,8 @@ class Context:
         rng: returns that many random octets.
         certificate: the name in the certificate that the peer's TLS showed; "" without one.
         anonymous: the user that everybody may be; "" for none.
+        allowed: the mechanisms that the settings name; none for the usual ones.
+        decode_table: decodes a field table without its length, for the mechanism that uses one.
     """
 
     users: Users
@@ -28,6 +35,8 @@ class Context:
     rng: Callable[[int], bytes]
     certificate: str = ""
     anonymous: str = ""
+    allowed: tuple[str, ...] = ()
+    decode_table: Callable[[bytes], Mapping[str, Any]] = _no_table
 
 
 class Exchange:

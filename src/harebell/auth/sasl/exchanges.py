@@ -2,47 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from harebell.auth.sasl.amqplain import AmqPlain
 from harebell.auth.sasl.anonymous import Anonymous
+from harebell.auth.sasl.cram_md5 import CramMd5
 from harebell.auth.sasl.exchange import Context, Exchange
 from harebell.auth.sasl.external import External
+from harebell.auth.sasl.mechanism import Mechanism
 from harebell.auth.sasl.plain import Plain
 from harebell.auth.sasl.scram import ScramSha1, ScramSha256
 
 
-class PlainExchange(Exchange):
-    """PLAIN: one response says it all."""
+class PasswordExchange(Exchange):
+    """One response has the user and the password."""
 
-    NAME = Plain.NAME
+    MECHANISM: type[Mechanism]
 
     def step(self, response: bytes) -> bytes | None:
         """Take the user and the password."""
-        credentials = Plain(lambda table: {}).credentials(response)
-        self.name = credentials.user
         context = self.context
+        credentials = self.MECHANISM(context.decode_table).credentials(response)
+        self.name = credentials.user
         self.user = context.users.authenticate(
             credentials.user, credentials.password, context.address
         )
         return None
 
 
+class PlainExchange(PasswordExchange):
+    """PLAIN: they are separated by zero octets."""
+
+    NAME = Plain.NAME
+    MECHANISM = Plain
+
+
+class AmqPlainExchange(PasswordExchange):
+    """AMQPLAIN: they stand in a table."""
+
+    NAME = AmqPlain.NAME
+    MECHANISM = AmqPlain
+
+
 EXCHANGES: tuple[type[Exchange], ...] = (
     External,
     ScramSha256,
     ScramSha1,
+    CramMd5,
     PlainExchange,
     Anonymous,
 )
-"""In order of preference."""
+"""Those of the final 0-10, in order of preference."""
+SINGLE: tuple[type[Exchange], ...] = (PlainExchange, AmqPlainExchange, External, Anonymous)
+"""Those of the other versions: one response is all. RabbitMQ's come first, in its order."""
+
+NAMES = (*(kind.NAME for kind in EXCHANGES), AmqPlain.NAME)
+"""Every mechanism there is."""
+USUAL = tuple(name for name in NAMES if name != CramMd5.NAME)
+"""Those that are allowed unless the settings say otherwise."""
+
+
+def _possible(kinds: Iterable[type[Exchange]], context: Context) -> list[type[Exchange]]:
+    allowed = context.allowed or USUAL
+    return [kind for kind in kinds if kind.NAME in allowed and kind.possible(context)]
+
+
+def _begun(kinds: Iterable[type[Exchange]], name: str, context: Context) -> Exchange | None:
+    for kind in _possible(kinds, context):
+        if name == kind.NAME:
+            return kind(context)
+    return None
 
 
 def offers(context: Context) -> list[str]:
     """The mechanisms that can succeed."""
-    return [kind.NAME for kind in EXCHANGES if kind.possible(context)]
+    return [kind.NAME for kind in _possible(EXCHANGES, context)]
 
 
 def begin_exchange(name: str, context: Context) -> Exchange | None:
     """The exchange of a mechanism that is offered; None for others."""
-    for kind in EXCHANGES:
-        if name == kind.NAME and kind.possible(context):
-            return kind(context)
-    return None
+    return _begun(EXCHANGES, name, context)
+
+
+def single_offers(context: Context) -> list[str]:
+    """The mechanisms that can succeed with one response."""
+    return [kind.NAME for kind in _possible(SINGLE, context)]
+
+
+def begin_single(name: str, context: Context) -> Exchange | None:
+    """The exchange of a mechanism of one response that is offered; None for others."""
+    return _begun(SINGLE, name, context)

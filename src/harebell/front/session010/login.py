@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.auth.sasl.exchange import Context, SaslError
+from harebell.auth.sasl.exchange import SaslError
 from harebell.auth.sasl.exchanges import begin_exchange, offers
+from harebell.front.login import context_of
 from harebell.front.session010 import failure
 from harebell.front.session010.errors import CONNECTION_FORCED
 from harebell.front.session09.told import authenticated
@@ -17,21 +18,14 @@ if TYPE_CHECKING:
     from harebell.front.session010.connection import Connection
 
 
-def _context(connection: Connection) -> Context:
-    peer, settings = connection.peer, connection.settings
-    return Context(
-        connection.users, peer.address, settings.rng, peer.certificate, settings.anonymous_user
-    )
-
-
 def offered(connection: Connection) -> list[str]:
     """The mechanisms that can succeed for this peer."""
-    return offers(_context(connection))
+    return offers(context_of(connection))
 
 
 def begin(connection: Connection, mechanism: str, response: bytes) -> bool:
     """The client chose a mechanism; True when it is logged in."""
-    exchange = begin_exchange(mechanism, _context(connection))
+    exchange = begin_exchange(mechanism, context_of(connection))
     if exchange is None:
         text = f"unknown authentication mechanism '{mechanism}'"
         raise failure.connection_error(CONNECTION_FORCED, text)

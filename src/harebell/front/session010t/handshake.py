@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.sasl import MECHANISMS
+from harebell.front import login
 from harebell.front.session09 import handshake
 from harebell.front.session09.replies import hard
 from harebell.wire.v09 import methods
@@ -38,7 +38,7 @@ def start(connection: TransitionalConnection) -> None:
         version_major=connection.profile.major,
         version_minor=connection.profile.minor,
         server_properties=properties,
-        mechanisms=" ".join(MECHANISMS).encode(),
+        mechanisms=login.offered(connection),
         locales=handshake.LOCALE.encode(),
     )
     connection.send(0, method)

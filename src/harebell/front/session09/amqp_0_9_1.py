@@ -1,12 +1,13 @@
-"""The profile of 0-9-1 with RabbitMQ's extensions: what nearly every client speaks."""
+"""The profile of 0-9-1 with RabbitMQ's extensions, and Harebell's: what nearly everyone speaks."""
 
 from __future__ import annotations
 
-from harebell.front.session09 import handshake
+from harebell.front.session09 import extensions, handshake
 from harebell.front.session09.dispatch import HANDLERS
 from harebell.front.session09.profile import Profile
 from harebell.front.session09.replies import Errors
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.extensions import VERSIONS
 from harebell.wire.v09.reply_codes import NAMES
 from harebell.wire.v09.states import CONNECTION_SERVER
 
@@ -17,7 +18,8 @@ PROFILE_0_9_1 = Profile(
     spec=AMQP_0_9_1,
     states=CONNECTION_SERVER,
     connection_handlers=handshake.HANDLERS,
-    handlers=HANDLERS,
+    handlers=HANDLERS | extensions.HANDLERS,
     errors=Errors(NAMES),
     extended=True,
+    extensions=VERSIONS,
 )

@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.sasl import MECHANISMS, SaslError
+from harebell.auth.sasl import SaslError
 from harebell.base import limits
+from harebell.front import login
 from harebell.front.session09.admission import check_connection
 from harebell.front.session09.replies import hard
 from harebell.front.session09.told import authenticated, connection_created
 from harebell.model.events import INTERNAL_USER
 from harebell.wire.v09 import methods
-from harebell.wire.v09.fields import decode_table
+from harebell.wire.v09.extensions import PROPERTY
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
@@ -42,16 +43,10 @@ _CLASS = 10
 _QPID = "qpid"
 
 
-def _table_without_length(data: bytes) -> dict[str, Any]:
-    """Decode an AMQPLAIN response."""
-    table, _ = decode_table(len(data).to_bytes(4) + data)
-    return table
-
-
 def start(connection: Connection) -> None:
     """connection.start: who we are and how to log in."""
     settings, profile = connection.settings, connection.profile
-    properties = {
+    properties: dict[str, Any] = {
         "capabilities": dict.fromkeys(CAPABILITIES, True) if profile.extended else {},
         "cluster_name": settings.cluster_name,
         "host": settings.host,
@@ -61,11 +56,13 @@ def start(connection: Connection) -> None:
         "product": settings.product,
         "version": settings.version,
     }
+    if profile.extensions is not None:
+        properties[PROPERTY] = dict(profile.extensions)
     method = methods.ConnectionStart(
         version_major=profile.major,
         version_minor=profile.minor,
         server_properties=properties,
-        mechanisms=" ".join(MECHANISMS).encode(),
+        mechanisms=login.offered(connection),
         locales=LOCALE.encode(),
     )
     connection.send(0, method)
@@ -88,18 +85,15 @@ def start_ok(
     connection.qpid = isinstance(product, str) and product.lower().startswith(_QPID)
     if isinstance(capabilities, dict) and connection.profile.capable:
         connection.capabilities = {name for name, on in capabilities.items() if on is True}
-    kind = MECHANISMS.get(method.mechanism)
-    if kind is None:
+    exchange = login.begun(connection, method.mechanism)
+    if exchange is None:
         raise hard(503, f"unknown authentication mechanism '{method.mechanism}'", _CLASS, 11)
     connection.mechanism = method.mechanism
-    user = None
-    name = "?"
     try:
-        credentials = kind(_table_without_length).credentials(bytes(method.response))
-        name = credentials.user
-        user = connection.users.authenticate(name, credentials.password, connection.peer.address)
+        exchange.step(bytes(method.response))
     except SaslError as error:
         connection.settings.journal("warning", f"{connection.peer}: {error}")
+    user, name = exchange.user, exchange.name
     if user is None:
         connection.settings.journal(
             "warning", f"{connection.peer}: {method.mechanism} login refused: user '{name}'"

@@ -42,6 +42,7 @@ class Profile:
         plain: the client knows five types of table values only, see
             `harebell.front.convert.plain`.
         tickets: a publish presents an access ticket that is looked at.
+        extensions: Harebell's own classes that the version has, by name; None tells of none.
 
     Attributes:
         channel_ends: the first octets of channel.close and close-ok, and the methods.
@@ -61,6 +62,7 @@ class Profile:
     capable: bool = True
     plain: bool = False
     tickets: bool = False
+    extensions: Mapping[str, int] | None = None
     channel_ends: dict[bytes, type[methods.Method]] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -55,7 +55,7 @@ def take_user(place: Place, entry: UserEntry, *, md5: bool) -> None:
     else:
         if (user.password_hash, user.algorithm) != (entry.password_hash or "", algorithm):
             # They are those of another password.
-            user.verifiers = {}
+            user.verifiers, user.cram = {}, b""
         user.password_hash, user.algorithm = entry.password_hash or "", algorithm
     user.max_connections = user.max_channels = -1
     set_user_limits(user, limits)

@@ -1,11 +1,12 @@
 """AMQP 0-9-1 as published in 2008, as a table (`harebell.wire.v09.spec` says how to read it).
 
 `AMQP_0_9_1` is what the broker and the client speak: the standard with RabbitMQ's extensions laid
-over it.
+over it, and Harebell's own classes beside them.
 """
 
 from __future__ import annotations
 
+from harebell.wire.v09.extensions import TABLES
 from harebell.wire.v09.rabbitmq import EXTENSIONS
 from harebell.wire.v09.spec import ProtocolSpec
 
@@ -88,5 +89,5 @@ tx 90
   rollback-ok     31  S
 """
 
-AMQP_0_9_1 = ProtocolSpec("0-9-1", STANDARD, EXTENSIONS)
+AMQP_0_9_1 = ProtocolSpec("0-9-1", STANDARD, EXTENSIONS, *TABLES)
 """What Harebell speaks as 0-9-1."""

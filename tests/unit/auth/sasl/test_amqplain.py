@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from harebell.auth.sasl import MECHANISMS, Credentials, SaslError
+from harebell.auth.sasl import Credentials, SaslError
+from harebell.auth.sasl.amqplain import AmqPlain
 from harebell.wire.v09.fields import decode_table, encode_table
 
 
@@ -15,7 +16,7 @@ def decoded(data: bytes) -> dict[str, Any]:
 
 
 def amqplain(response: bytes) -> Credentials:
-    return MECHANISMS["AMQPLAIN"](decoded).credentials(response)
+    return AmqPlain(decoded).credentials(response)
 
 
 def test_login_and_password_come_from_the_table() -> None:

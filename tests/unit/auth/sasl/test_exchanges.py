@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from harebell.auth.sasl.exchange import Context, SaslError
-from harebell.auth.sasl.exchanges import begin_exchange, offers
-from harebell.auth.users import Users
+from harebell.auth.sasl.exchanges import (
+    NAMES,
+    USUAL,
+    begin_exchange,
+    begin_single,
+    offers,
+    single_offers,
+)
+from harebell.auth.users import User, Users
 
 
 def context(address: str = "127.0.0.1") -> Context:
@@ -50,4 +59,60 @@ def test_a_response_that_is_none_of_plain_is_refused() -> None:
     assert exchange is not None
     with pytest.raises(SaslError, match="a PLAIN response is"):
         exchange.step(b"ann")
+    assert exchange.user is None
+
+
+def everywhere(**changes: Any) -> Context:
+    users = Users(bytes, cram=True)
+    users.add("ann", "secret")
+    return Context(users, "10.0.0.1", bytes, certificate="ann", anonymous="ann", **changes)
+
+
+def test_the_versions_without_challenges_have_the_mechanisms_of_one_response() -> None:
+    assert single_offers(context()) == ["PLAIN", "AMQPLAIN"]
+    assert single_offers(everywhere()) == ["PLAIN", "AMQPLAIN", "EXTERNAL", "ANONYMOUS"]
+    assert begin_single("SCRAM-SHA-256", everywhere()) is None
+
+
+@pytest.mark.parametrize("mechanism", ["EXTERNAL", "ANONYMOUS"])
+def test_they_let_in_whom_the_certificate_or_the_settings_name(mechanism: str) -> None:
+    exchange = begin_single(mechanism, everywhere())
+    assert exchange is not None
+    assert exchange.step(b"") is None
+    assert exchange.user is not None
+    assert exchange.user.name == "ann"
+
+
+def test_all_but_cram_md5_is_usual() -> None:
+    assert set(NAMES) - set(USUAL) == {"CRAM-MD5"}
+    assert set(offers(everywhere())) == set(USUAL) - {"AMQPLAIN"}
+
+
+def test_only_what_the_settings_name_is_there_for_anybody() -> None:
+    named = everywhere(allowed=("CRAM-MD5", "AMQPLAIN"))
+    assert offers(named) == ["CRAM-MD5"]
+    assert single_offers(named) == ["AMQPLAIN"]
+    assert begin_exchange("PLAIN", named) is None
+    assert begin_single("PLAIN", named) is None
+
+
+def test_a_table_is_read_where_tables_are_known() -> None:
+    known = everywhere(decode_table=lambda data: {"LOGIN": "ann", "PASSWORD": data.decode()})
+    for password, let_in in ((b"secret", True), (b"wrong", False)):
+        exchange = begin_single("AMQPLAIN", known)
+        assert exchange is not None
+        exchange.step(password)
+        assert (exchange.user is not None) == let_in
+    elsewhere = begin_single("AMQPLAIN", everywhere())
+    assert elsewhere is not None
+    with pytest.raises(SaslError, match="field tables are not known here"):
+        elsewhere.step(b"")
+
+
+def test_a_user_without_a_password_cannot_log_in_with_one() -> None:
+    users = Users(bytes)
+    users.put(User("ann", ""))
+    exchange = begin_single("PLAIN", Context(users, "", bytes))
+    assert exchange is not None
+    exchange.step(b"\0ann\0")
     assert exchange.user is None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.auth.sasl import MECHANISMS, Credentials, SaslError
+from harebell.auth.sasl import Credentials, SaslError
+from harebell.auth.sasl.plain import Plain
 
 
 def plain(response: bytes) -> Credentials:
     def no_table(data: bytes) -> dict[str, object]:
         raise AssertionError(f"PLAIN has no table: {data!r}")
 
-    return MECHANISMS["PLAIN"](no_table).credentials(response)
+    return Plain(no_table).credentials(response)
 
 
 @pytest.mark.parametrize("identity", [b"", b"somebody"])

@@ -8,6 +8,7 @@ import pytest
 
 from harebell.front.session09.handshake import CAPABILITIES
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.extensions import VERSIONS
 from harebell.wire.v09.fields import encode_table
 from tests.unit.front.session09.world import HEADER_0_9_1, OctetPeer, World
 
@@ -35,6 +36,7 @@ def test_the_broker_says_who_it_is_and_how_to_log_in() -> None:
     assert (properties["product"], properties["version"]) == ("Mine", "1.2.3")
     assert properties["cluster_name"] == "here"
     assert properties["capabilities"] == dict.fromkeys(CAPABILITIES, True)
+    assert properties["harebell"] == dict(VERSIONS)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from harebell.front.session09.amqp_0_9_1 import PROFILE_0_9_1
 from harebell.front.session09.profile import Profile
 from harebell.front.versions import OPENERS
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.extensions import VERSIONS
 from harebell.wire.v09.states import CONNECTION_SERVER
 
 PROFILES = [PROFILE_0_8, PROFILE_0_9, PROFILE_0_9_1]
@@ -47,6 +48,12 @@ def test_the_states_name_methods_of_the_version(profile: Profile) -> None:
 def test_a_version_is_served_under_its_name(profile: Profile) -> None:
     assert profile.version in OPENERS
     assert profile.spec.version == profile.version
+
+
+def test_harebells_own_classes_are_told_to_clients_of_0_9_1_alone() -> None:
+    assert PROFILE_0_9_1.extensions == VERSIONS
+    assert PROFILE_0_8.extensions is None
+    assert PROFILE_0_9.extensions is None
 
 
 def test_the_ends_of_a_channel_are_known_by_their_first_octets() -> None:

@@ -1,0 +1,13 @@
+"""Who serves the methods of Harebell's own classes, a file per class; 0-9-1 alone has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = ()
+"""The handlers of each class."""
+
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
+for _handlers in _CLASSES:
+    HANDLERS.update(_handlers)

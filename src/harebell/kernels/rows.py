@@ -1,0 +1,356 @@
+"""Arrow columns to messages; in pure Python, and in C in `rows.pyx`.
+
+The opposite of `columns`: the buffers of a record batch become property lists, and then either
+messages for the broker's queues or frames for a broker. The buffers lie in one piece of memory, and
+`spans` says where: a start and a size for each, in the order in which Arrow's record batches have
+them.
+
+    column                                      buffers
+    value, routing_key, exchange, headers_raw   validity, offsets, octets
+    properties                                  validity, then each field: like a text, a 4-octet
+                                                integer (delivery_mode, priority) or an 8-octet one
+                                                (timestamp, in microseconds since 1970)
+    headers                                     validity, offsets, validity of the entries,
+                                                keys: validity, offsets, octets
+                                                values: validity, offsets, octets
+
+A validity of no octets means that no row is null. Offsets are 4-octet integers, one more than rows;
+everything is little-endian. Nothing that a peer sent is trusted: every span, every offset and every
+size is checked before it is used.
+
+A row needs a `value`; what else is null or absent is left out, or has a default. Headers become
+texts, a null among them void. `headers_raw` is a field table as AMQP encodes it, without its size;
+where it is not null it stands instead of `headers`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harebell.base.errors import BatchError, ProtocolError
+from harebell.base.limits import NAME_BYTES
+from harebell.base.message import Message, Properties, new_message
+from harebell.base.row_columns import (
+    PROPERTY_NAMES,
+    PUBLISHING_ID,
+    check_columns,
+    default_name,
+)
+from harebell.kernels.frames import parse_properties
+from harebell.kernels.output import OutBuffer
+
+_FIRST_FLAG = 0x8000
+_HEADERS = PROPERTY_NAMES.index("headers")
+_MODE = PROPERTY_NAMES.index("delivery_mode")
+_PRIORITY = PROPERTY_NAMES.index("priority")
+_TIME = PROPERTY_NAMES.index("timestamp")
+_MICROS = 1_000_000
+_OCTET_MOST = 255
+
+
+class _Column:
+    """The buffers of one column.
+
+    Args:
+        valid: the bits; empty when no row is null.
+        offsets: of texts; empty for numbers.
+        data: the octets.
+    """
+
+    def __init__(self, valid: memoryview, offsets: memoryview, data: memoryview) -> None:
+        self.valid = valid
+        self.offsets = offsets
+        self.data = data
+
+    def null(self, row: int) -> bool:
+        """Whether a row has no value."""
+        return bool(self.valid) and not self.valid[row >> 3] & (1 << (row & 7))
+
+    def range(self, row: int, most: int, name: str, at: int) -> tuple[int, int]:
+        """Where the octets, or the entries, of a row are."""
+        first = int.from_bytes(self.offsets[row * 4 : row * 4 + 4], "little", signed=True)
+        end = int.from_bytes(self.offsets[row * 4 + 4 : row * 4 + 8], "little", signed=True)
+        if first < 0 or end < first or end > most:
+            raise BatchError(f"row {at}: the offsets of {name} run over its octets")
+        return first, end
+
+    def text(self, row: int, name: str, at: int) -> memoryview | None:
+        """The octets of a row; None when it is null.
+
+        Args:
+            row: of this column.
+            name: of the column, for errors.
+            at: the row of the batch, for errors.
+        """
+        if self.null(row):
+            return None
+        first, end = self.range(row, len(self.data), name, at)
+        return self.data[first:end]
+
+    def number(self, row: int, width: int) -> int | None:
+        """The integer of a row; None when it is null."""
+        if self.null(row):
+            return None
+        return int.from_bytes(self.data[row * width : (row + 1) * width], "little", signed=True)
+
+
+_NOTHING = memoryview(b"")
+
+
+class Rows:
+    """Turns the rows of record batches into messages or frames.
+
+    Args:
+        columns: those that the batches have, in their order.
+        fields: those that the column `properties` has, in their order.
+        exchange: of rows without one.
+        routing_key: of rows without one.
+        delivery_mode: of rows without one; 0 for none.
+
+    Attributes:
+        rows: how many the loaded batch has.
+        number_from: each row gets a header `x-publishing-id`, its number in the batch plus this;
+            -1 for no such header.
+        properties: of the message that was made last.
+
+    Raises:
+        BatchError: a column or field that there is not, or one twice; or no column `value`.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        fields: Sequence[str],
+        exchange: str,
+        routing_key: str,
+        delivery_mode: int,
+    ) -> None:
+        check_columns(columns, fields)
+        self.rows = 0
+        self.number_from = -1
+        self.properties = Properties(b"\0\0")
+        self._columns = tuple(columns)
+        self._fields = tuple(fields)
+        self._exchange = default_name(exchange, "exchange")
+        self._key = default_name(routing_key, "routing_key")
+        self._mode = delivery_mode
+        self._data = _NOTHING
+        self._spans: Sequence[int] = ()
+        self._entries = 0
+        self._at = 0
+        self._loaded: dict[str, _Column] = {}
+        self._loaded_fields: dict[str, _Column] = {}
+
+    def load(self, data: bytes, rows: int, entries: int, spans: Sequence[int]) -> int:
+        """Take a batch; the one before is forgotten.
+
+        Args:
+            data: where the buffers are.
+            rows: how many it has.
+            entries: how many entries all its headers have.
+            spans: start and size of every buffer.
+
+        Raises:
+            BatchError: the buffers are too small, or not all there.
+        """
+        self.rows = 0
+        self._data, self._spans, self._at = memoryview(data), spans, 0
+        self._loaded, self._loaded_fields = {}, {}
+        self._entries = entries
+        if rows < 0 or entries < 0:
+            raise BatchError("the batch has less than no rows")
+        for name in self._columns:
+            if name == "properties":
+                valid = self._validity(rows, name)
+                self._loaded[name] = _Column(valid, _NOTHING, _NOTHING)
+                for field in self._fields:
+                    self._loaded_fields[field] = self._field(field, rows)
+            elif name == "headers":
+                valid = self._validity(rows, name)
+                self._loaded[name] = _Column(valid, self._offsets(rows, name), _NOTHING)
+                self._validity(entries, name)
+                self._loaded["keys"] = self._text_column(entries, name)
+                self._loaded["values"] = self._text_column(entries, name)
+            else:
+                self._loaded[name] = self._text_column(rows, name)
+        if self._at != len(spans):
+            raise BatchError(f"the batch has {len(spans) // 2} buffers, not {self._at // 2}")
+        self.rows = rows
+        return 0
+
+    def _span(self, name: str) -> memoryview:
+        if self._at + 2 > len(self._spans):
+            raise BatchError(f"the batch has no buffer for {name}")
+        start, size = self._spans[self._at], self._spans[self._at + 1]
+        self._at += 2
+        if start < 0 or size < 0 or start > len(self._data) or size > len(self._data) - start:
+            raise BatchError(f"a buffer of {name} runs over the end of the batch")
+        return self._data[start : start + size]
+
+    def _sized(self, name: str, what: str, least: int) -> memoryview:
+        span = self._span(name)
+        if len(span) < least:
+            raise BatchError(
+                f"the {what} of {name} have {len(span)} octets, and {least} are needed"
+            )
+        return span
+
+    def _validity(self, rows: int, name: str) -> memoryview:
+        span = self._span(name)
+        if span and len(span) < (rows + 7) >> 3:
+            raise BatchError(
+                f"the validity bits of {name} have {len(span)} octets, and {(rows + 7) >> 3} are "
+                "needed"
+            )
+        return span
+
+    def _offsets(self, rows: int, name: str) -> memoryview:
+        return self._sized(name, "offsets", (rows + 1) * 4 if rows else 0)
+
+    def _text_column(self, rows: int, name: str) -> _Column:
+        valid = self._validity(rows, name)
+        offsets = self._offsets(rows, name)
+        return _Column(valid, offsets, self._span(name))
+
+    def _field(self, name: str, rows: int) -> _Column:
+        number = PROPERTY_NAMES.index(name)
+        if number not in (_MODE, _PRIORITY, _TIME):
+            return self._text_column(rows, name)
+        valid = self._validity(rows, name)
+        width = 8 if number == _TIME else 4
+        return _Column(valid, _NOTHING, self._sized(name, "values", rows * width))
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def message(self, row: int) -> Message:
+        """The message of a row; `properties` says more of it.
+
+        Raises:
+            BatchError: the row cannot become a message.
+        """
+        exchange, key, raw, body = self._row(row)
+        if raw != self.properties.raw:
+            try:
+                self.properties = parse_properties(raw)
+            except ProtocolError as error:
+                raise BatchError(f"row {row}: {error.text}") from None
+        return new_message(exchange, key, self.properties, bytes(body))
+
+    def publish(
+        self, out: OutBuffer, channel: int, flags: int, frame_max: int, first: int, end: int
+    ) -> int:
+        """Append basic.publish with its content for every row from `first` up to `end`.
+
+        Returns:
+            How many rows that were.
+
+        Raises:
+            BatchError: a row cannot become a message; nothing is appended then.
+        """
+        buffer = OutBuffer()
+        for row in range(first, end):
+            exchange, key, raw, body = self._row(row)
+            message = new_message(exchange, key, Properties(raw), bytes(body))
+            buffer.publish(channel, flags, message, frame_max)
+        out.raw(buffer.take())
+        return max(end - first, 0)
+
+    def _row(self, row: int) -> tuple[str, str, bytes, memoryview]:
+        if not 0 <= row < self.rows:
+            raise BatchError(f"row {row}: the batch has {self.rows} rows")
+        body = self._loaded["value"].text(row, "value", row)
+        if body is None:
+            raise BatchError(f"row {row}: value is null, and a message needs a body")
+        exchange = self._name("exchange", row, self._exchange)
+        key = self._name("routing_key", row, self._key)
+        return exchange, key, self._property_list(row), body
+
+    def _name(self, name: str, row: int, default: str) -> str:
+        column = self._loaded.get(name)
+        found = None if column is None else column.text(row, name, row)
+        if found is None:
+            return default
+        try:
+            return _short(found, name, row).decode()
+        except UnicodeDecodeError:
+            raise BatchError(f"row {row}: {name} is not UTF-8") from None
+
+    def _property_list(self, row: int) -> bytes:
+        flags = 0
+        values = bytearray()
+        struct = self._loaded.get("properties")
+        there = struct is not None and not struct.null(row)
+        for number, name in enumerate(PROPERTY_NAMES):
+            column = self._loaded_fields.get(name) if there else None
+            if number == _HEADERS:
+                value = self._header_table(row)
+            elif column is None:
+                value = None
+            else:
+                value = _property(column, number, name, row)
+            if value is None and number == _MODE and self._mode:
+                value = bytes((self._mode,))
+            if value is not None:
+                flags |= _FIRST_FLAG >> number
+                values += value
+        return flags.to_bytes(2) + bytes(values)
+
+    def _header_table(self, row: int) -> bytes | None:
+        table = self._raw_headers(row)
+        if table is None:
+            table = self._mapped_headers(row)
+        if self.number_from >= 0:
+            entry = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID + b"l"
+            table = (table or b"") + entry + (self.number_from + row).to_bytes(8)
+        return None if table is None else len(table).to_bytes(4) + table
+
+    def _raw_headers(self, row: int) -> bytes | None:
+        column = self._loaded.get("headers_raw")
+        found = None if column is None else column.text(row, "headers_raw", row)
+        if found is None:
+            return None
+        try:
+            parse_properties(b"\x20\x00" + len(found).to_bytes(4) + found)
+        except ProtocolError:
+            raise BatchError(f"row {row}: headers_raw is no field table") from None
+        return bytes(found)
+
+    def _mapped_headers(self, row: int) -> bytes | None:
+        column = self._loaded.get("headers")
+        if column is None or column.null(row):
+            return None
+        table = bytearray()
+        first, end = column.range(row, self._entries, "headers", row)
+        for entry in range(first, end):
+            key = self._loaded["keys"].text(entry, "headers", row)
+            if key is None:
+                raise BatchError(f"row {row}: a header has no name")
+            name = _short(key, "the name of a header", row)
+            value = self._loaded["values"].text(entry, "headers", row)
+            table += bytes((len(name),)) + name
+            table += b"V" if value is None else b"S" + len(value).to_bytes(4) + bytes(value)
+        return bytes(table)
+
+
+def _property(column: _Column, number: int, name: str, row: int) -> bytes | None:
+    """The encoded value of a property."""
+    if number in (_MODE, _PRIORITY):
+        octet = column.number(row, 4)
+        if octet is not None and not 0 <= octet <= _OCTET_MOST:
+            raise BatchError(f"row {row}: {name} is {octet}, and it is 0 to 255")
+        return None if octet is None else bytes((octet,))
+    if number == _TIME:
+        micros = column.number(row, 8)
+        if micros is not None and micros < 0:
+            raise BatchError(f"row {row}: {name} is before 1970")
+        return None if micros is None else (micros // _MICROS).to_bytes(8)
+    text = column.text(row, name, row)
+    if text is None:
+        return None
+    return bytes((len(_short(text, name, row)),)) + bytes(text)
+
+
+def _short(text: memoryview, name: str, row: int) -> bytes:
+    if len(text) > NAME_BYTES:
+        raise BatchError(f"row {row}: {name} has {len(text)} octets, and the most is {NAME_BYTES}")
+    return bytes(text)

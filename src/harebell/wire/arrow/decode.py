@@ -1,0 +1,136 @@
+"""Record batches that a peer sent: where their buffers are, for the kernel that reads the rows.
+
+What arrives is one encapsulated message of Arrow's IPC format (`encode.py` draws it), without the
+schema, for both sides know the columns. Nothing is copied here, and no row is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import NamedTuple
+
+from harebell.base.errors import BatchError
+from harebell.wire.arrow.flat_reading import FlatTable, malformed, root
+
+_HEAD = Struct("<II")
+_PAIR = Struct("<qq")
+_I64 = Struct("<q")
+_I16 = Struct("<h")
+_U8 = Struct("<B")
+_CONTINUATION = 0xFFFF_FFFF
+_RECORD_BATCH = 3
+_VERSIONS = (3, 4)
+"""Of the metadata, as numbered there: V4 and V5, which differ in nothing that is used here."""
+
+_TEXT_BUFFERS = 3
+_NUMBERS = ("delivery_mode", "priority", "timestamp")
+
+
+class Batch(NamedTuple):
+    """Where things are in a record batch.
+
+    Args:
+        rows: how many it has.
+        entries: how many entries all maps of its column `headers` have.
+        spans: start and size of every buffer, counted from the first octet of the message.
+    """
+
+    rows: int
+    entries: int
+    spans: tuple[int, ...]
+
+
+def decode_batch(message: bytes, columns: Sequence[str], fields: Sequence[str]) -> Batch:
+    """Read the metadata of a record batch.
+
+    Args:
+        message: the whole encapsulated message.
+        columns: those that it has, in their order.
+        fields: those that its column `properties` has, in their order.
+
+    Raises:
+        BatchError: it is no record batch, has other columns, or is cut off.
+    """
+    if len(message) < _HEAD.size:
+        raise BatchError(f"a record batch has more than {len(message)} octets")
+    mark, size = _HEAD.unpack_from(message)
+    if mark != _CONTINUATION:
+        raise BatchError("the octets do not begin like a message of Arrow's IPC format")
+    start = _HEAD.size + size
+    if start > len(message):
+        raise BatchError(f"the metadata have {size} octets, and the message ends before")
+    head = root(message[_HEAD.size : start])
+    table = _record_batch(head)
+    body = head.number(3, _I64)
+    if not 0 <= body <= len(message) - start:
+        raise BatchError(f"the buffers have {body} octets, and {len(message) - start} came")
+    rows = table.number(0, _I64)
+    if rows < 0:
+        raise malformed(f"the batch has {rows} rows")
+    entries, count = _entries(_nodes(table), rows, columns, fields)
+    return Batch(rows, entries, _spans(table, count, start, body))
+
+
+def _record_batch(head: FlatTable) -> FlatTable:
+    kind = head.number(1, _U8)
+    if kind != _RECORD_BATCH:
+        raise BatchError(f"the message is of Arrow's kind {kind}, not a record batch")
+    version = head.number(0, _I16)
+    if version not in _VERSIONS:
+        raise BatchError(f"the metadata are of version {version + 1}, and 4 and 5 can be read")
+    table = head.table(2)
+    if table is None:
+        raise malformed("there is no record batch in it")
+    if table.table(3) is not None:
+        raise BatchError("the record batch is compressed: send it without compression")
+    return table
+
+
+def _nodes(table: FlatTable) -> list[tuple[int, int]]:
+    return list(_PAIR.iter_unpack(table.structs(1, _PAIR.size)))
+
+
+def _entries(
+    nodes: list[tuple[int, int]], rows: int, columns: Sequence[str], fields: Sequence[str]
+) -> tuple[int, int]:
+    """Check the lengths of all arrays; returns the entries of all maps, and how many buffers."""
+    lengths: list[tuple[str, bool]] = []
+    count = 0
+    for name in columns:
+        lengths.append((name, True))
+        if name == "properties":
+            count += 1
+            lengths += [(f"{name}.{field}", True) for field in fields]
+            count += sum(2 if field in _NUMBERS else _TEXT_BUFFERS for field in fields)
+        elif name == "headers":
+            lengths += [(name, False)] * 3
+            count += 3 + 2 * _TEXT_BUFFERS
+        else:
+            count += _TEXT_BUFFERS
+    if len(nodes) != len(lengths):
+        raise BatchError(
+            f"the batch has {len(nodes)} arrays, and {len(lengths)} belong to the columns "
+            f"{', '.join(columns)}"
+        )
+    entries = -1
+    for (name, by_row), (length, _) in zip(lengths, nodes, strict=True):
+        if not by_row and entries < 0:
+            entries = length
+        if length != (rows if by_row else entries) or length < 0:
+            raise BatchError(f"an array of {name} has {length} rows, and the batch has {rows}")
+    return max(entries, 0), count
+
+
+def _spans(table: FlatTable, count: int, start: int, body: int) -> tuple[int, ...]:
+    places = list(_PAIR.iter_unpack(table.structs(2, _PAIR.size)))
+    if len(places) != count:
+        raise BatchError(f"the batch has {len(places)} buffers, and {count} belong to its columns")
+    spans: list[int] = []
+    for at, size in places:
+        if at < 0 or size < 0 or at > body or size > body - at:
+            raise BatchError(
+                f"a buffer of {size} octets at {at} is outside of the {body} that came"
+            )
+        spans += (start + at, size)
+    return tuple(spans)

@@ -1,0 +1,54 @@
+"""Harebell's own classes of AMQP 0-9-1, in the range that is left to implementations.
+
+Each stands in a file of its own, as a table with its typed methods, and is laid over the version
+here. The broker says which it has in the server property `harebell`, a table of names and
+versions; a peer that never asks for them never sees one of their methods.
+
+    id       class       file
+    0xF000   lease       durable claims on a queue's messages
+    0xF001   bulk        ranges of a log as Arrow
+    0xF002   stage       batches that are published together, once
+    0xF003   publisher   publishers whose repeats are dropped
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+FIRST_CLASS = 0xF000
+"""Classes from here on belong to implementations; the standard's own are far below."""
+
+PROPERTY = "harebell"
+"""The server property that names them."""
+
+
+class Extension(NamedTuple):
+    """One class.
+
+    Args:
+        name: as its methods are called: `lease` for lease.open.
+        version: which of its versions; it rises when a method changes its meaning or fields.
+        table: its methods, see `harebell.wire.v09.spec`.
+    """
+
+    name: str
+    version: int
+    table: str
+
+
+EXTENSIONS: tuple[Extension, ...] = ()
+"""Those that Harebell has."""
+
+TABLES = tuple(extension.table for extension in EXTENSIONS)
+
+VERSIONS: Mapping[str, int] = {extension.name: extension.version for extension in EXTENSIONS}
+"""Their versions by name, as the server property has them."""
+
+
+def announced(server_properties: Mapping[str, Any]) -> dict[str, int]:
+    """What a broker says about the classes that it has; nothing when it is no Harebell."""
+    told = server_properties.get(PROPERTY)
+    if not isinstance(told, dict):
+        return {}
+    return {name: version for name, version in told.items() if type(version) is int}
