@@ -293,6 +293,8 @@ AHEAD_MOST_BYTES = 1_048_576
 """Most that is written ahead at a time: as much as the segment has, up to this (1 MiB)."""
 AHEAD_WRITE_BYTES = 262_144
 """A commit with more than this for one log has no space written ahead: its sync is rare enough."""
+PERFORM_MOST = 64
+"""Writes of a commit that are done without a Python thread; one with more takes the long way."""
 SYNC_TOGETHER_FILES = 8
 """From so many files on a commit syncs the whole file system at once, where it can be."""
 REDO_KEEP_BYTES = 1_048_576

@@ -54,6 +54,10 @@ class OsFile(File):
             raise _named(error, self.path) from None
         return data
 
+    def fileno(self) -> int:
+        """Its descriptor."""
+        return self._handle
+
     def size(self) -> int:
         """Its size in octets."""
         return os.fstat(self._handle).st_size
@@ -150,6 +154,17 @@ class OsFiles(Files):
                 together()
                 return
         super().sync_all(files, folders)
+
+    def descriptors(self, files: Sequence[File]) -> list[tuple[int, str]]:
+        """Descriptors and whole paths of files, when each is to be synced now and by itself."""
+        if self._together is not None and len(files) >= SYNC_TOGETHER_FILES:
+            return []
+        found = []
+        for file in files:
+            if not isinstance(file, OsFile) or self._lags.of(file.path) != 0:
+                return []
+            found.append((file.fileno(), file.path))
+        return found
 
     def free(self) -> int:
         """Octets that can still be written."""

@@ -307,6 +307,13 @@ class Files:
         for folder in folders:
             self.sync_folder(folder)
 
+    def descriptors(self, files: Sequence[File]) -> list[tuple[int, str]]:
+        """Descriptors and whole paths of files, when each is to be synced now and by itself.
+
+        Else nothing.
+        """
+        return []
+
     def free(self) -> int:
         """Octets that can still be written."""
         raise NotImplementedError

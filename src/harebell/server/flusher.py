@@ -8,22 +8,35 @@ One batch is under way at a time; what changes meanwhile gathers for the next. A
 go on, because the disk is full, is tried again until it can, and publishers wait. A batch that
 failed is never confirmed: what the disk has of it is unknown, so the process ends, and its
 successor reads what is there.
+
+Most batches are nothing but writes and syncs: those a `Performer` does, which needs no Python.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
+import os
 import queue
 import threading
 from collections.abc import Callable
 from typing import Protocol
 
-from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, STALL_RETRY_SECONDS
+from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, PERFORM_MOST, STALL_RETRY_SECONDS
 from harebell.base.ports import Commit
 from harebell.front.hub import DISK, FILES, Hub
+from harebell.server.performer import Performer
 
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
+
+
+class Direct(Protocol):
+    """Writes and syncs, and nothing else; see `harebell.store.commit`."""
+
+    writes: list[tuple[int, bytes, int]]
+    syncs: list[int]
+    paths: list[str]
 
 
 class Batch(Protocol):
@@ -32,6 +45,9 @@ class Batch(Protocol):
     stalled: OSError | None
     failed: Exception | None
     records: int
+
+    def direct(self) -> Direct | None:
+        """The same, if it is only writes and syncs."""
 
     def perform(self) -> None:
         """Do it."""
@@ -43,6 +59,9 @@ class Nothing:
     stalled: OSError | None = None
     failed: Exception | None = None
     records = 0
+
+    def direct(self) -> None:
+        """There is nothing to do."""
 
     def perform(self) -> None:
         """There is nothing to do."""
@@ -113,6 +132,12 @@ class Flusher:
         self._inbox: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="flusher", daemon=True)
         self._thread.start()
+        self._swift: Performer | None = None
+        self._direct: Direct | None = None
+        with contextlib.suppress(OSError, AttributeError):
+            # Where there is none (it needs Linux), the thread above does everything.
+            self._swift = Performer()
+            loop.add_reader(self._swift.fileno(), self._done_swiftly)
 
     # --- the loop's side ------------------------------------------------------------------------
 
@@ -155,9 +180,13 @@ class Flusher:
         for timer in (self._late, self._patience, self._sync_timer):
             if timer is not None:
                 timer.cancel()
+        if self._swift is not None:
+            self._loop.remove_reader(self._swift.fileno())
         if self._flying is None:
             self._inbox.put(None)
             self._thread.join()
+            if self._swift is not None:
+                self._swift.stop()
 
     def _hand_over(self) -> None:
         self._due = False
@@ -170,7 +199,35 @@ class Flusher:
         self._flying = self._commit.gather()
         if self._flying is not None:
             self._idle.clear()
-            self._inbox.put(self._flying)
+            if not self._go_swiftly(self._flying):
+                self._inbox.put(self._flying)
+
+    def _go_swiftly(self, batch: Batch) -> bool:
+        """Give a batch to the performer, if it is of that kind."""
+        if self._swift is None or self._stalled or self._sync_in() is not None:
+            return False
+        work = batch.direct()
+        if work is None or len(work.writes) > PERFORM_MOST:
+            return False
+        self._direct = work
+        self._swift.begin(work.writes, work.syncs)
+        return True
+
+    def _done_swiftly(self) -> None:
+        """The performer is done with a batch."""
+        work, batch = self._direct, self._flying
+        if self._swift is None or work is None or batch is None:
+            return
+        self._direct = None
+        failure = self._swift.end()
+        if failure is not None:
+            error, place, syncing = failure
+            if not syncing:
+                # All over again, by somebody who says what is wrong and tries again if that helps.
+                self._inbox.put(batch)
+                return
+            batch.failed = OSError(error, os.strerror(error), work.paths[place])
+        self._performed(batch)
 
     def _performed(self, batch: Batch) -> None:
         if self._over:

@@ -72,6 +72,23 @@ class Part:
         self.gone = False
 
 
+class Direct:
+    """The work of a batch that is nothing but writes to open files and their syncs.
+
+    Attributes:
+        writes: file descriptors, octets, and their offsets.
+        syncs: the descriptors to sync afterwards.
+        paths: of the files to sync, for errors.
+    """
+
+    __slots__ = ("paths", "syncs", "writes")
+
+    def __init__(self) -> None:
+        self.writes: list[tuple[int, bytes, int]] = []
+        self.syncs: list[int] = []
+        self.paths: list[str] = []
+
+
 class Batch:
     """One commit's work.
 
@@ -135,6 +152,39 @@ class Batch:
                 self.failed = error
         except Exception as error:  # a thread has nobody to raise to: the shell ends the process
             self.failed = error
+
+    def direct(self) -> Direct | None:
+        """The same work for somebody who only writes and syncs; None when there is more to it.
+
+        When a write fails `perform` may still be called, and does everything again. When a sync
+        fails nothing may be.
+        """
+        if self._changes or self._joint or self._written or (self._redo.holds and self._redo.large):
+            return None
+        files: dict[File, None] = {}
+        for part in self.parts:
+            if part.removals or part.gone or part.early:
+                return None
+            for write in part.writes:
+                file = write.segment.writer
+                if file is None or write.cuts:
+                    return None
+                files[file] = None
+        descriptors = self._files.descriptors([*files])
+        if not descriptors:
+            return None
+        work = Direct()
+        work.syncs = [descriptor for descriptor, _ in descriptors]
+        work.paths = [path for _, path in descriptors]
+        into = dict(zip(files, work.syncs, strict=True))
+        for part in self.parts:
+            for write in part.writes:
+                assert write.segment.writer is not None
+                place, end = into[write.segment.writer], write.start + len(write.data)
+                work.writes.append((place, write.data, write.start))
+                if write.ahead:
+                    work.writes.append((place, unused(end, write.ahead), end))
+        return work
 
     @contextmanager
     def _certainly(self) -> Iterator[None]:

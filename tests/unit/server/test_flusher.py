@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from harebell.base.gauge import Gauge
@@ -14,6 +17,15 @@ from harebell.base.ports import Commit
 from harebell.front.hub import Hub
 from harebell.server.flusher import Flusher
 from tests.patience import SECONDS
+
+
+class Work:
+    """Writes and syncs of a file that need nobody else."""
+
+    def __init__(self, file: int, path: Path, octets: bytes, *, sync: int = -1) -> None:
+        self.writes = [(file, octets, 0)]
+        self.syncs = [file if sync < 0 else sync]
+        self.paths = [str(path)]
 
 
 class ByHand:
@@ -28,7 +40,11 @@ class ByHand:
         self.performed = 0
         self.records = 0
         self.thread: threading.Thread | None = None
+        self.work: Work | None = None
         self._outcomes = outcomes
+
+    def direct(self) -> Work | None:
+        return self.work
 
     def perform(self) -> None:
         self.may_end.wait(SECONDS)
@@ -49,12 +65,14 @@ class Gatherer(Commit):
         self.batches: list[ByHand] = []
         self.outcomes: list[Any] = []
         self.held = False
+        self.work: Work | None = None
 
     def gather(self) -> ByHand | None:
         if not (self.urgent or self.waiting):
             return None
         self.urgent = self.waiting = False
         batch = ByHand(self.ticket, self.outcomes)
+        batch.work = self.work
         self.ticket += 1
         self.batches.append(batch)
         if not self.held:
@@ -281,3 +299,67 @@ async def test_draining_gives_up_on_a_disk_that_stays_full() -> None:
     s.commit.urgent = True
     assert not await s.flusher.drain(0.1)
     await s.flusher.stop()
+
+
+@run
+async def test_a_batch_that_is_only_writes_and_syncs_needs_no_python_thread() -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.seg"
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        s = Setting()
+        s.commit.work = Work(file, path, b"records")
+        for done in range(1, 4):
+            s.urge()
+            await s.until(lambda done=done: s.commit.done == done)  # type: ignore[misc]
+        await s.flusher.stop()
+        os.close(file)
+        assert path.read_bytes() == b"records"
+        assert [batch.performed for batch in s.commit.batches] == [0, 0, 0]
+
+
+@run
+async def test_a_write_of_it_that_fails_is_left_to_who_can_wait_for_room() -> None:
+    s = Setting()
+    full = os.open("/dev/full", os.O_RDWR)
+    s.commit.work = Work(full, Path("a.seg"), b"records")
+    s.commit.outcomes = [OSError(errno.ENOSPC, "full", "a.seg")]
+    s.urge()
+    await s.until(lambda: s.hub.short)
+    assert "cannot write, publishers wait" in s.lines[0]
+    await s.until(lambda: s.commit.done == 1)
+    assert s.commit.batches[0].performed == 2
+    await s.flusher.stop()
+    os.close(full)
+
+
+@run
+async def test_a_sync_of_it_that_fails_names_the_file_and_is_not_tried_again() -> None:
+    with TemporaryDirectory() as folder:
+        file = os.open(Path(folder) / "a.seg", os.O_RDWR | os.O_CREAT)
+        reading, writing = os.pipe()
+        s = Setting()
+        waits = Waits(s.hub)
+        s.commit.work = Work(file, Path("the/a.seg"), b"records", sync=writing)
+        s.urge()
+        await s.until(lambda: len(s.failures) == 1)
+        assert str(s.failures[0]) == "[Errno 22] Invalid argument: 'the/a.seg'"
+        assert (s.commit.done, waits.calls) == (0, 0)
+        assert s.commit.batches[0].performed == 0
+        for each in (file, reading, writing):
+            os.close(each)
+
+
+@run
+async def test_it_goes_the_long_way_while_syncs_are_put_off() -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.seg"
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        s = Setting()
+        s.commit.work = Work(file, path, b"records")
+        s.sync_in = 3600.0
+        s.urge()
+        await s.until(lambda: s.commit.done == 1)
+        assert s.commit.batches[0].performed == 1
+        s.sync_in = None
+        await s.flusher.stop()
+        os.close(file)
