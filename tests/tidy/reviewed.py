@@ -241,7 +241,16 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ),
         ("tests/spark/test_pipeline.py", "needs Spark, and is run there as pipelines are"),
     ),
-    "cli/pipeline": ("tests/cli/test_pipeline.py", "is run as a command"),
+    **dict.fromkeys(
+        (
+            *("cli/sql", "cli/shipped", "pipeline/taking", "pipeline/queries", "pipeline/lakes"),
+            *("pipeline/browsing", "pipeline/looking", "pipeline/replaying", "pipeline/shipped"),
+        ),
+        ("tests/spark/test_sql.py", "needs Spark and a broker, and is run there as people do"),
+    ),
+    **dict.fromkeys(
+        ("cli/pipeline", "cli/piping"), ("tests/cli/test_pipeline.py", "is run as a command")
+    ),
     "base/clock": ("tests/unit/store/test_log.py", "is a value, stamped on records there"),
     "base/ports": ("tests/unit/base/test_*.py", "has interfaces and nothing else"),
 }

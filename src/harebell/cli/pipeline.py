@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from harebell.base.errors import HarebellError
 from harebell.base.limits import PIPELINE_STOP_SECONDS
 from harebell.cli.failure import Failure, WrongUsage
-from harebell.cli.noun import Noun
+from harebell.cli.piping import pipeline, run_all, sentences
+from harebell.cli.shipped import ACTIONS
 
 if TYPE_CHECKING:
     from harebell.pipeline.description import Description
 
+assert ACTIONS, "importing them made them actions of the group"
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _SET = click.option(
     "--set",
@@ -30,24 +29,6 @@ _SET = click.option(
     help="What ${NAME} in the file stands for; else the environment says. May be repeated.",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-
-
-@click.group(cls=Noun)
-def pipeline() -> None:
-    """Run pipelines: queues through SQL into exchanges, tables and files, each from one file."""
-
-
-@contextmanager
-def sentences() -> Iterator[None]:
-    """Errors of pipelines as sentences and exit codes."""
-    from harebell.pipeline.places import DescriptionError
-
-    try:
-        yield
-    except DescriptionError as error:
-        raise WrongUsage(str(error)) from None
-    except HarebellError as error:
-        raise Failure(str(error)) from None
 
 
 def _variables(settings: tuple[str, ...]) -> dict[str, str]:
@@ -104,27 +85,6 @@ def run(files: tuple[Path, ...], settings: tuple[str, ...], master: str | None) 
     with sentences():
         pipelines = [_checked(file, settings) for file in files]
     run_all(pipelines, master)
-
-
-def run_all(pipelines: list[Description], master: str | None) -> None:
-    """Run pipelines and show how they are."""
-    from harebell.pipeline.hosting import host
-    from harebell.pipeline.registry import default_folder
-    from harebell.pipeline.views import View, end_of
-
-    names = [each.name for each in pipelines]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise WrongUsage(f"two of these pipelines are named {twice[0]}")
-    chosen = {"spark.master": master} if master else {}
-    with sentences():
-        states = host(pipelines, default_folder(), View(click.echo), chosen)
-    for state in states:
-        if state.state != "failed":
-            click.echo(end_of(state))
-    failed = [end_of(state) for state in states if state.state == "failed"]
-    if failed:
-        raise Failure("\n".join(failed))
 
 
 @pipeline.command("list")

@@ -8,6 +8,9 @@ line of an error of Spark's own.
 from __future__ import annotations
 
 import re
+from typing import Any
+
+from harebell.pipeline.places import PipelineError
 
 _RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Failed|Refused|Lost|Fenced)): (.+)$")
 _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\] ")
@@ -30,3 +33,18 @@ _WRAPPERS = (
     *("SparkException", "PySparkRuntimeError"),
 )
 """What only passes an error on."""
+
+
+def collected(frame: Any, rows: int) -> list[Any]:
+    """The first rows of a data frame.
+
+    Raises:
+        PipelineError: Spark could not make them, in one sentence.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        found: list[Any] = frame.limit(rows).collect()
+    except PySparkException as error:
+        raise PipelineError(reason_of(error)) from None
+    return found

@@ -9,8 +9,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -123,30 +123,41 @@ def _signals() -> Iterator[threading.Event]:
 
 
 @contextmanager
+def session(
+    name: str, settings: Mapping[str, str], *, short_lived: bool = False
+) -> Iterator[SparkSession]:
+    """A session of Spark, which ends with the context.
+
+    Args:
+        name: of the application.
+        settings: what differs from the defaults.
+        short_lived: whether starting fast matters more than running fast for hours.
+
+    Raises:
+        PipelineError: Spark cannot be started.
+    """
+    try:
+        from harebell.spark.session import build_session
+    except ImportError:
+        raise PipelineError("this needs Spark: pip install 'harebell[spark]'") from None
+    try:
+        opened = build_session(name, short_lived=short_lived, settings=settings)
+    except HarebellError as error:
+        raise PipelineError(str(error)) from None
+    try:
+        yield opened
+    finally:
+        opened.stop()
+
+
 def _session(
     pipelines: Sequence[Description], settings: Mapping[str, str]
-) -> Iterator[SparkSession]:
+) -> AbstractContextManager[SparkSession]:
     """A session for all of them."""
-    build = _builder()
     chosen: dict[str, str] = {}
     for pipeline in pipelines:
         chosen |= pipeline.settings
         if pipeline.master:
             chosen["spark.master"] = pipeline.master
     names = " ".join(pipeline.name for pipeline in pipelines)
-    try:
-        session = build(names, chosen | dict(settings))
-    except HarebellError as error:
-        raise PipelineError(str(error)) from None
-    try:
-        yield session
-    finally:
-        session.stop()
-
-
-def _builder() -> Callable[[str, Mapping[str, str]], SparkSession]:
-    try:
-        from harebell.spark.session import build_session
-    except ImportError:
-        raise PipelineError("pipelines need Spark: pip install 'harebell[spark]'") from None
-    return lambda name, settings: build_session(name, settings=settings)
+    return session(names, chosen | dict(settings))
