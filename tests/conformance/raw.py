@@ -169,13 +169,15 @@ class Peer:
         reply = self.SPEC.spec_of(method).responses[0]
         return self.expect(m.METHODS[reply], channel)
 
-    def expect_content(self, kind: type[m.Method], channel: int = 1, **fields: Any) -> Content:
-        """This method with its content."""
+    def expect_content(
+        self, kind: type[m.Method], channel: int = 1, *, of: int = 60, **fields: Any
+    ) -> Content:
+        """This method with its content, which is `of` a class."""
         method = self.expect(kind, channel, **fields)
         header = self.next_frame("a content header")
         assert (header.kind, header.channel) == (HEADER, channel), shown(header, self.SPEC)
         class_id, weight, size = struct.unpack_from(">HHQ", header.payload)
-        assert (class_id, weight) == (60, 0)
+        assert (class_id, weight) == (of, 0)
         pieces: list[bytes] = []
         while sum(map(len, pieces)) < size:
             found = self.next_frame("a content body")

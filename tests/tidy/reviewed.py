@@ -48,6 +48,15 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/interop/client/test_client_versions.py",
         "does what a real broker answers",
     ),
+    **dict.fromkeys(
+        ("client/bulk", "client/blocking_bulk"),
+        ("tests/interop/client/test_bulk_reads.py", "asks a real broker, which answers"),
+    ),
+    **dict.fromkeys(
+        ("front/session09/bulk", "wire/v09/bulk"),
+        ("tests/conformance/test_bulk.py", "is observed there frame by frame"),
+    ),
+    "wire/arrow/types": ("tests/unit/wire/arrow/test_encode.py", "is held against pyarrow there"),
     "cli/dump": ("tests/cli/test_dump.py", "is run as a command in front of a real broker"),
     "cli/dump_proxy": ("tests/cli/test_dump.py", "passes on what a real client and broker say"),
     "wire/dissect/event": ("tests/unit/wire/dissect/test_frames09.py", "is what these see"),

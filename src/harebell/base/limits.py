@@ -97,6 +97,10 @@ RELEASED_PER_TURN = 1_000
 """Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 EXPIRED_PER_TURN = 5_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
+STREAM_RECENT_MESSAGES = 256
+"""Messages that a stream with several consumers keeps for the others; a power of two."""
+STREAM_RECENT_BODY_BYTES = 1_024
+"""One with a larger body is read again for each."""
 STREAM_SCAN_MESSAGES = 2_000
 """Messages that a stream's consumer with a filter passes over in one turn."""
 STREAM_TRACKED_TAGS = 65_535
@@ -145,6 +149,17 @@ STAGED_CHUNK_BYTES = 65_536
 STAGED_KEEP_SECONDS = 86_400
 """Time that a staged file is kept which nobody goes on with or publishes: a day."""
 
+BULK_ROWS = 16_384
+"""Most rows in one batch of a bulk read, whatever is asked for."""
+BULK_OCTETS = 2_097_152
+"""Most octets of messages in it, but for a single larger message (2 MiB)."""
+BULK_SCAN_BYTES = 4_194_304
+"""What one bulk read looks at, with a filter that lets little through (4 MiB)."""
+BULK_READS_PER_TURN = 4
+"""Bulk reads that one connection is served in a turn, while its output has room."""
+BULK_READS_WAITING = 1_024
+"""Bulk reads that one connection may have under way."""
+
 # --- client -------------------------------------------------------------------------------------
 CLIENT_PREFETCH = 100
 """Unacknowledged messages that a consumer of the client takes ahead, unless told otherwise."""
@@ -154,6 +169,8 @@ CLOSE_BLOCKED_SECONDS = 1.0
 """Time we wait for close-ok of a broker that has blocked us and so does not read."""
 CLIENT_WRITE_BYTES = 65_536
 """Output that the blocking client gathers before it writes without being asked."""
+BULK_READS_AHEAD = 4
+"""Bulk reads that the client has under way at a time."""
 PUBLISH_WINDOW = 10_000
 """Publishes of a bulk that wait for their confirm at the same time."""
 RECOVERY_FIRST_SECONDS = 0.5

@@ -17,6 +17,7 @@ cdef class Log:
     cpdef int set_count(self, long long position, int count) except -1
     cpdef long long time_of(self, long long position) except -1
     cpdef long long at_time(self, long long moment) except -1
+    cpdef long long pour(self, long long position, long long end, object into) except -1
     cpdef long long retain(self, long long octets, long long moment) except -1
     cpdef int cut_at(self, long long octets) except -1
     cpdef int sync_soon(self) except -1

@@ -96,6 +96,30 @@ class Log:
         """The first position appended at `moment` (milliseconds since 1970) or later."""
         raise NotImplementedError
 
+    def pour(self, position: int, end: int, into: Any) -> int:
+        """Make rows of records until there are enough.
+
+        Args:
+            position: the first position.
+            end: the position behind the last.
+            into: a `BatchBuilder` (`harebell.kernels.batches`).
+
+        Returns:
+            The position to go on from; `end` when nothing is left before it.
+        """
+        while position < end and not into.full:
+            position = self.next(position)
+            if position >= end:
+                return end
+            into.count = self.count(position)
+            message = self.read(position)
+            if message is not None:
+                into.message(message, position)
+            elif not into.damaged(position):
+                return position
+            position += 1
+        return position
+
     def retain(self, octets: int, moment: int) -> int:
         """Let whole old segments go, never the one that is written to; returns `first()`.
 

@@ -76,6 +76,8 @@ class Channel:
     delete_queue = awaited(Verbs.delete_queue)
     qos = awaited(Verbs.qos)
     recover = awaited(Verbs.recover)
+    span = awaited(Verbs.span)
+    read_arrow = awaited(Verbs.read_arrow)
 
     @property
     def number(self) -> int:

@@ -13,10 +13,12 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import BODY_HARD_MAX_BYTES
 from harebell.base.message import Properties
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.bulk import CLASS, BulkBatch
 from harebell.wire.v09.content import parse_properties
 
 _HEADER_FIXED = 12
 _BASIC = b"\x00\x3c\x00\x00"
+_BULK = CLASS.to_bytes(2) + b"\x00\x00"
 
 
 class Assembly:
@@ -26,11 +28,12 @@ class Assembly:
         method: the method that announced it.
     """
 
-    __slots__ = ("_chunks", "_missing", "method", "properties")
+    __slots__ = ("_chunks", "_kind", "_missing", "method", "properties")
 
     def __init__(self, method: m.Method) -> None:
         self.method = method
         self.properties: Properties | None = None
+        self._kind = _BULK if isinstance(method, BulkBatch) else _BASIC
         self._missing = 0
         self._chunks: list[bytes] = []
 
@@ -42,7 +45,7 @@ class Assembly:
         """
         if self.properties is not None:
             raise ProtocolError(505, "a content has two headers")
-        if len(payload) < _HEADER_FIXED or payload[:4] != _BASIC:
+        if len(payload) < _HEADER_FIXED or payload[:4] != self._kind:
             raise ProtocolError(505, "a content header of another class came")
         self._missing = int.from_bytes(payload[4:12])
         if self._missing > BODY_HARD_MAX_BYTES:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
+from harebell.client.blocking_bulk import arrow_batches
 from harebell.client.blocking_consumer import (
     Consumer,
     Delivery,
@@ -81,6 +82,9 @@ class Channel:
     delete_queue = waited(Verbs.delete_queue)
     qos = waited(Verbs.qos)
     recover = waited(Verbs.recover)
+    span = waited(Verbs.span)
+    read_arrow = waited(Verbs.read_arrow)
+    arrow_batches = arrow_batches
 
     @property
     def number(self) -> int:

@@ -48,6 +48,7 @@ from harebell.client.errors import (
 from harebell.client.message import ReturnedMessage
 from harebell.client.verbs import Verbs
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.bulk import BulkBatch
 from harebell.wire.v09.frames import BODY, HEADER, METHOD, FrameSink
 
 T = TypeVar("T")
@@ -391,7 +392,7 @@ class Channel(Verbs):
                 properties,
                 body,
             )
-        elif isinstance(method, m.BasicGetOk):
+        elif isinstance(method, m.BasicGetOk | BulkBatch):
             self._reply(Got(method, properties, body), method)
         elif isinstance(method, m.BasicReturn):
             self._returned(method, properties, body)
@@ -487,7 +488,7 @@ class Channel(Verbs):
             consumer.on_end(error)
 
 
-_WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn)
+_WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn, BulkBatch)
 _WHILE_CLOSING = (m.ChannelClose, m.ChannelCloseOk)
 _HANDLERS: dict[type[m.Method], Callable[[Channel, Any], None]] = {
     m.BasicAck: Channel._on_ack,

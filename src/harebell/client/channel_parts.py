@@ -68,11 +68,11 @@ class Host(Protocol):
 
 
 class Got:
-    """The answer of basic.get: a message and how many are left."""
+    """An answer with a content: of basic.get, or of bulk.read."""
 
     __slots__ = ("body", "method", "properties")
 
-    def __init__(self, method: m.BasicGetOk, properties: Properties, body: bytes) -> None:
+    def __init__(self, method: Any, properties: Properties, body: bytes) -> None:
         self.method = method
         self.properties = properties
         self.body = body

@@ -286,6 +286,18 @@ class PreconditionFailed(ChannelClosed):
     """406: redeclared with other properties, in use, not empty, unknown delivery tag."""
 
 
+class GenerationChanged(ChannelClosed):
+    """409: the queue was deleted and declared again since."""
+
+
+class RangeGone(ChannelClosed):
+    """410: retention has let messages go that were asked for."""
+
+
+class RecordDamaged(ChannelClosed):
+    """411: the broker cannot read a message from its disk."""
+
+
 _HARD: dict[int, type[AMQPConnectionClosed]] = {
     320: ConnectionForced,
     402: InvalidPath,
@@ -306,6 +318,9 @@ _SOFT: dict[int, type[ChannelClosed]] = {
     404: NotFound,
     405: ResourceLocked,
     406: PreconditionFailed,
+    409: GenerationChanged,
+    410: RangeGone,
+    411: RecordDamaged,
 }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from harebell.client.bulk import BulkVerbs
 from harebell.client.call import Call
 from harebell.client.channel_parts import Host
 from harebell.wire.v09 import methods as m
@@ -33,7 +34,7 @@ class QueueInfo:
     consumer_count: int
 
 
-class Verbs:
+class Verbs(BulkVerbs):
     """Declare, bind, unbind, purge, delete, qos, tx: every verb returns a `Call`."""
 
     _host: Host

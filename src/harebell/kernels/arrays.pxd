@@ -1,4 +1,4 @@
-"""What `columns.pyx` sees of `arrays.pyx`: the fields and the calls in C."""
+"""What `columns.pyx` and `batches.pyx` see of `arrays.pyx`: the fields and the calls in C."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t
@@ -23,6 +23,7 @@ cdef struct Buffer:
     Py_ssize_t room
 
 
+cdef Py_ssize_t plain_integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1
 cdef bint is_utf8(const unsigned char* p, Py_ssize_t n) except -1
 
@@ -61,9 +62,11 @@ cdef class Text:
     cdef int add(self, const void* data, Py_ssize_t size) except -1
     cdef int add_null(self) except -1
     cdef int add_string(self, str text) except -1
+    cdef int end_row(self) except -1
     cdef int add_checked(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef int cut(self, Py_ssize_t rows) except -1
     cdef int finish(self, list into) except -1
+    cdef int end(self, list nodes, list buffers) except -1
 
 
 cdef class Number:
@@ -74,6 +77,7 @@ cdef class Number:
     cdef int add(self, int64_t value) except -1
     cdef int add_null(self) except -1
     cdef int finish(self, list into) except -1
+    cdef int end(self, list nodes, list buffers) except -1
 
 
 cdef class Map:
@@ -90,3 +94,4 @@ cdef class Map:
     cdef bint _add_simple(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef Py_ssize_t _add_value(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef int finish(self, list into) except -1
+    cdef int end(self, list nodes, list buffers) except -1

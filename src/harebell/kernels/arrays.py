@@ -11,6 +11,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.limits import COLUMN_BYTES
 
 Buffers = list[bytes | None]
+Nodes = list[tuple[int, int]]
 HeadersOf = Callable[[bytes], Iterable[tuple[bytes, bytes | None]]]
 
 _MICROS = 1_000_000
@@ -28,6 +29,9 @@ class Column(Protocol):
 
     def finish(self, into: Buffers) -> None:
         """Append the buffers and begin anew."""
+
+    def end(self, nodes: Nodes, buffers: Buffers) -> None:
+        """The same with nodes (rows, nulls) for itself and what is in it."""
 
 
 def _bitmap(rows: list[bool]) -> bytes:
@@ -75,6 +79,11 @@ class Text:
         into += (_validity(self._valid), self._offsets.tobytes(), bytes(self._data))
         self._begin()
 
+    def end(self, nodes: Nodes, buffers: Buffers) -> None:
+        """The same with a node that says how many rows and nulls there are."""
+        nodes.append((len(self._valid), self._valid.count(False)))
+        self.finish(buffers)
+
     @property
     def rows(self) -> int:
         """How many rows it has."""
@@ -120,6 +129,11 @@ class Number:
         into += (_validity(self._valid), self._values.tobytes())
         self._valid = []
         self._values = array(self._form)
+
+    def end(self, nodes: Nodes, buffers: Buffers) -> None:
+        """The same with a node that says how many rows and nulls there are."""
+        nodes.append((len(self._valid), self._valid.count(False)))
+        self.finish(buffers)
 
 
 class Time(Number):
@@ -171,6 +185,14 @@ class Map:
         self._values.finish(into)
         self._begin()
 
+    def end(self, nodes: Nodes, buffers: Buffers) -> None:
+        """The same with nodes; the entries are an array of their own, between map and keys."""
+        nodes += ((len(self._valid), self._valid.count(False)), (self._keys.rows, 0))
+        buffers += (_validity(self._valid), self._offsets.tobytes(), None)
+        self._keys.end(nodes, buffers)
+        self._values.end(nodes, buffers)
+        self._begin()
+
 
 class Flags:
     """A column of booleans, none of them null."""
@@ -190,3 +212,8 @@ class Flags:
         """Append the buffers and begin anew."""
         into += (None, _bitmap(self._values))
         self._values = []
+
+    def end(self, nodes: Nodes, buffers: Buffers) -> None:
+        """The same with a node that says how many rows there are."""
+        nodes.append((len(self._values), 0))
+        self.finish(buffers)

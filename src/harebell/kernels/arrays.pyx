@@ -161,12 +161,30 @@ cdef class Text:
         self.valid.cut(rows)
         return 0
 
+    cdef int end_row(self) except -1:
+        """What was put into `_data` since the last row is a row."""
+        cdef int32_t end
+        if self._data.used > MOST:
+            raise HarebellError(
+                f"one column of a record batch would hold {self._data.used} octets, "
+                f"and the most is {MOST}")
+        end = <int32_t>self._data.used
+        put(&self._offsets, &end, 4)
+        self.valid.add(True)
+        self.rows += 1
+        return 0
+
     cdef int finish(self, list into) except -1:
         into.append(self.valid.finish(True))
         into.append(taken(&self._offsets))
         into.append(taken(&self._data))
         self._begin()
         return 0
+
+    cdef int end(self, list nodes, list buffers) except -1:
+        """The same with a node that says how many rows and nulls there are."""
+        nodes.append((self.valid.rows, self.valid.zeros))
+        return self.finish(buffers)
 
 
 cdef class Number:
@@ -195,6 +213,11 @@ cdef class Number:
         into.append(self.valid.finish(True))
         into.append(taken(&self._data))
         return 0
+
+    cdef int end(self, list nodes, list buffers) except -1:
+        """The same with a node that says how many rows and nulls there are."""
+        nodes.append((self.valid.rows, self.valid.zeros))
+        return self.finish(buffers)
 
 
 cdef class Map:
@@ -287,7 +310,7 @@ cdef class Map:
             else:
                 self.values.add(b"false", 5)
             return 2
-        size = _integer(p, n, &number)
+        size = plain_integer(p, n, &number)
         if size:
             self.values.add(digits, snprintf(digits, sizeof(digits), b"%lld", number))
         return size
@@ -300,8 +323,19 @@ cdef class Map:
         self._begin()
         return 0
 
+    cdef int end(self, list nodes, list buffers) except -1:
+        """The same with nodes; the entries are an array of their own, between map and keys."""
+        nodes.append((self.valid.rows, self.valid.zeros))
+        nodes.append((self.keys.rows, 0))
+        buffers.append(self.valid.finish(True))
+        buffers.append(taken(&self._offsets))
+        buffers.append(None)
+        self.keys.end(nodes, buffers)
+        self.values.end(nodes, buffers)
+        return self._begin()
 
-cdef Py_ssize_t _integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept:
+
+cdef Py_ssize_t plain_integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept:
     """Octets used by an integer with its type; 0 for anything else."""
     cdef unsigned char tag = p[0]
     # One statement for each sign: a conditional expression would make both sides unsigned.

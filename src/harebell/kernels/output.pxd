@@ -10,13 +10,13 @@ cdef class OutBuffer:
 
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL
     cdef Py_ssize_t _content_frames(self, int channel, Message message,
-                                    Py_ssize_t frame_max) except -1
+                                    Py_ssize_t frame_max, unsigned int kind) except -1
     cpdef int raw(self, bytes data) except -1
     cpdef int frame(self, int kind, int channel, bytes payload) except -1
     cpdef int deliver(self, int channel, bytes consumer_tag, unsigned long long tag,
                       bint redelivered, Message message, Py_ssize_t frame_max) except -1
     cpdef int content(self, int channel, bytes method, Message message,
-                      Py_ssize_t frame_max) except -1
+                      Py_ssize_t frame_max, unsigned int kind=*) except -1
     cpdef int publish(self, int channel, int flags, Message message,
                       Py_ssize_t frame_max) except -1
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1

@@ -19,7 +19,8 @@ _METHOD = 1
 _HEADER = 2
 _BODY = 3
 _END = b"\xce"
-_BASIC_CONTENT = b"\x00\x3c\x00\x00"
+_BASIC = 60
+_NO_WEIGHT = b"\0\0"
 _PUBLISH = b"\x00\x3c\x00\x28\x00\x00"
 _DELIVER = b"\x00\x3c\x00\x3c"
 _ACK = b"\x00\x3c\x00\x50"
@@ -119,11 +120,21 @@ class OutBuffer:
         method += _shortstr(message.exchange) + _shortstr(message.routing_key)
         return self.content(channel, method, message, frame_max)
 
-    def content(self, channel: int, method: bytes, message: Message, frame_max: int) -> int:
-        """Append a method that is already encoded, and the message's content."""
+    def content(
+        self, channel: int, method: bytes, message: Message, frame_max: int, kind: int = _BASIC
+    ) -> int:
+        """Append a method that is already encoded, and the message's content.
+
+        Args:
+            channel: the channel.
+            method: the method's payload.
+            message: what has the content.
+            frame_max: largest frame the peer takes, in octets.
+            kind: the class of the content.
+        """
         self.frame(_METHOD, channel, method)
         body = message.body
-        header = _BASIC_CONTENT + len(body).to_bytes(8) + _properties(message)
+        header = kind.to_bytes(2) + _NO_WEIGHT + len(body).to_bytes(8) + _properties(message)
         self.frame(_HEADER, channel, header)
         most = frame_max - FRAME_OVERHEAD_BYTES
         for at in range(0, len(body), most):

@@ -20,6 +20,7 @@ cdef enum:
     METHOD = 1
     HEADER = 2
     BODY = 3
+    BASIC = 60
     END = 0xCE
     OVERHEAD = 8
     HEAD = 7
@@ -197,14 +198,14 @@ cdef class OutBuffer:
         p = put_name(p, key, n_key)
         p[0] = END
         self.size += n + OVERHEAD
-        self._content_frames(channel, message, frame_max)
+        self._content_frames(channel, message, frame_max, BASIC)
         return 0
 
     cpdef int content(self, int channel, bytes method, Message message,
-                      Py_ssize_t frame_max) except -1:
+                      Py_ssize_t frame_max, unsigned int kind=BASIC) except -1:
         """Append a method that is already encoded, and the message's content."""
         self.frame(METHOD, channel, method)
-        self._content_frames(channel, message, frame_max)
+        self._content_frames(channel, message, frame_max, kind)
         return 0
 
     cpdef int publish(self, int channel, int flags, Message message,
@@ -226,11 +227,11 @@ cdef class OutBuffer:
         p[0] = flags
         p[1] = END
         self.size += n + OVERHEAD
-        self._content_frames(channel, message, frame_max)
+        self._content_frames(channel, message, frame_max, BASIC)
         return 0
 
     cdef Py_ssize_t _content_frames(self, int channel, Message message,
-                                    Py_ssize_t frame_max) except -1:
+                                    Py_ssize_t frame_max, unsigned int kind) except -1:
         cdef bytes raw = message.raw
         cdef Py_ssize_t n = PyBytes_GET_SIZE(raw)
         cdef Py_ssize_t left = PyBytes_GET_SIZE(message.body), most, part
@@ -249,7 +250,7 @@ cdef class OutBuffer:
         start = p = self._room(HEADER_FIXED + size + OVERHEAD + left
                                + OVERHEAD * ((left + most - 1) // most))
         p = put_head(p, HEADER, channel, HEADER_FIXED + size)
-        p = put32(p, 0x003C0000)
+        p = put32(p, kind << 16)
         p = put64(p, left)
         if at < 0:
             memcpy(p, properties, n)

@@ -1,5 +1,6 @@
 from cpython.object cimport PyObject
 from harebell.base.message cimport Message
+from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.positions cimport Positions
 
 cdef class RecordBuffer:
@@ -18,8 +19,11 @@ cdef class RecordBuffer:
     cpdef long long note(self, int kind, long long position, long long time,
                          bytes payload) except -1
     cpdef Message read(self, long long offset)
+    cpdef bint pour(self, long long offset, long long position, BatchBuilder into) except -1
     cpdef bytes take(self)
 
 cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1
 cpdef bint good(bytes data, Py_ssize_t at, unsigned int seed) except -1
 cpdef Message parse(bytes data, Py_ssize_t at, long long seed=*)
+cpdef bint pour(bytes data, Py_ssize_t at, long long position, long long seed,
+                BatchBuilder into) except -1

@@ -114,6 +114,14 @@ class RecordBuffer:
         """The message at an offset of the file that lies in this buffer."""
         return parse(bytes(self._data), offset - self.start)
 
+    def pour(self, offset: int, position: int, into: Any) -> bool:
+        """Make the record at an offset of the file a row of a `BatchBuilder`; False for none."""
+        at = offset - self.start
+        if at < 0:
+            return False
+        record = bytes(self._data[at : at + record_octets(self._data, at)])
+        return pour(record, 0, position, -1, into)
+
     def take(self) -> bytes:
         """Hand everything over; the next record will follow it in the file."""
         data = bytes(self._data)
@@ -122,7 +130,7 @@ class RecordBuffer:
         return data
 
 
-def record_octets(data: bytes, at: int) -> int:
+def record_octets(data: bytes | bytearray, at: int) -> int:
     """The size of the record at an index, as it claims; 0 when not even that is there."""
     if at < 0 or at + 4 > len(data):
         return 0
@@ -185,6 +193,23 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     if flags & _DUE:
         (message.due,) = _TIME.unpack_from(data, at + HEAD_OCTETS)
     return message
+
+
+def pour(data: bytes, at: int, position: int, seed: int, into: Any) -> bool:
+    """Make the message at an index a row; False when there is no whole, right one.
+
+    Args:
+        data: octets of a segment.
+        at: where the record begins.
+        position: of the message.
+        seed: where checksums start from; -1 trusts the record.
+        into: a `BatchBuilder`.
+    """
+    message = parse(data, at, seed)
+    if message is None:
+        return False
+    into.message(message, position)
+    return True
 
 
 def find_good(data: bytes, begin: int, seed: int, low: int, high: int) -> int:

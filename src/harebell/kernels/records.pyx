@@ -105,6 +105,7 @@ cdef enum:
     KEEP = 4
     DUE = 8
     DUE_OCTETS = 8
+    FAMILY = 9                  # FAMILY_09: the others are converted
     FIRST_CAPACITY = 512
     LAST_MOST = 1 << 20
 
@@ -268,6 +269,12 @@ cdef class RecordBuffer:
             return None
         return decode(self._base, self.size, at)
 
+    cpdef bint pour(self, long long offset, long long position, BatchBuilder into) except -1:
+        cdef Py_ssize_t at = <Py_ssize_t>(offset - self.start)
+        if at < 0 or at + HEAD > self.size:
+            return False
+        return poured(self._base, self.size, at, position, into)
+
     cpdef bytes take(self):
         """Hand everything over; the next record will follow it in the file."""
         cdef bytes taken
@@ -378,6 +385,47 @@ cpdef Message parse(bytes data, Py_ssize_t at, long long seed=-1):
     if seed >= 0 and not whole(base, n, at, <unsigned int>seed):
         return None
     return decode(base, n, at)
+
+
+cdef bint poured(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, long long position,
+                 BatchBuilder into) except -1:
+    """Make the message there a row; False when it does not fit or is none."""
+    cdef const unsigned char* p = base + at
+    cdef Py_ssize_t size = get32(p)
+    cdef Py_ssize_t fixed, exchange, key, raw
+    cdef long long time
+    cdef Message message
+    if size < HEAD or at + size > n or p[24] != KIND_MESSAGE:
+        return False
+    fixed = HEAD + DUE_OCTETS if p[25] & DUE else HEAD
+    exchange = p[28]
+    key = p[29]
+    raw = get32(p + 32)
+    if fixed + exchange + key + raw > size:
+        return False
+    if (p[30] | p[31] << 8) != FAMILY:
+        message = decode(base, n, at)
+        if message is None:
+            return False
+        into.message(message, position)
+        return True
+    time = <long long>get64(p + 16)
+    p += fixed
+    into.row(position, time, p, exchange, p + exchange, key, p + exchange + key, raw,
+             p + exchange + key + raw, size - fixed - exchange - key - raw)
+    return True
+
+
+cpdef bint pour(bytes data, Py_ssize_t at, long long position, long long seed,
+                BatchBuilder into) except -1:
+    """Make the message at an index a row; False when there is no whole, right one."""
+    cdef const unsigned char* base = <const unsigned char*>PyBytes_AS_STRING(data)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
+    if at < 0 or at + HEAD > n:
+        return False
+    if seed >= 0 and not whole(base, n, at, <unsigned int>seed):
+        return False
+    return poured(base, n, at, position, into)
 
 
 def find_good(bytes data, Py_ssize_t begin, unsigned int seed, unsigned long long low,

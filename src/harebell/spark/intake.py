@@ -25,10 +25,10 @@ from harebell.client.errors import (
 )
 from harebell.kernels.columns import ColumnSink
 from harebell.spark.batches import record_batch
-from harebell.spark.headers import count_of, headers_of
 from harebell.spark.options import Options
 from harebell.spark.schema import Selection
 from harebell.spark.spool import Spool
+from harebell.wire.v09.header_texts import count_of, headers_of
 
 _MICROS = 1_000_000
 

@@ -2,6 +2,7 @@ cimport cython
 from harebell.base.clock cimport Clock
 from harebell.base.gauge cimport Gauge
 from harebell.base.message cimport Message
+from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.records cimport RecordBuffer
 from harebell.store.commit cimport GroupCommit
 from harebell.store.notes cimport Notes
@@ -48,6 +49,10 @@ cdef class SegmentLog(Row):
     cpdef Message read(self, long long position)
     @cython.locals(segment=Segment)
     cpdef int settle(self, long long position) except -1
+    @cython.locals(segment=Segment, builder=BatchBuilder, last="long long")
+    cpdef long long pour(self, long long position, long long end, object into) except -1
+    @cython.locals(well=bint)
+    cdef bint _pour_one(self, Segment segment, long long position, BatchBuilder builder) except -1
     cpdef int settle_range(self, long long first, long long end) except -1
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1

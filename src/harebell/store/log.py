@@ -17,6 +17,7 @@ from harebell.base.limits import (
     WRITE_EARLY_BYTES,
 )
 from harebell.base.message import PERSISTENT, Message
+from harebell.kernels.batches import BatchBuilder
 from harebell.store.commit import GroupCommit, Part, Write
 from harebell.store.notes import Notes, write_all_of
 from harebell.store.reader import Reader
@@ -143,6 +144,36 @@ class SegmentLog(Row):
         if self.durable and self._notes.see(position) and not self.dirty:
             self._touch()
         return 0
+
+    def pour(self, position: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of records until there are enough; returns the position to go on from."""
+        builder = into
+        while position < end and not builder.full:
+            position = self.next(position)
+            segment = self._find(position)
+            if position >= end or segment is None:
+                return end
+            last = min(end, segment.positions.end())
+            while position < last and not builder.full:
+                if not self._pour_one(segment, position, builder):
+                    return position
+                position = segment.positions.next(position + 1)
+        return min(position, end)
+
+    def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+        """Make a record a row; False when it cannot be read and that is the end."""
+        if self._counted is not None:
+            builder.count = self._counted.get(position, 0)
+        try:
+            well = self._reader.pour(segment, segment.positions.offset(position), position, builder)
+            why = "its octets are damaged"
+        except OSError as error:
+            well = False
+            why = str(error)
+        if well:
+            return True
+        self._unreadable_at(segment, position, why)
+        return builder.damaged(position)
 
     # --- now and then ---------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.kernels.records cimport parse, record_octets
+from harebell.kernels.batches cimport BatchBuilder
+from harebell.kernels.records cimport parse, pour, record_octets
 from harebell.store.segment cimport Segment
 
 cdef Py_ssize_t _FIRST
@@ -25,6 +26,11 @@ cdef class Reader:
 
     @cython.locals(flying=bytes, block=Block)
     cpdef Message read(self, Segment segment, long long offset)
+    @cython.locals(flying=bytes, block=Block)
+    cpdef bint pour(self, Segment segment, long long offset, long long position,
+                    BatchBuilder into) except -1
+    @cython.locals(block=Block)
+    cdef Block _block(self, Segment segment, long long offset)
     cpdef int forget(self) except -1
     @cython.locals(block=Block, found=Block)
     cdef Block _find(self, Segment segment, long long offset)

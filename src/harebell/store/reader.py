@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harebell.base.limits import READ_FIRST_BYTES, READ_MOST_BYTES, READ_PLACES
 from harebell.base.message import Message
-from harebell.kernels.records import parse, record_octets
+from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.records import parse, pour, record_octets
 from harebell.store.handles import Handles
 from harebell.store.segment import HEADER_OCTETS, Segment
 
@@ -42,12 +43,31 @@ class Reader:
         flying = segment.flying
         if flying is not None and 0 <= offset - segment.flying_at < len(flying):
             return parse(flying, offset - segment.flying_at)
+        block = self._block(segment, offset)
+        return parse(block.data, offset - block.base, self._seed)
+
+    def pour(self, segment: Segment, offset: int, position: int, into: BatchBuilder) -> bool:
+        """Make the message at an offset a row; False when it is damaged.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        if offset >= segment.buffer.start:
+            return segment.buffer.pour(offset, position, into)
+        flying = segment.flying
+        if flying is not None and 0 <= offset - segment.flying_at < len(flying):
+            return pour(flying, offset - segment.flying_at, position, -1, into)
+        block = self._block(segment, offset)
+        return pour(block.data, offset - block.base, position, self._seed, into)
+
+    def _block(self, segment: Segment, offset: int) -> Block:
+        """Octets that have the record at an offset."""
         block = self._current
         if not block.has(segment, offset):
             block = self._find(segment, offset)
             if not block.has(segment, offset):
                 block.load(self._handles, segment, offset)
-        return parse(block.data, offset - block.base, self._seed)
+        return block
 
     def forget(self) -> int:
         """Let the blocks go."""

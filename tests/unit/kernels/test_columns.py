@@ -16,9 +16,9 @@ from harebell.base.errors import HarebellError, ProtocolError
 from harebell.base.message import Properties
 from harebell.kernels.columns import ColumnSink
 from harebell.spark.batches import arrow_schema, record_batch
-from harebell.spark.headers import count_of, headers_of
 from harebell.spark.schema import MESSAGE, select
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
+from harebell.wire.v09.header_texts import count_of, headers_of
 
 NONE = parse_properties(b"\0\0")
 NOON = datetime(2013, 1, 1, 12, tzinfo=UTC)
@@ -233,7 +233,7 @@ AGREE = r"""
 import hashlib, random
 from harebell.base import impl
 from harebell.kernels.columns import ColumnSink
-from harebell.spark.headers import count_of, headers_of
+from harebell.wire.v09.header_texts import count_of, headers_of
 from harebell.spark.schema import MESSAGE, select
 from harebell.wire.v09.content import parse_properties
 

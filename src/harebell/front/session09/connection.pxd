@@ -13,6 +13,7 @@ cdef class Connection(Link):
     cdef public list confirming
     cdef public object closed_channels
     cdef public object shared
+    cdef public object bulk
 
     @cython.locals(opened=ChannelPort)
     cpdef int publish(self, int channel, int flags, str exchange, str routing_key,

@@ -32,6 +32,7 @@ from harebell.wire.v09.frames import HEARTBEAT, METHOD
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
+    from harebell.front.session09.bulk import Reads
     from harebell.front.session09.confirm import Confirms
     from harebell.front.session09.profile import Profile
     from harebell.model.queue.kind import Queue
@@ -52,6 +53,7 @@ class Connection(Link):
         qpid: the client has shown that it is one of Qpid's, which have methods of their own.
         closed_channels: channels we closed whose close-ok has not come.
         shared: what all channels share of the classes file and stream; None until one is used.
+        bulk: bulk reads that wait for their turn; None until there is one.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Connection(Link):
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
         self.shared: Any = None
+        self.bulk: Reads | None = None
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
 
     # --- the shell's side -----------------------------------------------------------------------
@@ -121,6 +124,8 @@ class Connection(Link):
             if waiting:
                 first, _ = waiting[0]
                 self.channels[first] = self.channels.pop(first)
+            if self.bulk is not None:
+                self.bulk.serve()
 
     def log_loss(self) -> None:
         """Log what the peer left undone (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = ()
+from harebell.front.session09 import bulk
+
+_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (bulk.HANDLERS,)
 """The handlers of each class."""
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}

@@ -7,6 +7,7 @@
     *.bind *.unbind                           destination         source, and its topic
     queue.purge                                                   queue
     basic.consume basic.get                                       queue
+    bulk.span bulk.read                                           queue
     basic.publish                             exchange, and its topic
 
 A topic is the routing key at an exchange of the type topic, where the user has topic permissions.

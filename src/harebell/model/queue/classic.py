@@ -6,8 +6,10 @@ from typing import Any
 
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.spans import Span, span_of
 from harebell.model.queue.sparing import SparingQueue
 
 
@@ -78,6 +80,17 @@ class ClassicQueue(SparingQueue):
 
     def _untouched(self, position: int) -> int:
         return self._order.untouched(position)
+
+    def span(self, moment: int) -> Span:
+        """What its log has."""
+        log = self._order.log
+        return span_of(log, log.end(), moment)
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """What is in its log, delivered or not."""
+        log = self._order.log
+        self._order.mark(into)
+        return log.pour(first, min(end, log.end()), into)
 
     def next_position(self, message: Message) -> int:
         """Messages stand in their log one after the other."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.limits import GROUP_SCAN_MESSAGES, GROUP_WAITING_MESSAGES
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.editor import Editor
@@ -258,6 +259,14 @@ class GroupedQueue(ClassicQueue):
         if self._groups is not None and self._groups.waits(position):
             return self._groups.was_out(position)
         return ClassicQueue._was_out(self, position)  # noqa: SLF001  # what a queue without keys does
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """What is in its log; with keys a place in it does not say what was delivered."""
+        if self._groups is None:
+            return super().pour(first, end, into)
+        log = self._order.log
+        into.marks(0, 0, None, None, lambda position: self._was_out(position))
+        return log.pour(first, min(end, log.end()), into)
 
     def _acquire(self, position: int, consumer: Consumer) -> bool:
         """Take a message for somebody who shall hold its key: not while others do."""

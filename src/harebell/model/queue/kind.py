@@ -11,7 +11,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
+from harebell.model.queue.spans import Span, cannot_be_spanned
 
 if TYPE_CHECKING:
     from harebell.model.binding import Binding
@@ -106,6 +108,28 @@ class Queue:
         Args:
             settings: those in effect, by their policy keys: arguments and policies merged.
         """
+
+    def span(self, moment: int) -> Span:
+        """Where its messages stand, and the first position of a time or later.
+
+        Args:
+            moment: milliseconds since 1970; 0 asks for none.
+
+        Raises:
+            Refusal: they stand nowhere.
+        """
+        raise cannot_be_spanned(self.name, self.vhost)
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of the messages from a position up to another, until there are enough.
+
+        Nothing is taken or marked. Returns the position to go on from; one before `end` with
+        nothing left says that the queue ends there.
+
+        Raises:
+            Refusal: positions are gone, and may not be passed over.
+        """
+        raise cannot_be_spanned(self.name, self.vhost)
 
     def declared(self) -> None:
         """Somebody declared the queue again, or asked about it by a passive declaration."""

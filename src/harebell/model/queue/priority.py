@@ -14,9 +14,11 @@ from typing import Any
 from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.ready import ReadyOrder
+from harebell.model.queue.spans import Span, Stretch, pour_runs, span_of
 from harebell.model.queue.sparing import SparingQueue
 
 _SHIFT = 8
@@ -198,6 +200,42 @@ class PriorityQueue(SparingQueue):
 
     def _untouched(self, position: int) -> int:
         return self._order_of(position).untouched(position >> _SHIFT)
+
+    def _logs(self) -> list[Log | None]:
+        return [None if order is None else order.log for order in self._orders]
+
+    def span(self, moment: int) -> Span:
+        """What the logs of all levels have, by positions of the queue."""
+        first = end = messages = octets = 0
+        firsts: list[int] = []
+        starts: list[int] = []
+        for level, log in enumerate(self._logs()):
+            if log is None:
+                continue
+            part = span_of(log, log.end(), moment)
+            messages += part.messages
+            octets += part.octets
+            if part.end:
+                end = max(end, (part.end - 1 << _SHIFT | level) + 1)
+            if part.first < part.end:
+                firsts.append(part.first << _SHIFT | level)
+            if part.position < part.end:
+                starts.append(part.position << _SHIFT | level)
+        first = min(firsts, default=end)
+        return Span(first, end, messages, octets, min(starts, default=end))
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """What the logs have, in the order of positions, which is not that of the levels."""
+
+        def mark(level: int) -> None:
+            order = self._orders[level]
+            assert order is not None, "rows are made of it"
+            order.mark(into)
+            into.at_level(_SHIFT, level)
+
+        logs = enumerate(self._logs())
+        runs = [Stretch(level, 0, log.end(), log) for level, log in logs if log is not None]
+        return pour_runs(runs, _SHIFT, first, min(end, self.span(0).end), into, mark)
 
     def next_position(self, message: Message) -> int:
         """Messages stand in the log of their level one after the other."""

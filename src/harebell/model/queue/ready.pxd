@@ -31,6 +31,7 @@ cdef class ReadyOrder:
     @cython.locals(at=Py_ssize_t)
     cpdef bint take_out(self, long long position) except -1
     cpdef bint was_out(self, long long position) except -1
+    cpdef int mark(self, object into) except -1
     cpdef int untouched(self, long long position) except -1
     @cython.locals(fresh=set)
     cdef bint _touched(self, long long position) except -1

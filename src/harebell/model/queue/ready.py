@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
 
 
 class ReadyOrder:
@@ -191,6 +192,11 @@ class ReadyOrder:
         if position < self._cursor or (self._held is not None and position in self._held):
             return self._fresh is None or position not in self._fresh
         return position < self._seen
+
+    def mark(self, into: BatchBuilder) -> int:
+        """Tell who makes rows of the log which messages may have been handed out before."""
+        into.marks(self._cursor, self._seen, self._held, self._fresh, None)
+        return 0
 
     def untouched(self, position: int) -> int:
         """What was just put back counts as never handed out."""

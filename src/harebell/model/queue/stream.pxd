@@ -10,6 +10,8 @@ cdef int _SCAN
 cdef int _PENDING
 cdef int _ACCEPTED
 cdef bytes _FILTER_NAME
+cdef int _RECENT
+cdef Py_ssize_t _RECENT_OCTETS
 
 cdef class Cursor:
     cdef readonly Consumer consumer
@@ -32,6 +34,8 @@ cdef class StreamQueue(Queue):
     cdef long long _reached
     cdef list _flying
     cdef list _cursors
+    cdef bint _shared
+    cdef list _recent
     cdef object _surroundings
     cdef object _editor
     cdef object _clock
@@ -40,6 +44,7 @@ cdef class StreamQueue(Queue):
     cpdef int publish(self, Message message) except -1
     cdef int _await(self, long long ticket) except -1
     cpdef int _retain(self) except -1
+    cpdef int _share(self) except -1
     cpdef long long ready_count(self) except -1
     @cython.locals(cursor=Cursor, visible="long long")
     cpdef int drain(self) except -1

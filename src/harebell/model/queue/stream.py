@@ -19,9 +19,15 @@ from typing import Any
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import STREAM_SCAN_MESSAGES, STREAM_SEGMENT_LEAST_BYTES
+from harebell.base.limits import (
+    STREAM_RECENT_BODY_BYTES,
+    STREAM_RECENT_MESSAGES,
+    STREAM_SCAN_MESSAGES,
+    STREAM_SEGMENT_LEAST_BYTES,
+)
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Commit, Log
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
@@ -35,6 +41,7 @@ from harebell.model.queue.offsets import (
     start_position,
     wanted_values,
 )
+from harebell.model.queue.spans import Span, check_kept, span_of
 from harebell.model.queue.tracking import Tracking
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
 from harebell.model.surroundings import Surroundings
@@ -45,6 +52,8 @@ _SCAN = STREAM_SCAN_MESSAGES
 _PENDING = PENDING
 _ACCEPTED = ACCEPTED
 _FILTER_NAME = FILTER_VALUE.encode()
+_RECENT = STREAM_RECENT_MESSAGES - 1
+_RECENT_OCTETS = STREAM_RECENT_BODY_BYTES
 
 
 class Cursor:
@@ -115,6 +124,8 @@ class StreamQueue(Queue):
         self._reached = 0
         self._flying: list[tuple[int, int]] = []
         self._cursors: list[Cursor] = []
+        self._shared = False
+        self._recent: list[Message | None] = []
         self._surroundings: Surroundings | None = None
         self._editor: Editor | None = None
         self._clock = Clock()
@@ -188,6 +199,17 @@ class StreamQueue(Queue):
         if self._max_octets or self._max_age:
             moment = max(self._clock.ms - self._max_age, 0) if self._max_age else 0
             self._log.retain(self._max_octets, moment)
+            self._share()
+        return 0
+
+    def _share(self) -> int:
+        """Begin to keep what one consumer has just read for the others, or let all of it go.
+
+        They read the same messages one after the other, and most of what a delivery costs is to
+        make a message of the octets in the log.
+        """
+        self._shared = len(self._cursors) > 1
+        self._recent = [None] * (_RECENT + 1) if self._shared else []
         return 0
 
     def ready_count(self) -> int:
@@ -211,11 +233,19 @@ class StreamQueue(Queue):
         visible = self._visible
         passed = 0
         while position < visible and consumer.ready():
-            message = self._log.read(position)
-            if message is None:
-                # Damaged, or gone by retention.
-                position = self._log.next(position + 1)
-                continue
+            message = self._recent[position & _RECENT] if self._shared else None
+            if message is None or message.offset != position:
+                message = self._log.read(position)
+                if message is None:
+                    # Damaged, or gone by retention.
+                    position = self._log.next(position + 1)
+                    continue
+                if message.timestamp == 0:
+                    # A store that gives out the object it was given: other queues may hold it too.
+                    message = copy_message(message, message.exchange, message.routing_key)
+                message.offset = position
+                if self._shared and len(message.body) <= _RECENT_OCTETS:
+                    self._recent[position & _RECENT] = message
             if cursor.wanted is not None and not self._wants(cursor, message):
                 position += 1
                 passed += 1
@@ -223,10 +253,6 @@ class StreamQueue(Queue):
                     consumer.again()
                     break
                 continue
-            if message.timestamp == 0:
-                # A store that gives out the object it was given: other queues may hold it too.
-                message = copy_message(message, message.exchange, message.routing_key)
-            message.offset = position
             self.unacked += 1
             # A cursor is moved first: what follows may look at it again.
             cursor.position = position + 1
@@ -279,6 +305,19 @@ class StreamQueue(Queue):
         thing = rendered("queue", self.name, self.vhost)
         return Refusal(ErrorKind.NOT_IMPLEMENTED, f"{what} not supported by stream queues {thing}")
 
+    # --- ranges ---------------------------------------------------------------------------------
+
+    def span(self, moment: int) -> Span:
+        """What is kept and on disk."""
+        return span_of(self._log, self._visible, moment)
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """What is kept and on disk of these offsets."""
+        end = min(end, self._visible)
+        first = check_kept(self.name, self.vhost, first, self._log.first(), end, into)
+        into.marks(0, 0, None, None, None)
+        return self._log.pour(first, end, into)
+
     # --- consumers ------------------------------------------------------------------------------
 
     def check_consumer(
@@ -330,6 +369,7 @@ class StreamQueue(Queue):
             number,
         )
         self._cursors.append(cursor)
+        self._share()
         if cursor.position < self._visible:
             self._feed(cursor)
 
@@ -342,6 +382,7 @@ class StreamQueue(Queue):
         if consumer in self.consumers:
             self.consumers.remove(consumer)
             self._cursors = [each for each in self._cursors if each.consumer is not consumer]
+            self._share()
             self._tracking.write()
 
     def delete(self) -> int:
@@ -350,6 +391,7 @@ class StreamQueue(Queue):
         self.deleted = True
         consumers, self.consumers = self.consumers, []
         self._cursors = []
+        self._share()
         for consumer in consumers:
             consumer.queue_deleted()
         self._log.delete()

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from harebell.wire.v09 import bulk
+
 FIRST_CLASS = 0xF000
 """Classes from here on belong to implementations; the standard's own are far below."""
 
@@ -37,7 +39,7 @@ class Extension(NamedTuple):
     table: str
 
 
-EXTENSIONS: tuple[Extension, ...] = ()
+EXTENSIONS: tuple[Extension, ...] = (Extension(bulk.NAME, bulk.VERSION, bulk.TABLE),)
 """Those that Harebell has."""
 
 TABLES = tuple(extension.table for extension in EXTENSIONS)

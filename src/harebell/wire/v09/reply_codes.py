@@ -30,7 +30,14 @@ HARD = {
     540: "NOT_IMPLEMENTED",
     541: "INTERNAL_ERROR",
 }
-NAMES = SOFT | HARD
+OWN = {
+    409: "GENERATION_CHANGED",
+    410: "RANGE_GONE",
+    411: "RECORD_DAMAGED",
+}
+"""Soft ones of Harebell's own classes, which nobody meets who does not use them."""
+
+NAMES = SOFT | OWN | HARD
 
 _CUT = "..."
 

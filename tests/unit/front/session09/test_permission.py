@@ -14,6 +14,7 @@ from harebell.auth.permissions import ACTIONS, Permissions
 from harebell.auth.topics import TopicPermission
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.bulk import BulkBatch, BulkRead, BulkSpan, BulkSpanOk
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.session09.world import HEADER_0_9_1, OctetPeer, World, publish
 
@@ -101,6 +102,8 @@ ROWS: dict[str, list[Row]] = {
     ],
     "basic.consume": [Row(m.BasicConsume("q", "c"), [("read", "queue", "q")], m.BasicConsumeOk)],
     "basic.get": [Row(m.BasicGet("q"), [("read", "queue", "q")], m.BasicGetEmpty)],
+    "bulk.span": [Row(BulkSpan("q"), [("read", "queue", "q")], BulkSpanOk)],
+    "bulk.read": [Row(BulkRead("q", columns=b"value"), [("read", "queue", "q")], BulkBatch)],
     "basic.publish": [
         Row(None, [("write", "exchange", "x")], None, publish(b"b", "k", exchange="x")),
         Row(None, [("write", "exchange", "amq.default")], None, publish(b"b", "none")),

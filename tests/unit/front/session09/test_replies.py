@@ -6,6 +6,7 @@ import pytest
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.front.session09.replies import hard, reply_for, soft
+from harebell.wire.v09.reply_codes import OWN
 
 
 @pytest.mark.parametrize("kind", list(ErrorKind))
@@ -13,8 +14,9 @@ def test_every_kind_of_refusal_can_be_told(kind: ErrorKind) -> None:
     error = reply_for(Refusal(kind, "why"), 50, 10)
     assert 300 < error.code < 600
     assert (error.text, error.class_id, error.method_id) == ("why", 50, 10)
-    # AMQP 0-9-1 1.2: these are the constants of class soft-error.
-    assert error.hard is (error.code not in (311, 313, 403, 404, 405, 406))
+    # AMQP 0-9-1 1.2: these are the constants of class soft-error. Ours are all soft.
+    soft_errors = (311, 313, 403, 404, 405, 406, *OWN)
+    assert error.hard is (error.code not in soft_errors)
 
 
 def test_both_scopes_can_be_chosen() -> None:

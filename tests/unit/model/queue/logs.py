@@ -5,6 +5,8 @@ Where the store of the disk is of no interest, this says in few lines what any s
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
@@ -19,6 +21,7 @@ class PreparedLog(MemoryLog):
         marked: what `see` was told last.
         damaged: positions that cannot be read.
         synced: how often the next commit was asked to hold everything.
+        reading: called with every position that is read.
         per_segment: records in a segment, for `retain`.
         cuts: the sizes of segments that were asked for.
     """
@@ -34,6 +37,7 @@ class PreparedLog(MemoryLog):
         self.per_segment = per_segment
         self.times: dict[int, int] = {}
         self.sizes: dict[int, int] = {}
+        self.reading: Callable[[int], None] = lambda _: None
 
     def append(self, message: Message) -> int:
         position = super().append(message)
@@ -42,6 +46,7 @@ class PreparedLog(MemoryLog):
         return position
 
     def read(self, position: int) -> Message | None:
+        self.reading(position)
         return None if position in self.damaged else super().read(position)
 
     def see(self, position: int) -> int:

@@ -10,7 +10,11 @@ import pytest
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
-from harebell.base.limits import STREAM_SEGMENT_LEAST_BYTES
+from harebell.base.limits import (
+    STREAM_RECENT_BODY_BYTES,
+    STREAM_RECENT_MESSAGES,
+    STREAM_SEGMENT_LEAST_BYTES,
+)
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.model.consumer import Consumer
@@ -116,6 +120,57 @@ def test_a_message_that_other_queues_hold_too_is_not_told_its_offset() -> None:
     place.stream.publish(shared)
     assert place.read().offsets == [0]
     assert shared.offset == -1
+
+
+def test_readers_that_follow_each_other_get_the_same_from_one_reading_of_the_log() -> None:
+    place = Place()
+    readers = [place.read() for _ in range(3)]
+    reads: list[int] = []
+    place.log.reading = reads.append
+    for count in (10, 700, 3):
+        place.publish(count)
+    everything = [(n, b"%d" % n) for n in range(713)]
+    assert all(reader.got[:] == everything for reader in readers)
+    assert len(reads) == 713
+
+
+def test_large_bodies_are_read_again_for_each_reader() -> None:
+    place = Place()
+    place.read(), place.read()
+    reads: list[int] = []
+    place.log.reading = reads.append
+    place.publish(1, b"x" * STREAM_RECENT_BODY_BYTES)
+    place.publish(1, b"x" * (STREAM_RECENT_BODY_BYTES + 1))
+    assert reads == [0, 1, 1]
+
+
+def test_readers_far_from_each_other_read_for_themselves() -> None:
+    place = Place()
+    place.publish(STREAM_RECENT_MESSAGES * 2 + 1)
+    late, early = Reader(place.stream), Reader(place.stream)
+    late.credit, early.credit = STREAM_RECENT_MESSAGES + 3, 2
+    for reader in (late, early):
+        place.stream.add_consumer(reader)
+    late.credit = early.credit = 1000
+    place.stream.drain()
+    everything = [(n, b"%d" % n) for n in range(STREAM_RECENT_MESSAGES * 2 + 1)]
+    assert late.got == early.got == everything
+
+
+def test_what_retention_removed_is_not_read_out_of_memory() -> None:
+    place = Place(x_max_length_bytes=25)
+    place.log.per_segment = 10
+    quick, slow = Reader(place.stream), Reader(place.stream)
+    slow.credit = 1
+    for reader in (quick, slow):
+        place.stream.add_consumer(reader)
+    place.publish(45, body=b"x")
+    place.stream.tick()
+    first = place.log.first()
+    assert first > 1
+    slow.credit = 1
+    place.stream.drain()
+    assert slow.offsets == [0, first]
 
 
 def test_credit_is_what_settling_gives_back_in_any_way() -> None:

@@ -1,4 +1,4 @@
-"""Header tables as text, for the column `headers map<string,string>`.
+"""Header tables as text, for the columns `headers map<string,string>` and `headers_json`.
 
     type of the header        text
     string                    as it is
@@ -12,7 +12,16 @@
     void                      null
     table, array              JSON without spaces, the values inside by the same rules
 
-The AMQP type is lost on the way; the body and the properties are not touched by this.
+The AMQP type is lost on the way. It is kept in the JSON of `headers_json`: numbers, booleans, text,
+tables, arrays and void are JSON's own, and what JSON has no word for is an object with one member:
+
+    octets, text that is no UTF-8     {"$binary": "base64"}
+    timestamp                         {"$timestamp": 1357016400}, seconds since 1970
+    decimal                           {"$decimal": "12.50"}
+    a double that is no number        {"$double": "nan"}, "inf", "-inf"
+    a table with one name, which begins with $    {"$table": {...}}
+
+The body and the properties are not touched by this.
 """
 
 from __future__ import annotations
@@ -24,10 +33,11 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from harebell.wire.v09.fields import decode_table
+from harebell.wire.v09.fields import Timestamp, decode_table
 
 _COUNT = "x-delivery-count"
 _INT32_MOST = 2**31 - 1
+_JSON: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
 
 
 def headers_of(table: bytes) -> list[tuple[bytes, bytes | None]]:
@@ -40,6 +50,15 @@ def headers_of(table: bytes) -> list[tuple[bytes, bytes | None]]:
         (_octets(name), None if value is None else _octets(text_of(value)))
         for name, value in _decoded(table).items()
     ]
+
+
+def json_of(table: bytes) -> bytes:
+    """A header table (without its size in front) as JSON that keeps the types.
+
+    Raises:
+        ProtocolError: it is no table.
+    """
+    return _octets(json.dumps(_members(_decoded(table)), **_JSON))
 
 
 def count_of(table: bytes, redelivered: bool) -> int:
@@ -83,6 +102,35 @@ def _plain(value: Any) -> Any:
     if isinstance(value, int):
         return int(value)
     return text_of(value)
+
+
+def _members(table: dict[str, Any]) -> dict[str, Any]:
+    return {_octets(name).decode(): _typed(value) for name, value in table.items()}
+
+
+def _typed(value: Any) -> Any:
+    """A header in what JSON can say, types kept."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, dict):
+        members = _members(value)
+        alone = len(members) == 1 and next(iter(members)).startswith("$")
+        return {"$table": members} if alone else members
+    if isinstance(value, list):
+        return [_typed(inner) for inner in value]
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return {"$binary": b64encode(value).decode()}
+    if isinstance(value, datetime):
+        return {"$timestamp": int(value.timestamp())}
+    if isinstance(value, Timestamp):
+        return {"$timestamp": int(value)}
+    if isinstance(value, Decimal):
+        return {"$decimal": format(value, "f")}
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$double": repr(value)}
+    return int(value)
 
 
 def _decoded(table: bytes) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harebell.spark.headers import count_of, headers_of
 from harebell.wire.v09.fields import LongString, Timestamp, encode_table
+from harebell.wire.v09.header_texts import count_of, headers_of
 
 NOON = datetime(2013, 1, 1, 12, 0, 0, tzinfo=UTC)
 

@@ -1,0 +1,182 @@
+"""Reading ranges of a queue as Arrow record batches (Harebell's own class `bulk`).
+
+A batch is one encapsulated record batch of Arrow's IPC format, as octets: pyarrow reads it without
+copying, `pa.ipc.read_record_batch(pa.py_buffer(batch.data), schema)`. The schema follows from the
+columns; `schema_of` gives it as the message that an Arrow stream begins with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from harebell.client.call import Call
+from harebell.client.channel_parts import Got
+from harebell.wire.arrow.columns import COLUMNS, selection
+from harebell.wire.arrow.encode import schema_message
+from harebell.wire.v09 import bulk as m
+from harebell.wire.v09.method import Method
+
+T = TypeVar("T")
+
+ALL_COLUMNS = tuple(COLUMNS)
+"""Every column that a message has."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where the messages of a queue stand.
+
+    Args:
+        generation: the log of the queue; another one when it was deleted and declared again.
+        kind: classic, quorum, stream, priority or grouped.
+        first: the first position with a message; `end` without one.
+        end: the position behind the last.
+        messages: how many there are, those that consumers hold included.
+        octets: what they take on disk, as far as the broker knows.
+        position: the first position of the time that was asked for, or later.
+    """
+
+    generation: str
+    kind: str
+    first: int
+    end: int
+    messages: int
+    octets: int
+    position: int
+
+
+@dataclass(frozen=True)
+class ArrowBatch:
+    """Some messages.
+
+    Args:
+        data: an encapsulated record batch of Arrow's IPC format.
+        rows: how many messages it has.
+        next: the position to go on from.
+        lost: positions that were passed over because they cannot be read any more.
+    """
+
+    data: bytes
+    rows: int
+    next: int
+    lost: int
+
+
+def schema_of(columns: Iterable[str]) -> bytes:
+    """The schema of batches with these columns, as the first message of an Arrow stream.
+
+    Raises:
+        ValueError: a message has no such column.
+    """
+    return schema_message(selection(",".join(columns)).schema())
+
+
+class BulkVerbs:
+    """The verbs of the class; see `harebell.client.verbs`."""
+
+    def call(
+        self, method: Method, reply: tuple[type[Method], ...], convert: Callable[[Any], T]
+    ) -> Call[T]:
+        """Send a method and expect one of these replies."""
+        raise NotImplementedError
+
+    def need(self, extension: str) -> None:
+        """Check that the broker has one of Harebell's own classes."""
+        raise NotImplementedError
+
+    def span(self, queue: str, *, time: int = 0) -> Call[Span]:
+        """Where the messages of a queue stand.
+
+        Args:
+            queue: the queue.
+            time: milliseconds since 1970; `Span.position` is the first message of then or later.
+        """
+        self.need(m.NAME)
+        return self.call(m.BulkSpan(queue=queue, time=time), (m.BulkSpanOk,), _span)
+
+    def read_arrow(
+        self,
+        queue: str,
+        first: int,
+        end: int,
+        *,
+        columns: Iterable[str] = ALL_COLUMNS,
+        generation: str = "",
+        rows: int = 8192,
+        octets: int = 0,
+        compression: str = "",
+        routing_key: str | None = None,
+        routing_key_prefix: str | None = None,
+        since: int = 0,
+        until: int = 0,
+        skip_lost: bool = False,
+        group: str = "",
+        epoch: int = 0,
+        claim: int = 0,
+    ) -> Call[ArrowBatch]:
+        """Read messages without taking them, or those of a claim.
+
+        Args:
+            queue: the queue.
+            first: the first position.
+            end: the position behind the last.
+            columns: their names; `properties.message_id` is a field of the column `properties`.
+            generation: of the queue, as `span` gave it; "" is any.
+            rows: most rows; the broker gives no more than 16,384.
+            octets: most octets of messages; 2 MiB by default, and no more. One may be larger.
+            compression: "lz4", where the broker has the library.
+            routing_key: only messages with this routing key.
+            routing_key_prefix: only those whose routing key begins with it.
+            since: only those of this time or later, in milliseconds since 1970.
+            until: only those of an earlier time than this.
+            skip_lost: pass over what retention or damage has taken, and count it.
+            group: whose claim is read; "" reads no claim.
+            epoch: of the group.
+            claim: the number of the claim; all of it is read when `end` is 0.
+
+        Raises:
+            ChannelClosed: `GenerationChanged`, `RangeGone` or `RecordDamaged`.
+        """
+        self.need(m.NAME)
+        method = m.BulkRead(
+            queue=queue,
+            generation=generation,
+            group=group,
+            epoch=epoch,
+            claim=claim,
+            first=first,
+            end=end,
+            columns=",".join(columns).encode(),
+            rows=rows,
+            octets=octets,
+            compression=compression,
+            filter=_filter(routing_key, routing_key_prefix, since, until),
+            skip_lost=skip_lost,
+        )
+        return self.call(method, (m.BulkBatch,), _batch)
+
+
+def _span(reply: m.BulkSpanOk) -> Span:
+    return Span(
+        reply.generation,
+        reply.kind,
+        reply.first,
+        reply.end,
+        reply.messages,
+        reply.octets,
+        reply.position,
+    )
+
+
+def _filter(key: str | None, prefix: str | None, since: int, until: int) -> dict[str, str | int]:
+    wanted: dict[str, str | int | None] = {"routing-key": key, "routing-key-prefix": prefix}
+    wanted |= {"since": since or None, "until": until or None}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _batch(reply: Got) -> ArrowBatch:
+    method = reply.method
+    assert isinstance(method, m.BulkBatch), "what answers bulk.read"
+    return ArrowBatch(reply.body, method.rows, method.next, method.lost)

@@ -1,0 +1,458 @@
+"""Turn records of a log into the buffers of an Arrow record batch, in C.
+
+The pure Python twin, batches.py, says what this does; both must agree octet for octet.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport int64_t
+from libc.stdio cimport snprintf
+from libc.string cimport memcmp
+
+from harebell.base.message cimport Message
+from harebell.kernels.arrays cimport (
+    Bits, Buffer, Map, Number, Text, plain_integer, put, u16, u32, u64,
+)
+
+from harebell.base.errors import ProtocolError
+
+cdef extern from "string.h":
+    void* memmem(const void* hay, size_t hay_size, const void* needle, size_t needle_size) nogil
+
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
+
+cdef enum:
+    PROPERTIES = 14         # properties of class basic, in the order of their flags
+    HEADERS = 2             # their numbers, counted from the highest flag (AMQP 0-9-1 4.2.6.1)
+    MODE = 3
+    PRIORITY = 4
+    TIME = 9
+    FAMILY = 9
+    SIMPLE_HEADERS = 16     # a longer table, or one with a difficult value, goes to Python
+    ROW_OCTETS = 32         # what a row is counted beside what it holds
+
+cdef int64_t MICROS = 1000000
+cdef int64_t MILLIS = 1000
+cdef unsigned long long _LAST_SECOND = 9223372036854ULL
+cdef bytes COUNT_NAME = b"\x10x-delivery-count"
+
+_NAMES = (
+    "content_type", "content_encoding", "headers", "delivery_mode", "priority",
+    "correlation_id", "reply_to", "expiration", "message_id", "timestamp", "type", "user_id",
+    "app_id", "cluster_id",
+)
+
+
+cdef struct Spans:
+    Py_ssize_t at[PROPERTIES]
+    Py_ssize_t size[PROPERTIES]
+
+
+cdef bint split(const unsigned char* raw, Py_ssize_t n, Spans* spans) noexcept:
+    """Where each property stands, without its size; False for a list that is cut off."""
+    cdef unsigned int flags
+    cdef Py_ssize_t at = 2, size
+    cdef int number
+    if n < 2:
+        return False
+    flags = u16(raw)
+    for number in range(PROPERTIES):
+        spans.size[number] = -1
+        if not flags & (0x8000 >> number):
+            continue
+        if at >= n:
+            return False
+        if number == HEADERS:
+            if at + 4 > n:
+                return False
+            size = u32(raw + at)
+            at += 4
+        elif number == MODE or number == PRIORITY:
+            size = 1
+        elif number == TIME:
+            size = 8
+        else:
+            size = raw[at]
+            at += 1
+        if size > n - at:
+            return False
+        spans.at[number] = at
+        spans.size[number] = size
+        at += size
+    return True
+
+
+cdef class BatchBuilder:
+    """Records in, the buffers of a record batch out; see the twin."""
+
+    def __init__(self, columns, fields, str queue not None, headers_of, json_of, count_of,
+                 convert):
+        self._columns = tuple(columns)
+        self._fields = tuple(fields)
+        self._queue = queue.encode()
+        self._headers_of = headers_of
+        self._json_of = json_of
+        self._count_of = count_of
+        self._convert = convert
+        self._texts = [None] * PROPERTIES
+        self._numbers = [None] * PROPERTIES
+        self._kept = []
+        self._value = Text() if "value" in columns else None
+        self._key = Text() if "routing_key" in columns else None
+        self._exchange = Text() if "exchange" in columns else None
+        self._queues = Text() if "queue" in columns else None
+        self._offset = Number(8) if "offset" in columns else None
+        self._time = Number(8) if "timestamp" in columns else None
+        self._redelivered = Bits() if "redelivered" in columns else None
+        self._counts = Number(4) if "delivery_count" in columns else None
+        self._headers = Map(headers_of) if "headers" in columns else None
+        self._json = Text() if "headers_json" in columns else None
+        self._raw = Text() if "headers_raw" in columns else None
+        self._reads_headers = (self._headers is not None or self._json is not None
+                               or self._raw is not None)
+        self._choose_fields()
+        self.limit(1, 1, 1)
+        self.filter(None, False, 0, 0)
+        self.marks(0, 0, None, None, None)
+        self.at_level(0, 0)
+        self._begin()
+
+    def _begin(self):
+        self.rows = 0
+        self.full = False
+        self.count = 0
+        self.bad = -1
+        self.lost = 0
+        self._octets = 0
+        self._scanned = 0
+
+    def limit(self, Py_ssize_t rows, Py_ssize_t octets, Py_ssize_t scanned):
+        """Say when the batch is full."""
+        self._most_rows = rows
+        self._most_octets = octets
+        self._most_scanned = scanned
+
+    def filter(self, bytes key, bint prefix, long long since, long long until):
+        """Say which records become rows."""
+        self._wanted_key = key
+        self._prefix = prefix
+        self._since = since
+        self._until = until
+
+    def marks(self, long long cursor, long long seen, held, fresh, ask):
+        """Say which positions count as delivered before."""
+        self._cursor = cursor
+        self._seen = seen
+        self._held = held
+        self._fresh = fresh
+        self._ask = ask
+
+    def at_level(self, int shift, int level):
+        """Positions are those of a level: the column `offset` has both."""
+        self._shift = shift
+        self._level = level
+
+    cdef int _choose_fields(self) except -1:
+        """One column per wanted property, found by its number."""
+        cdef int number
+        for name in self._fields:
+            number = _NAMES.index(name)
+            if number == MODE or number == PRIORITY or number == TIME:
+                column = Number(8 if number == TIME else 4)
+                self._numbers[number] = column
+            else:
+                column = Text()
+                self._texts[number] = column
+            self._kept.append(column)
+        self._reads_properties = (bool(self._fields) or self._reads_headers
+                                  or self._counts is not None)
+        return 0
+
+    cpdef int message(self, Message message, long long position) except -1:
+        cdef Py_ssize_t exchange_size = 0
+        cdef Py_ssize_t key_size = 0
+        cdef const char* exchange
+        cdef const char* key
+        if message.family != FAMILY:
+            message = self._convert(message)
+        exchange = PyUnicode_AsUTF8AndSize(message.exchange, &exchange_size)
+        key = PyUnicode_AsUTF8AndSize(message.routing_key, &key_size)
+        return self.row(
+            position, message.timestamp,
+            <const unsigned char*>exchange, exchange_size,
+            <const unsigned char*>key, key_size,
+            <const unsigned char*>PyBytes_AS_STRING(message.raw), PyBytes_GET_SIZE(message.raw),
+            <const unsigned char*>PyBytes_AS_STRING(message.body), PyBytes_GET_SIZE(message.body))
+
+    cpdef bint damaged(self, long long position) except -1:
+        if self.skip:
+            self.lost += 1
+            return True
+        self.bad = position
+        self.full = True
+        return False
+
+    def gone(self, long long positions):
+        """So many positions are not there any more."""
+        self.lost += positions
+
+    cdef bint _passes(self, long long time, const unsigned char* key, Py_ssize_t size) noexcept:
+        cdef Py_ssize_t wanted
+        if time < self._since or (self._until and time >= self._until):
+            return False
+        if self._wanted_key is None:
+            return True
+        wanted = PyBytes_GET_SIZE(self._wanted_key)
+        if size < wanted or (size > wanted and not self._prefix):
+            return False
+        return memcmp(key, PyBytes_AS_STRING(self._wanted_key), wanted) == 0
+
+    cdef int row(self, long long position, long long time,
+                 const unsigned char* exchange, Py_ssize_t exchange_size,
+                 const unsigned char* key, Py_ssize_t key_size,
+                 const unsigned char* raw, Py_ssize_t raw_size,
+                 const unsigned char* body, Py_ssize_t body_size) except -1:
+        cdef bint again = False
+        self._scanned += ROW_OCTETS + exchange_size + key_size + raw_size + body_size
+        if self._scanned >= self._most_scanned:
+            self.full = True
+        if not self._passes(time, key, key_size):
+            return 0
+        self._octets += ROW_OCTETS
+        if self._value is not None:
+            self._value.add(body, body_size)
+            self._octets += body_size
+        if self._key is not None:
+            self._key.add_checked(key, key_size)
+            self._octets += key_size
+        if self._exchange is not None:
+            self._exchange.add_checked(exchange, exchange_size)
+            self._octets += exchange_size
+        if self._queues is not None:
+            self._queues.add(PyBytes_AS_STRING(self._queue), PyBytes_GET_SIZE(self._queue))
+        if self._offset is not None:
+            self._offset.add(position << self._shift | self._level)
+        if self._time is not None:
+            if time:
+                self._time.add(time * MILLIS)
+            else:
+                self._time.add_null()
+        if self._redelivered is not None or self._counts is not None:
+            again = self._again(position)
+        if self._redelivered is not None:
+            self._redelivered.add(again)
+        if self._reads_properties:
+            self._add_properties(raw, raw_size, again)
+            self._octets += raw_size
+        self.rows += 1
+        if self.rows >= self._most_rows or self._octets >= self._most_octets:
+            self.full = True
+        return 0
+
+    cdef bint _again(self, long long position) except -1:
+        """Whether a message counts as delivered before."""
+        if self.count > 0:
+            return True
+        if self._ask is not None:
+            return self._ask(position)
+        if position < self._cursor or (self._held is not None and position in self._held):
+            return self._fresh is None or position not in self._fresh
+        return position < self._seen
+
+    cdef int _add_properties(self, const unsigned char* raw, Py_ssize_t n, bint again) except -1:
+        cdef Spans spans
+        cdef Text text
+        cdef Number numbers
+        cdef bint well = split(raw, n, &spans)
+        cdef Py_ssize_t at, size
+        cdef int number
+        cdef unsigned long long seconds
+        for number in range(PROPERTIES):
+            size = spans.size[number] if well else -1
+            at = spans.at[number] if size >= 0 else 0
+            if number == HEADERS:
+                if size < 0:
+                    self._add_no_table(again)
+                else:
+                    self._add_table(raw + at, size, again)
+                continue
+            text = self._texts[number]
+            if text is not None:
+                if size < 0:
+                    text.add_null()
+                else:
+                    text.add_checked(raw + at, size)
+                continue
+            numbers = self._numbers[number]
+            if numbers is None:
+                continue
+            if size < 0:
+                numbers.add_null()
+            elif number != TIME:
+                numbers.add(raw[at])
+            else:
+                seconds = u64(raw + at)
+                if seconds > _LAST_SECOND:
+                    numbers.add_null()
+                else:
+                    numbers.add(<int64_t>seconds * MICROS)
+        return 0
+
+    cdef int _add_no_table(self, bint again) except -1:
+        if self._headers is not None:
+            self._headers.add_null()
+        if self._json is not None:
+            self._json.add_null()
+        if self._raw is not None:
+            self._raw.add_null()
+        if self._counts is not None:
+            self._counts.add(self.count if self.count > 0 else again)
+        return 0
+
+    cdef int _add_table(self, const unsigned char* p, Py_ssize_t n, bint again) except -1:
+        cdef const char* name = PyBytes_AS_STRING(COUNT_NAME)
+        cdef int count = self.count if self.count > 0 else again
+        if self._headers is not None:
+            try:
+                self._headers.add(p, n)
+            except ProtocolError:
+                self._headers.add_null()
+        if self._json is not None:
+            self._add_json(p, n)
+        if self._raw is not None:
+            self._raw.add(p, n)
+        if self._counts is not None:
+            if self.count == 0 and memmem(p, n, name, PyBytes_GET_SIZE(COUNT_NAME)) != NULL:
+                try:
+                    count = self._count_of(<bytes>p[:n], again)
+                except ProtocolError:
+                    count = again
+            self._counts.add(count)
+        return 0
+
+    cdef int _add_json(self, const unsigned char* p, Py_ssize_t n) except -1:
+        """The table as JSON; a simple one is written here, any other in Python."""
+        cdef Text column = self._json
+        cdef Py_ssize_t begin = column._data.used
+        cdef bytes made
+        if simple_json(p, n, &column._data):
+            return column.end_row()
+        column._data.used = begin
+        try:
+            made = self._json_of(<bytes>p[:n])
+        except ProtocolError:
+            return column.add_null()
+        return column.add(PyBytes_AS_STRING(made), PyBytes_GET_SIZE(made))
+
+    def finish(self):
+        """The batch so far, and begin anew: rows, nodes, buffers; see the twin."""
+        cdef Py_ssize_t rows = self.rows
+        cdef list nodes = []
+        cdef list buffers = []
+        cdef list part
+        for name in self._columns:
+            if name == "value":
+                self._value.end(nodes, buffers)
+            elif name == "routing_key":
+                self._key.end(nodes, buffers)
+            elif name == "exchange":
+                self._exchange.end(nodes, buffers)
+            elif name == "queue":
+                self._queues.end(nodes, buffers)
+            elif name == "offset":
+                self._offset.end(nodes, buffers)
+            elif name == "timestamp":
+                self._time.end(nodes, buffers)
+            elif name == "redelivered":
+                nodes.append((rows, 0))
+                buffers.append(None)
+                buffers.append(self._redelivered.finish(False))
+            elif name == "delivery_count":
+                self._counts.end(nodes, buffers)
+            elif name == "headers":
+                self._headers.end(nodes, buffers)
+            elif name == "headers_json":
+                self._json.end(nodes, buffers)
+            elif name == "headers_raw":
+                self._raw.end(nodes, buffers)
+            elif name == "properties":
+                nodes.append((rows, 0))
+                buffers.append(None)
+                for column in self._kept:
+                    if isinstance(column, Text):
+                        (<Text>column).end(nodes, buffers)
+                    else:
+                        (<Number>column).end(nodes, buffers)
+        self._begin()
+        return rows, nodes, buffers
+
+
+cdef bint plain(const unsigned char* p, Py_ssize_t n) noexcept:
+    """Whether text is ASCII that JSON writes as it is."""
+    cdef Py_ssize_t at
+    for at in range(n):
+        if p[at] < 0x20 or p[at] >= 0x80 or p[at] == c'"' or p[at] == c'\\':
+            return False
+    return True
+
+
+cdef bint simple_json(const unsigned char* p, Py_ssize_t n, Buffer* into) except -1:
+    """Write a table whose entries are all plain; False leaves rubbish behind, to be cut off."""
+    cdef const unsigned char* names[SIMPLE_HEADERS]
+    cdef Py_ssize_t at = 0, used, size
+    cdef int count = 0, other
+    put(into, b"{", 1)
+    while at < n:
+        size = p[at]
+        if count == SIMPLE_HEADERS or at + 1 + size >= n or not plain(p + at + 1, size):
+            return False
+        for other in range(count):
+            if names[other][0] == size and memcmp(names[other] + 1, p + at + 1, size) == 0:
+                return False
+        names[count] = p + at
+        if count:
+            put(into, b",", 1)
+        count += 1
+        put(into, b'"', 1)
+        put(into, p + at + 1, size)
+        put(into, b'":', 2)
+        at += 1 + size
+        used = simple_value(p + at, n - at, into)
+        if used == 0:
+            return False
+        at += used
+    put(into, b"}", 1)
+    return True
+
+
+cdef Py_ssize_t simple_value(const unsigned char* p, Py_ssize_t n, Buffer* into) except -1:
+    """Octets used by a plain value with its type; 0 for one that is not plain."""
+    cdef char digits[24]
+    cdef long long number
+    cdef Py_ssize_t size
+    cdef unsigned char tag = p[0]
+    if tag == c'S':
+        if n < 5:
+            return 0
+        size = u32(p + 1)
+        if size > n - 5 or not plain(p + 5, size):
+            return 0
+        put(into, b'"', 1)
+        put(into, p + 5, size)
+        put(into, b'"', 1)
+        return 5 + size
+    if tag == c'V':
+        put(into, b"null", 4)
+        return 1
+    if tag == c't':
+        if n < 2:
+            return 0
+        if p[1]:
+            put(into, b"true", 4)
+        else:
+            put(into, b"false", 5)
+        return 2
+    size = plain_integer(p, n, &number)
+    if size:
+        put(into, digits, snprintf(digits, sizeof(digits), b"%lld", number))
+    return size

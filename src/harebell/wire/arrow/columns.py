@@ -1,0 +1,127 @@
+"""The columns of a message in a queue: their names, types and order.
+
+Who reads names the columns that are wanted, separated by commas. `properties` are all fields of the
+property list, `properties.message_id` is one of them:
+
+    offset,routing_key,value,properties.message_id,properties.app_id
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harebell.wire.arrow.types import (
+    BINARY,
+    BOOL,
+    INT32,
+    INT64,
+    TIMESTAMP,
+    UTF8,
+    Column,
+    struct,
+    text_map,
+)
+
+FIELDS = {
+    "content_type": UTF8,
+    "content_encoding": UTF8,
+    "delivery_mode": INT32,
+    "priority": INT32,
+    "correlation_id": UTF8,
+    "reply_to": UTF8,
+    "expiration": UTF8,
+    "message_id": UTF8,
+    "timestamp": TIMESTAMP,
+    "type": UTF8,
+    "user_id": UTF8,
+    "app_id": UTF8,
+    "cluster_id": UTF8,
+}
+"""The fields of the column `properties`."""
+
+PROPERTIES = "properties"
+
+COLUMNS = {
+    "value": BINARY,
+    "routing_key": UTF8,
+    "exchange": UTF8,
+    "queue": UTF8,
+    "offset": INT64,
+    "timestamp": TIMESTAMP,
+    "redelivered": BOOL,
+    "delivery_count": INT32,
+    PROPERTIES: struct(*(Column(name, kind) for name, kind in FIELDS.items())),
+    "headers": text_map(),
+    "headers_json": UTF8,
+    "headers_raw": BINARY,
+}
+"""Every column that a message has."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The wanted columns.
+
+    Args:
+        columns: their names, in their order.
+        fields: names of the wanted fields of `properties`, in their order.
+    """
+
+    columns: tuple[str, ...]
+    fields: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """The selection as it is written down."""
+        names: list[str] = []
+        for column in self.columns:
+            if column == PROPERTIES and self.fields != tuple(FIELDS):
+                names += [f"{PROPERTIES}.{field}" for field in self.fields]
+            else:
+                names.append(column)
+        return ",".join(names)
+
+    def schema(self) -> tuple[Column, ...]:
+        """The columns with their types."""
+        return tuple(self._column(name) for name in self.columns)
+
+    def _column(self, name: str) -> Column:
+        if name != PROPERTIES:
+            return Column(name, COLUMNS[name])
+        return Column(name, struct(*(Column(field, FIELDS[field]) for field in self.fields)))
+
+
+def selection(text: str) -> Selection:
+    """What a list of names asks for.
+
+    Raises:
+        ValueError: a name that no column has, or one that stands there twice.
+    """
+    columns: list[str] = []
+    fields: list[str] = []
+    for name in text.split(",") if text else ():
+        head, dot, field = name.partition(".")
+        if head not in COLUMNS or (dot and (head != PROPERTIES or field not in FIELDS)):
+            raise ValueError(_unknown(name))
+        if head != PROPERTIES:
+            fresh: tuple[str, ...] = (head,) if head not in columns else ()
+        else:
+            fresh = (field,) if dot else tuple(FIELDS)
+            fresh = () if any(each in fields for each in fresh) else fresh
+            fields += fresh
+        if not fresh:
+            raise ValueError(f"column {name} is asked for twice")
+        if head not in columns:
+            columns.append(head)
+    if not columns:
+        raise ValueError(f"no columns are asked for; a message has {', '.join(COLUMNS)}")
+    return Selection(tuple(columns), tuple(fields))
+
+
+def _unknown(name: str) -> str:
+    known: Iterable[str] = [*COLUMNS, *(f"{PROPERTIES}.{field}" for field in FIELDS)]
+    near = difflib.get_close_matches(name.lower(), known, n=1)
+    if near:
+        return f"a message has no column {name}: did you mean {near[0]}?"
+    return f"a message has no column {name}; it has {', '.join(COLUMNS)}"

@@ -1,0 +1,84 @@
+"""Encapsulated messages of Arrow's IPC format: a schema, or a record batch.
+
+    | FF FF FF FF | size of the metadata | metadata (a flatbuffer) | buffers, each padded |
+      4             4, little-endian       a multiple of eight       to eight octets
+
+What a table has beside the buffers is in the metadata: a node per array (rows, nulls) and the
+place of every buffer, children behind their parents. A validity without nulls has no octets.
+A compressed buffer begins with the size that it had, eight octets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from struct import Struct
+
+from harebell.wire.arrow.flat import Node, Scalar, Structs, Table, Vector, flatbuffer
+from harebell.wire.arrow.types import Column, field_table
+
+_VERSION_5 = 4
+_SCHEMA = 1
+_RECORD_BATCH = 3
+_LZ4_FRAME = 0
+_PAIR = Struct("<qq")
+_HEAD = Struct("<II")
+_SIZE = Struct("<q")
+_CONTINUATION = 0xFFFF_FFFF
+_ALIGN = 8
+
+Buffers = Sequence[bytes | None]
+Nodes = Sequence[tuple[int, int]]
+Compress = Callable[[bytes], bytes]
+
+END_OF_STREAM = _HEAD.pack(_CONTINUATION, 0)
+"""What follows the last message of a stream."""
+
+
+def _message(kind: int, header: Table, body: int) -> bytes:
+    fields: dict[int, Scalar | Node] = {
+        0: Scalar("h", _VERSION_5),
+        1: Scalar("B", kind),
+        2: header,
+        3: Scalar("q", body),
+    }
+    metadata = flatbuffer(Table(fields))
+    return _HEAD.pack(_CONTINUATION, len(metadata)) + metadata
+
+
+def schema_message(columns: Iterable[Column]) -> bytes:
+    """The message that a stream with these columns begins with."""
+    header = Table({1: Vector([field_table(column) for column in columns])})
+    return _message(_SCHEMA, header, 0)
+
+
+def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress | None) -> bytes:
+    """The message of a record batch.
+
+    Args:
+        rows: how many rows there are.
+        nodes: (length, nulls) of every array, children behind their parents.
+        buffers: of the arrays in the same order; None for a validity without nulls.
+        compress: makes a frame of LZ4; None leaves the buffers as they are.
+    """
+    places = bytearray()
+    body: list[bytes] = []
+    at = 0
+    for buffer in buffers:
+        data = buffer or b""
+        if compress is not None and data:
+            data = _SIZE.pack(len(data)) + compress(data)
+        places += _PAIR.pack(at, len(data))
+        padding = -len(data) % _ALIGN
+        if data:
+            body.append(data)
+        if padding:
+            body.append(bytes(padding))
+        at += len(data) + padding
+    fields: dict[int, Scalar | Node] = {
+        0: Scalar("q", rows),
+        1: Structs(b"".join([_PAIR.pack(*node) for node in nodes]), len(nodes)),
+        2: Structs(bytes(places), len(buffers)),
+    }
+    if compress is not None:
+        fields[3] = Table({0: Scalar("b", _LZ4_FRAME), 1: Scalar("b", 0)})
+    return b"".join([_message(_RECORD_BATCH, Table(fields), at), *body])
