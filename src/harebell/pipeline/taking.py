@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from harebell.client.message import Delivered
 
 OFFSET = "offset"
+_COLUMNS = (
+    *("value", "routing_key", "exchange", "queue", OFFSET, "timestamp", "redelivered"),
+    *("delivery_count", "properties", "headers"),
+)
 _QUIET_SECONDS = 3.0
 _STREAM = "x-stream-offset"
 RETRIES = "x-retries"
@@ -85,13 +89,14 @@ class Taken:
     def table(self) -> pa.Table:
         """All of them as the columns of a source; `offset` is the row."""
         import pyarrow as pa
+        from pyspark.sql.types import StructType
 
         from harebell.kernels.columns import ColumnSink
         from harebell.spark.batches import arrow_schema, record_batch
-        from harebell.spark.headers import count_of, headers_of
-        from harebell.spark.schema import PROPERTIES, message_schema
+        from harebell.spark.schema import MESSAGE, PROPERTIES
+        from harebell.wire.v09.header_texts import count_of, headers_of
 
-        wanted = message_schema()
+        wanted = StructType([field for field in MESSAGE.fields if field.name in _COLUMNS])
         columns = tuple(wanted.names)
         sink = ColumnSink(
             columns,
