@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,32 @@ def run_harebell(
         timeout=_PATIENCE_SECONDS,
         check=False,
     )
+
+
+def run(broker: RunningBroker, *arguments: str, stdin: bytes = b"") -> Result:
+    """Run the command against a broker."""
+    env = {"HAREBELL_DATA_DIR": str(broker.data_dir)}
+    return run_harebell(*arguments, stdin=stdin, env=env)
+
+
+def done(broker: RunningBroker, *arguments: str, stdin: bytes = b"") -> str:
+    """What the command says when it succeeds, as it has to."""
+    result = run(broker, *arguments, stdin=stdin)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.decode().strip()
+
+
+def listed(broker: RunningBroker, noun: str) -> list[dict[str, Any]]:
+    """The rows that `list` shows of a noun."""
+    rows: list[dict[str, Any]] = json.loads(done(broker, noun, "list", "--json"))
+    return rows
+
+
+@pytest.fixture
+def own() -> Iterator[RunningBroker]:
+    """A broker for one test."""
+    with running_broker() as started:
+        yield started
 
 
 @pytest.fixture(scope="session")

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harebell.base.errors import HarebellError
 from harebell.client.blocking import connect
-from tests.cli.conftest import Result, error_of, run_harebell
+from tests.cli.conftest import done, error_of, listed, run
 from tests.running import RunningBroker, running_broker
-
-
-@pytest.fixture
-def own() -> Iterator[RunningBroker]:
-    with running_broker() as started:
-        yield started
-
-
-def run(broker: RunningBroker, *arguments: str, stdin: bytes = b"") -> Result:
-    env = {"HAREBELL_DATA_DIR": str(broker.data_dir)}
-    return run_harebell(*arguments, stdin=stdin, env=env)
-
-
-def done(broker: RunningBroker, *arguments: str, stdin: bytes = b"") -> str:
-    result = run(broker, *arguments, stdin=stdin)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.decode().strip()
-
-
-def listed(broker: RunningBroker, noun: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(done(broker, noun, "list", "--json"))
-    return rows
 
 
 def test_topic_permissions_hold_from_the_next_method_on(own: RunningBroker) -> None:
@@ -127,6 +102,35 @@ def test_a_broker_has_limits_of_its_own() -> None:
         second.channel()
         with pytest.raises(HarebellError, match=r"530.*maximum allowed limit of \(2\)"):
             first.channel()
+
+
+def test_a_broker_has_a_most_of_everything() -> None:
+    asked = ("--vhost-max", "1", "--cluster-queue-limit", "1", "--cluster-exchange-limit", "10")
+    with (
+        running_broker(*asked, "--consumer-max-per-channel", "1") as broker,
+        connect(broker.address()) as connection,
+    ):
+        refused = run(broker, "vhosts", "add", "two")
+        text = "cannot create vhost 'two': vhost limit of 1 is reached"
+        assert refused.returncode != 0
+        assert text in error_of(refused)
+        channel = connection.channel()
+        channel.declare_queue("a")
+        with pytest.raises(HarebellError, match=r"406.*'b': queue limit in cluster \(1\) is reach"):
+            channel.declare_queue("b")
+        channel = connection.channel()
+        channel.declare_exchange("x", "fanout")
+        with pytest.raises(HarebellError, match=r"406.*'y' in vhost '/': exchange limit of 10 is"):
+            channel.declare_exchange("y", "fanout")
+        given = b'{"queues": [{"name": "q", "vhost": "/"}, {"name": "r", "vhost": "/"}]}'
+        refused = run(broker, "definitions", "import", "-", stdin=given)
+        assert "queue limit in cluster (1) is reached" in error_of(refused)
+        channel = connection.channel()
+        # It ends when nobody has it any more.
+        one = channel.consume("a")
+        with pytest.raises(HarebellError, match=r"530.*reached maximum \(1\) of consumers"):
+            channel.consume("a")
+        del one
 
 
 def test_a_password_is_tried_without_a_login(own: RunningBroker) -> None:

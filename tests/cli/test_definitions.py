@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from harebell.client.blocking import connect
-from tests.cli.conftest import error_of, run_harebell
-from tests.cli.test_administer import done, run
+from tests.cli.conftest import done, error_of, run, run_harebell
 from tests.running import DidNotStartError, RunningBroker, running_broker
 
 

@@ -17,8 +17,7 @@ from harebell.cli.consumers import _COLUMNS as CONSUMERS
 from harebell.cli.exchanges import _COLUMNS as EXCHANGES
 from harebell.cli.queues import _COLUMNS as QUEUES
 from harebell.client.blocking import connect
-from tests.cli.conftest import error_of
-from tests.cli.test_administer import done, listed, run
+from tests.cli.conftest import done, error_of, listed, run
 from tests.running import RunningBroker, running_broker
 
 PATIENCE_SECONDS = 60.0

@@ -2,40 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import signal
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harebell.base.errors import HarebellError
 from harebell.client.blocking import connect
-from tests.cli.conftest import Result, error_of, run_harebell
+from tests.cli.conftest import done, error_of, listed, run, run_harebell
 from tests.running import RunningBroker, running_broker
-
-
-@pytest.fixture
-def own() -> Iterator[RunningBroker]:
-    with running_broker() as started:
-        yield started
-
-
-def run(broker: RunningBroker, *arguments: str, stdin: bytes = b"") -> Result:
-    env = {"HAREBELL_DATA_DIR": str(broker.data_dir)}
-    return run_harebell(*arguments, stdin=stdin, env=env)
-
-
-def done(broker: RunningBroker, *arguments: str, stdin: bytes = b"") -> str:
-    result = run(broker, *arguments, stdin=stdin)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.decode().strip()
-
-
-def listed(broker: RunningBroker, noun: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = json.loads(done(broker, noun, "list", "--json"))
-    return rows
 
 
 def url(broker: RunningBroker, user: str, vhost: str = "%2f") -> str:

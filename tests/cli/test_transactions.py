@@ -18,8 +18,7 @@ from harebell.model.transaction import ACCEPT
 from harebell.model.xid import FORMAT_0_8, Xid
 from harebell.server.config import Config
 from harebell.server.storage import Storage
-from tests.cli.conftest import error_of
-from tests.cli.test_administer import done, listed, run
+from tests.cli.conftest import done, error_of, listed, run
 from tests.running import RunningBroker, running_broker
 
 ONE, TWO = Xid(1, b"transfer", b"one"), Xid(1, b"transfer", b"two")

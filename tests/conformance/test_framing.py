@@ -287,12 +287,14 @@ def test_anything_the_broker_sends_counts_as_its_heartbeat(
     peer.expect_silence()
 
 
-@pytest.mark.parametrize("alive", [frame(HEARTBEAT, 0), encoded(m.ChannelFlowOk(True)), b"\x01"])
+@pytest.mark.parametrize(
+    "alive", [frame(HEARTBEAT, 0), encoded(m.BasicRecoverAsync(True)), b"\x01"]
+)
 def test_any_octet_of_the_client_counts_as_its_heartbeat(
     connect_memory: Connect, memory: MemorySite, alive: bytes
 ) -> None:
     peer = connect_memory().open(heartbeat=10)
-    octets = alive if len(alive) > 1 else encoded(m.ChannelFlowOk(True))[:7]
+    octets = alive if len(alive) > 1 else encoded(m.BasicRecoverAsync(True))[:7]
     pieces = [octets] * 7 if len(alive) > 1 else [octets[at : at + 1] for at in range(7)]
     for piece in pieces:
         memory.pass_time(15)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
@@ -82,4 +83,52 @@ def test_an_intercepted_message_is_still_checked_and_routed_by_its_copies() -> N
         "'guest'",
         "basic.publish",
     )
+    peer.done()
+
+
+def _sent_by(site: MemorySite) -> Peer:
+    """A peer of a broker that says when it sends what."""
+    site.broker.clock.ms = NOW_MS
+    return Peer(site, site.connect()).open()
+
+
+def test_what_goes_out_says_when_whether_it_is_pushed_or_asked_for() -> None:
+    peer = _sent_by(MemorySite(stamp_sent=True))
+    peer.queue("q")
+    peer.publish("", "q", b"one", BasicProperties(headers={"k": 1}, app_id="app"))
+    stamped = BasicProperties(headers={"k": 1, "x-opt-rabbitmq-sent-time": NOW_MS}, app_id="app")
+    assert peer.get("q", no_ack=False).properties == stamped
+    peer.send(m.BasicNack(1, False, True))
+    peer.consume("q", consumer_tag="c")
+    assert peer.expect_delivery(b"one", redelivered=True).properties == stamped
+    peer.publish("", "q", b"two")
+    found = peer.expect_delivery(b"two").properties
+    assert found == BasicProperties(headers={"x-opt-rabbitmq-sent-time": NOW_MS})
+    peer.done()
+
+
+def test_each_delivery_of_a_message_has_the_time_of_its_own() -> None:
+    site = MemorySite(stamp_sent=True)
+    peer = _sent_by(site)
+    peer.queue("q", durable=True, arguments={"x-queue-type": "quorum"})
+    peer.publish("", "q", b"body")
+    for again in range(3):
+        site.broker.clock.ms = NOW_MS + again
+        found = peer.get("q", no_ack=False)
+        counted = {"x-delivery-count": again} if again else {}
+        assert found.properties.headers == {"x-opt-rabbitmq-sent-time": NOW_MS + again, **counted}
+        peer.send(m.BasicNack(found.method.delivery_tag, False, True))
+    peer.done()
+
+
+def test_what_a_stream_sends_says_when_beside_its_offset() -> None:
+    peer = _sent_by(MemorySite(stamp_sent=True))
+    peer.queue("s", durable=True, arguments={"x-queue-type": "stream"})
+    peer.publish("", "s", b"body")
+    peer.ask(m.BasicQos(prefetch_count=10))
+    peer.consume("s", arguments={"x-stream-offset": "first"})
+    assert peer.expect_delivery(b"body").properties.headers == {
+        "x-stream-offset": 0,
+        "x-opt-rabbitmq-sent-time": NOW_MS,
+    }
     peer.done()

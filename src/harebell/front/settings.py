@@ -29,6 +29,7 @@ class Settings:
         channel_max: most channels offered.
         channel_max_per_node: most channels of all connections together; 0 for no limit.
         connection_max: most connections; 0 for no limit.
+        consumer_max: most consumers of one channel or session; 0 for no limit.
         heartbeat: heartbeat interval offered, in seconds; 0 offers none.
         handshake_timeout: seconds from connecting to an open connection.
         message_max: largest body, in octets.
@@ -37,6 +38,7 @@ class Settings:
         rng: returns that many random octets, for generated names.
         stamp_time: whether every message gets the time it came, and may lose its own; None for no.
         stamp_node: the same with the name of the broker.
+        stamp_sent: whether every delivery says when it was sent.
         anonymous_user: whom everybody may be with SASL ANONYMOUS; "" for nobody.
         mechanisms: the SASL mechanisms that may be used; none for the usual ones.
         journal: called with a level ("info", "warning", "error") and a line for the log.
@@ -51,6 +53,7 @@ class Settings:
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0
     connection_max: int = 0
+    consumer_max: int = limits.CONSUMERS_PER_CHANNEL
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     message_max: int = limits.MESSAGE_MAX_BYTES
@@ -58,6 +61,7 @@ class Settings:
     host: str = "localhost"
     stamp_time: bool | None = None
     stamp_node: bool | None = None
+    stamp_sent: bool = False
     anonymous_user: str = ""
     mechanisms: tuple[str, ...] = ()
     journal: Callable[[str, str], None] = _silent

@@ -13,6 +13,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
+from harebell.model.ceilings import Ceilings
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
@@ -40,6 +41,7 @@ class Broker:
         clock: the time of day.
         chooser: chooses at random for the exchanges; without it always alike.
         node: its name, as what watches it is told.
+        default_queue_type: of queues declared without one where the vhost has none either.
 
     Attributes:
         store: as given.
@@ -47,10 +49,11 @@ class Broker:
         events: told on the event exchange.
         log: the log exchange, which is told lines if that is configured.
         global_parameters: values for all vhosts.
-        default_queue_type: of queues declared without one where the vhost has none either.
+        default_queue_type: as given.
         timers: whoever is to be woken; the shell runs them when they are due.
         branches: of distributed transactions.
         staging: files that arrive in parts and are not published yet.
+        ceilings: how much it may have of everything; changed by `limit`.
     """
 
     def __init__(
@@ -77,6 +80,8 @@ class Broker:
         self.events = Events(self._editor, self.clock, node)
         self.global_parameters = GlobalParameters(store)
         self.vhosts: dict[str, VHost] = {}
+        self.ceilings = Ceilings()
+        self.ceilings.every = self.vhosts
         self.branches = Branches(store, self.timers, self.vhosts, gauge)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
@@ -84,10 +89,18 @@ class Broker:
         self.log = LogExchange(first.router, self._editor, self.clock, node)
         self.events.attach(first.router)
 
+    def limit(self, ceilings: Ceilings) -> None:
+        """Have no more than that of everything, where something new is made."""
+        ceilings.every = self.vhosts
+        self.ceilings = ceilings
+        for vhost in self.vhosts.values():
+            vhost.ceilings = ceilings
+
     def add_vhost(self, name: str, metadata: Metadata | None = None) -> VHost:
         """Make a vhost with its predeclared exchanges; the existing one when there is one."""
         vhost = self.vhosts.get(name)
         if vhost is None:
+            self.ceilings.check_vhost(name)
             vhost = self._take_in(name)
             vhost.set_metadata(metadata or Metadata())
             facts = {
@@ -118,6 +131,7 @@ class Broker:
             self.events,
         )
         vhost.broker_queue_type = self.default_queue_type
+        vhost.ceilings = self.ceilings
         self.vhosts[name] = vhost
         return vhost
 

@@ -16,6 +16,7 @@ from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model import equivalence
 from harebell.model.binding import Binding
+from harebell.model.ceilings import Ceilings
 from harebell.model.consumer import Consumer
 from harebell.model.definitions import Recorder
 from harebell.model.editor import Editor
@@ -76,6 +77,7 @@ class VHost:
         parameters: values for whoever understands them, its limits among them.
         metadata: what else it was told about itself; changed by `set_metadata`.
         broker_queue_type: the default type of queues where the metadata have none.
+        ceilings: how much all vhosts together may have; the broker's.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class VHost:
         self.name = name
         self.metadata = Metadata()
         self.broker_queue_type = ""
+        self.ceilings = Ceilings()
         self.router = Router(editor.headers_of)
         self._surroundings = Surroundings(
             self.router,
@@ -163,6 +166,7 @@ class VHost:
                 f"cannot declare queue '{queue}': queue limit in vhost '{self.name}' ({limit}) is "
                 "reached"
             )
+        self.ceilings.check_queue(queue)
 
     # --- exchanges ----------------------------------------------------------------------------
 
@@ -205,6 +209,7 @@ class VHost:
             found = equivalence.type_name(alternate)
             raise precondition(f"invalid type '{found}' for arg 'alternate-exchange' in {thing}")
         KINDS[kind].check_arguments(thing, arguments)
+        self.ceilings.check_exchange(name, self.name)
         exchange = KINDS[kind](
             name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )

@@ -29,6 +29,7 @@ from harebell.front.peer import Peer
 from harebell.front.session09.overdue import Overdue
 from harebell.front.settings import Settings
 from harebell.model.broker import Broker
+from harebell.model.ceilings import Ceilings
 from harebell.server import status
 from harebell.server.accounts import load_users, make_default_user
 from harebell.server.config import Config, memory_octets
@@ -117,6 +118,7 @@ class App:
             channel_max=config.channel_max,
             channel_max_per_node=config.channel_max_per_node,
             connection_max=config.connection_max,
+            consumer_max=config.consumer_max_per_channel,
             heartbeat=config.heartbeat,
             handshake_timeout=config.handshake_timeout_seconds,
             message_max=config.message_max_bytes,
@@ -126,6 +128,7 @@ class App:
             anonymous_user=config.anonymous_login_user or "",
             stamp_time=config.message_interceptors_incoming_set_header_timestamp_overwrite,
             stamp_node=config.message_interceptors_incoming_set_header_routing_node_overwrite,
+            stamp_sent=config.message_interceptors_outgoing_timestamp_enabled,
             journal=self.journal.write,
         )
 
@@ -142,6 +145,13 @@ class App:
             self.journal.write(
                 "warning", f"a confirm does not wait for the disk in all queues: {weaker}"
             )
+        self.broker.limit(
+            Ceilings(
+                self.config.vhost_max or None,
+                self.config.cluster_queue_limit or None,
+                self.config.cluster_exchange_limit or None,
+            )
+        )
         load_users(self.users, storage.definitions)
         if self.config.load_definitions is not None:
             place = Place(self.broker, self.users, storage.definitions)

@@ -64,6 +64,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0
     connection_max: int = 0
+    consumer_max_per_channel: int = limits.CONSUMERS_PER_CHANNEL
+    vhost_max: int = 0
+    cluster_queue_limit: int = 0
+    cluster_exchange_limit: int = 0
     frame_max: int = limits.FRAME_MAX_BYTES
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout_seconds: float = limits.HANDSHAKE_TIMEOUT_SECONDS
@@ -81,6 +85,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     compat_version: str = COMPATIBLE_VERSION
     message_interceptors_incoming_set_header_timestamp_overwrite: bool | None = None
     message_interceptors_incoming_set_header_routing_node_overwrite: bool | None = None
+    message_interceptors_outgoing_timestamp_enabled: bool = False
     log_exchange: bool = False
     log_exchange_level: str = "info"
     log_level: str = "info"

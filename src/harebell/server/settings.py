@@ -307,6 +307,22 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("connection_max", whole(0, _COUNT_MAX), "Most connections; 0 for no limit."),
     Setting(
+        "consumer_max_per_channel",
+        whole(0, _COUNT_MAX),
+        "Most consumers per channel; 0 for no limit.",
+    ),
+    Setting("vhost_max", whole(0, _COUNT_MAX), "Most virtual hosts; 0 for no limit."),
+    Setting(
+        "cluster_queue_limit",
+        whole(0, _COUNT_MAX),
+        "Most queues of all virtual hosts together; 0 for no limit.",
+    ),
+    Setting(
+        "cluster_exchange_limit",
+        whole(0, _COUNT_MAX),
+        "Most exchanges of all virtual hosts together; 0 for no limit.",
+    ),
+    Setting(
         "frame_max",
         size(limits.FRAME_MIN_BYTES, limits.MESSAGE_MAX_BYTES),
         "Largest frame, in octets.",
@@ -378,6 +394,11 @@ SETTINGS: tuple[Setting, ...] = (
         "message_interceptors_incoming_set_header_routing_node_overwrite",
         switch,
         "Stamp every message that comes in with the broker; true replaces another.",
+    ),
+    Setting(
+        "message_interceptors_outgoing_timestamp_enabled",
+        switch,
+        "Stamp every message that goes out with the time.",
     ),
     Setting("log_exchange", switch, "Publish the log on the exchange amq.rabbitmq.log."),
     Setting(

@@ -260,11 +260,18 @@ def test_commands_that_are_lost_end_the_session(peer010: Peer010) -> None:
 # --- coming back --------------------------------------------------------------------------------
 
 
-def test_the_timeout_that_is_granted_is_not_longer_than_what_was_asked(peer010: Peer010) -> None:
-    for asked, granted in ((0, 0), (5, 5), (86_400, 86_400), (86_401, 86_400), (None, 86_400)):
-        peer010.send(k.SessionRequestTimeout(asked))
-        peer010.expect(k.SessionTimeout, timeout=granted)
-    peer010.close()
+def test_the_timeout_that_is_granted_is_not_longer_than_what_was_asked(
+    connect010: Connect010,
+) -> None:
+    # Its name is its own, and it is not kept: the next one of that name would go on with it.
+    peer = connect010().open().attach(unique("asked"))
+    for asked, granted in (
+        *((0, 0), (5, 5), (86_400, 86_400), (86_401, 86_400), (None, 86_400)),
+        (0, 0),
+    ):
+        peer.send(k.SessionRequestTimeout(asked))
+        peer.expect(k.SessionTimeout, timeout=granted)
+    peer.close()
 
 
 def test_a_session_with_a_timeout_goes_on_where_it_was(connect010: Connect010) -> None:

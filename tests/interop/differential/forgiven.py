@@ -64,10 +64,6 @@ DIFFERENCES = (
         "names and routing keys are text (0-9-1r: short strings are UTF-8), all of them",
     ),
     Difference(
-        r".*-ok on an open channel", LIVES, closed(503),
-        "it may be the answer to something that the broker has taken back meanwhile",
-    ),
-    Difference(
         r"basic\.(publish|return|deliver|get-ok) on no open channel|lone type [23] on [0-9]",
         closed(504, 505), closed(501, 505),
         "where a frame may stand is looked at before what it is",

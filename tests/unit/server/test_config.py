@@ -275,6 +275,9 @@ def test_an_interceptor_has_the_name_that_rabbitmq_gives_it(tmp_path: Path) -> N
     config = load(environ={}, config_file=write(tmp_path, f"{key} = false\n"))
     assert config.message_interceptors_incoming_set_header_timestamp_overwrite is False
     assert config.message_interceptors_incoming_set_header_routing_node_overwrite is None
+    key = "message_interceptors.outgoing.timestamp.enabled"
+    config = load(environ={}, config_file=write(tmp_path, f"{key} = true\n"))
+    assert config.message_interceptors_outgoing_timestamp_enabled
 
 
 def test_an_unknown_key_in_a_table_is_named_with_the_table(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
-from harebell.base.limits import CONSUMERS_PER_CHANNEL
 from harebell.front.session010.arguments import NO_LOCAL
 from harebell.front.session010.errors import (
     ILLEGAL_ARGUMENT,
@@ -117,8 +116,9 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
         raise ExecutionError(ILLEGAL_ARGUMENT, "the name of the queue is empty", 0)
     check(session, READ, QUEUE, command.queue)
     queue = session.vhost.queue(command.queue, session)
-    if CONSUMERS_PER_CHANNEL and len(session.consumers) >= CONSUMERS_PER_CHANNEL:
-        text = f"reached maximum ({CONSUMERS_PER_CHANNEL}) of subscriptions per session"
+    most = session.connection.settings.consumer_max
+    if most and len(session.consumers) >= most:
+        text = f"reached maximum ({most}) of subscriptions per session"
         raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
     thing = rendered("queue", queue.name, session.vhost.name)
     check_consumer_arguments(thing, queue.arguments, command.arguments)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ
-from harebell.base.limits import CONSUMERS_PER_CHANNEL
 from harebell.front.session010t import transferring
 from harebell.front.session010t.access import check_ticket
 from harebell.front.session010t.credit import Credit
 from harebell.front.session010t.deliveries import TransferConsumer, deliveries_of
 from harebell.front.session010t.queue import meant
 from harebell.front.session010t.transferring import references_of
+from harebell.front.session09.admission import check_consumer_count
 from harebell.front.session09.basic import consumer_priority
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.replies import hard, soft
@@ -56,9 +56,7 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
     if method.destination in consumers:
         text = f"attempt to reuse destination '{method.destination}'"
         raise hard(530, text, _CLASS, _CONSUME)
-    if CONSUMERS_PER_CHANNEL and len(consumers) >= CONSUMERS_PER_CHANNEL:
-        text = f"reached maximum ({CONSUMERS_PER_CHANNEL}) of consumers per channel"
-        raise hard(530, text, _CLASS, _CONSUME)
+    check_consumer_count(channel.connection, len(consumers), (_CLASS, _CONSUME))
     thing = rendered("queue", queue.name, channel.vhost.name)
     check_consumer_arguments(thing, queue.arguments, method.filter)
     most = deliveries_of(channel).credit.most

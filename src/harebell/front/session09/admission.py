@@ -1,7 +1,7 @@
-"""Who is let in: limits of connections and channels, in RabbitMQ's words.
+"""Who is let in: limits of connections, channels and consumers, in RabbitMQ's words.
 
-They are asked when a connection or a channel is opened; who is in already stays when a limit is
-lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's.
+They are asked when a connection, a channel or a consumer is new; who is in already stays when a
+limit is lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's.
 """
 
 from __future__ import annotations
@@ -91,3 +91,14 @@ def check_channel(connection: Link) -> None:
                 f"user limit of ({user.max_channels})",
                 *_CHANNEL_OPEN,
             )
+
+
+def check_consumer_count(connection: Link, count: int, place: tuple[int, int]) -> None:
+    """Refuse a consumer that is one too many on its channel.
+
+    Raises:
+        ProtocolError: 530, for the whole connection.
+    """
+    most = connection.settings.consumer_max
+    if most and count >= most:
+        raise hard(530, f"reached maximum ({most}) of consumers per channel", *place)

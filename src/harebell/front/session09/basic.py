@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
-from harebell.base.limits import CONSUMERS_PER_CHANNEL
+from harebell.front.session09.admission import check_consumer_count
 from harebell.front.session09.content import Content
 from harebell.front.session09.direct_reply import consume_replies
+from harebell.front.session09.intercept import stamped_as_sent
 from harebell.front.session09.names import generated, meant
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.queue import find
@@ -78,15 +79,9 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         channel.consumers = {}
     if tag in channel.consumers:
         raise hard(530, f"attempt to reuse consumer tag '{tag}'", _CLASS, 20)
+    check_consumer_count(channel.connection, len(channel.consumers), (_CLASS, 20))
     check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
     queue = find(channel, method.queue)
-    if CONSUMERS_PER_CHANNEL and len(channel.consumers) >= CONSUMERS_PER_CHANNEL:
-        raise hard(
-            530,
-            f"reached maximum ({CONSUMERS_PER_CHANNEL}) of consumers per channel",
-            _CLASS,
-            20,
-        )
     thing = rendered("queue", queue.name, channel.vhost.name)
     check_consumer_arguments(thing, queue.arguments, method.arguments)
     exclusive = queue.check_consumer(
@@ -133,10 +128,6 @@ def cancel(channel: Channel, method: methods.BasicCancel) -> None:
             consumer.queue.drain()
 
 
-def cancelled(channel: Channel, method: methods.BasicCancelOk) -> None:
-    """basic.cancel-ok: the client has noted that its consumer is gone."""
-
-
 def get(channel: Channel, method: methods.BasicGet) -> None:
     """basic.get: one message, or get-empty."""
     check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
@@ -146,6 +137,8 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
         channel.connection.send(channel.number, methods.BasicGetEmpty())
         return
     message, position, redelivered = found
+    if channel.connection.stamps:
+        message = stamped_as_sent(channel.connection, message)
     tag = channel.next_tag
     channel.next_tag += 1
     reply = methods.BasicGetOk(
@@ -226,7 +219,6 @@ HANDLERS = {
     methods.BasicQos: qos,
     methods.BasicConsume: consume,
     methods.BasicCancel: cancel,
-    methods.BasicCancelOk: cancelled,
     methods.BasicGet: get,
     methods.BasicPublish: publish,
     methods.BasicAck: ack,

@@ -9,6 +9,7 @@ cdef class Connection(Link):
     cdef public object spec
     cdef public FrameScanner scanner
     cdef public bint intercepts
+    cdef public bint stamps
     cdef public bint qpid
     cdef public list confirming
     cdef public object closed_channels

@@ -77,6 +77,7 @@ class Connection(Link):
         self.shared: Any = None
         self.bulk: Reads | None = None
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
+        self.stamps = settings.stamp_sent
 
     # --- the shell's side -----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.limits import OUTPUT_HIGH_BYTES
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.convert.dispatch import converted
+from harebell.front.session09.intercept import stamped_as_sent
 from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import new_unacked
 from harebell.model.consumer import Consumer
@@ -57,6 +58,8 @@ class ChannelConsumer(Consumer):
         connection = channel.connection
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
+        if connection.stamps:
+            message = stamped_as_sent(connection, message)
         tag = channel.next_tag
         channel.next_tag = tag + 1
         connection.out.deliver(

@@ -18,10 +18,6 @@ def flow(channel: Channel, method: methods.ChannelFlow) -> None:
     channel.connection.send(channel.number, methods.ChannelFlowOk(active=True))
 
 
-def flow_ok(channel: Channel, method: methods.ChannelFlowOk) -> None:
-    """channel.flow-ok: harmless, we never ask for it."""
-
-
 def close(channel: Channel, method: methods.ChannelClose) -> None:
     """channel.close: everything of the channel ends before its number is free again."""
     connection = channel.connection
@@ -29,13 +25,7 @@ def close(channel: Channel, method: methods.ChannelClose) -> None:
     connection.send(channel.number, methods.ChannelCloseOk())
 
 
-def close_ok(channel: Channel, method: methods.ChannelCloseOk) -> None:
-    """channel.close-ok that answers nothing is ignored."""
-
-
 HANDLERS = {
     methods.ChannelFlow: flow,
-    methods.ChannelFlowOk: flow_ok,
     methods.ChannelClose: close,
-    methods.ChannelCloseOk: close_ok,
 }

@@ -31,8 +31,8 @@ def ping(channel: OlderChannel, method: methods_older.ChannelPing) -> None:
     channel.connection.send(channel.number, methods_older.ChannelOk())
 
 
-def ok(channel: OlderChannel, method: methods_older.ChannelOk) -> None:
-    """channel.ok that answers nothing is ignored."""
+def ok(channel: OlderChannel, method: methods.Method) -> None:
+    """An answer to nothing is ignored."""
 
 
 HANDLERS = {
@@ -41,4 +41,7 @@ HANDLERS = {
     methods_older.ChannelPing: ping,
     methods_older.ChannelPong: ping,
     methods_older.ChannelOk: ok,
+    methods.ChannelFlowOk: ok,
+    methods.ChannelCloseOk: ok,
+    methods.BasicCancelOk: ok,
 }

@@ -9,7 +9,6 @@ cdef long long _NO_POSITION
 cdef int _ACCEPTED
 cdef int _PENDING
 cdef int _FULL
-cdef str _MAXLEN
 cdef int _PERSISTENT
 cdef int _SPARED
 cdef int _EXPIRED_PER_TURN
@@ -18,7 +17,6 @@ cdef int _FAILURES
 cdef int _REJECTIONS_SHIFT
 
 cdef class CompetingQueue(PromisedQueue):
-    cdef public object dead_letters
     cdef object _surroundings
     cdef bint _lasting
     cdef Clock _clock
@@ -35,6 +33,7 @@ cdef class CompetingQueue(PromisedQueue):
     @cython.locals(count=int)
     cdef Message _counted(self, Message message)
     cpdef int come_back(self, long long position) except -1
+    cpdef int pause(self, long long position) except -1
 
     @cython.locals(consumer=Consumer, position="long long", overflow=Overflow)
     cpdef int publish(self, Message message) except -1
@@ -59,12 +58,4 @@ cdef class CompetingQueue(PromisedQueue):
     cpdef int reject(self, long long position) except -1
     @cython.locals(message=Message)
     cdef int _bury(self, long long position, str reason) except -1
-    cdef bint _refuses(self, Overflow overflow, Message message) except -1
-    @cython.locals(overflow=Overflow)
-    cdef int _grown(self) except -1
-    @cython.locals(overflow=Overflow, message=Message, position="long long")
-    cdef int _trim(self) except -1
-    cdef Message _victim(self)
-    cdef int _left(self, Overflow overflow, Message message) except -1
-    @cython.locals(message=Message)
-    cdef int _came_back(self, Overflow overflow, long long position) except -1
+    cdef int _trimmed(self) except -1

@@ -13,12 +13,12 @@ from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, copy_message
 from harebell.base.timers import NEVER, Timer
 from harebell.model.consumer import Consumer
-from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
+from harebell.model.dead_letter import EXPIRED, REJECTED
 from harebell.model.queue.kept import NO_POSITION
 from harebell.model.queue.kind import ACCEPTED, PENDING
 from harebell.model.queue.kind import REJECTED as FULL
 from harebell.model.queue.no_local import NoLocal
-from harebell.model.queue.overflow import Overflow, overflow_of
+from harebell.model.queue.overflow import overflow_of
 from harebell.model.queue.promised import PromisedQueue
 from harebell.model.queue.retry import FAILURES, REJECTIONS_SHIFT, Retry, Rules
 from harebell.model.queue.unused import Unused
@@ -30,7 +30,6 @@ _NO_POSITION = NO_POSITION
 _ACCEPTED = ACCEPTED
 _PENDING = PENDING
 _FULL = FULL
-_MAXLEN = MAXLEN
 _PERSISTENT = PERSISTENT
 _SPARED = FAMILY_FILE
 _EXPIRED_PER_TURN = EXPIRED_PER_TURN
@@ -47,9 +46,6 @@ class CompetingQueue(PromisedQueue):
         name: its name.
         vhost: the name of its vhost.
         **options: as for `Queue`.
-
-    Attributes:
-        dead_letters: where refused messages go; None when nobody wants them.
     """
 
     LASTING = False
@@ -63,7 +59,6 @@ class CompetingQueue(PromisedQueue):
 
     def __init__(self, name: str, vhost: str, **options: Any) -> None:
         super().__init__(name, vhost, **options)
-        self.dead_letters: DeadLetters | None = None
         self._surroundings: Surroundings | None = None
         self._lasting = self.LASTING
         self._clock = _NO_CLOCK
@@ -375,6 +370,10 @@ class CompetingQueue(PromisedQueue):
                 self._came_back(self._overflow, position)
         return 0
 
+    def pause(self, position: int) -> int:
+        """A message waits before it is delivered again."""
+        return 0
+
     def delayed_count(self) -> int:
         """Messages that wait before they are delivered again."""
         return len(self._retry) if self._retry is not None else 0
@@ -405,60 +404,10 @@ class CompetingQueue(PromisedQueue):
             self._overflow.refusing = False
         return count
 
-    # --- how much may wait ----------------------------------------------------------------------
-
-    def _refuses(self, overflow: Overflow, message: Message) -> bool:
-        """Whether a message is too much: asked before it is known whether it would wait at all."""
-        if overflow.drops or not overflow.full(self._ready, len(message.body)):
-            return False
-        if overflow.letters and self.dead_letters is not None:
-            self.dead_letters.send_later(message, _MAXLEN)
-        return True
-
-    def _victim(self) -> Message | None:
-        """The next message to go when there is too much; None when none may."""
-        return self._take()
-
-    def _grown(self) -> int:
-        """There may be too much."""
-        overflow = self._overflow
-        if overflow is not None and overflow.drops and overflow.over(self._ready):
-            self._trim()
-        return 0
-
-    def _trim(self) -> int:
-        """The oldest messages go until what is left may stay."""
-        overflow = self._overflow
-        while overflow is not None and overflow.over(self._ready):
-            message = self._victim() if self._ready > 0 else None
-            if message is None:
-                overflow.octets = overflow.octets if self._ready > 0 else 0
-                return 0
-            self._left(overflow, message)
-            position = self._position
-            if self.dead_letters is not None:
-                self.dead_letters.send_later(message, _MAXLEN)
-            self._drop(position)
+    def _trimmed(self) -> int:
+        """What was too much is gone, so another message may be at the head."""
         if self._expiring:
             self._look_ahead()
-        return 0
-
-    def _left(self, overflow: Overflow, message: Message) -> int:
-        """A message is ready no longer."""
-        overflow.octets -= len(message.body)
-        if self.ready_count() == 0:
-            # What could not be read has left nobody knows when.
-            overflow.octets = 0
-        if overflow.refusing and overflow.low(self._ready):
-            overflow.refusing = False
-        return 0
-
-    def _came_back(self, overflow: Overflow, position: int) -> int:
-        """A message is ready again."""
-        if overflow.counts:
-            message = self._read(position)
-            if message is not None:
-                overflow.octets += len(message.body)
         return 0
 
     def delete(self) -> int:

@@ -37,6 +37,8 @@ cdef class GroupedQueue(ClassicQueue):
     cpdef int settle(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
     @cython.locals(message=Message)
+    cpdef int pause(self, long long position) except -1
+    @cython.locals(message=Message)
     cdef int _put_back(self, long long position) except -1
     @cython.locals(found="long long", waiting="long long")
     cdef long long _look(self, list cursors) except -2

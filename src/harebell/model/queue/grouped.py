@@ -2,7 +2,8 @@
 
 Messages of one key go in their order, to one consumer at a time; different keys go in parallel. A
 consumer that has deliveries of a key out gets what follows of it, as far as its prefetch allows,
-and nobody else does. What comes back blocks its key until nothing of it is out, and goes first.
+and nobody else does. What comes back blocks its key until nothing of it is out, and goes first; so
+does what waits for its retry.
 
 What is passed over, because its key is held, is remembered by its position. There is a limit for
 that, at which the queue waits for who holds the keys; so memory is bounded. Without `x-group-key`
@@ -225,10 +226,29 @@ class GroupedQueue(ClassicQueue):
         return ClassicQueue.settle(self, position)
 
     def reject(self, position: int) -> int:
-        """A delivered message is refused for good, and its key may go on."""
-        if self._groups is not None:
+        """A delivered message is refused; for good, unless it comes back, and its key may go on."""
+        if self._groups is not None and (self._retry is None or not self._retry.takes(position)):
             self._groups.release(position)
         return ClassicQueue.reject(self, position)
+
+    def pause(self, position: int) -> int:
+        """A message waits before it is delivered again, and so does its key."""
+        groups = self._groups
+        if groups is not None and not groups.pause(position):
+            # Not out: it waits since before a restart.
+            message = self._read(position)
+            key = self._key_of(message) if message is not None else None
+            if key is not None:
+                groups.hold(position, key, self)
+                groups.pause(position)
+        return 0
+
+    def purge(self) -> int:
+        """Drop every message that is not out; keys that waited with theirs may go on."""
+        count = ClassicQueue.purge(self)
+        if self._groups is not None:
+            self._groups.release_paused()
+        return count
 
     def _put_back(self, position: int) -> int:
         groups = self._groups

@@ -4,6 +4,7 @@
     "a"      consumer   4  9     12  15      goes on with that consumer
     "b"      nobody              11          goes to anybody
     "c"      consumer   7        3  13       3 came back: blocked until 7 is settled or back too
+    "d"      consumer   5        14          5 waits for its retry: blocked until that is over
 
 A key is held as long as deliveries of it are out, and goes in the order of its positions. Nothing
 is remembered of keys that have neither something out nor something waiting.
@@ -93,6 +94,7 @@ class Groups:
         self.count = 0
         self._groups: dict[Hashable, Group] = {}
         self._out: dict[int, Group] = {}
+        self._paused: set[int] = set()
         self._waiting: dict[int, Group] = {}
         self._free: dict[Group, None] = {}
         self._held: dict[object, dict[Group, None]] = {}
@@ -193,11 +195,31 @@ class Groups:
         self._out[position] = group
         self._file(group)
 
+    def pause(self, position: int) -> bool:
+        """A delivery that came back waits before it goes again, and its key with it.
+
+        Returns:
+            Whether it was out.
+        """
+        group = self._out.get(position)
+        if group is None:
+            return False
+        self._leave(group)
+        group.blocked = True
+        self._paused.add(position)
+        return True
+
+    def release_paused(self) -> None:
+        """What had to wait before it goes again is gone."""
+        for position in list(self._paused):
+            self.release(position)
+
     def release(self, position: int) -> Hashable | None:
         """A delivery is settled or comes back; its key, None when it has none."""
         group = self._out.pop(position, None)
         if group is None:
             return None
+        self._paused.discard(position)
         self._leave(group)
         group.out -= 1
         if group.out == 0:

@@ -7,14 +7,11 @@ back.
 
 from __future__ import annotations
 
-from typing import Any
-
 from harebell.base.message import Message
-from harebell.model.queue.kept import Kept
-from harebell.model.queue.overflow import Overflow
+from harebell.model.queue.bounded import BoundedQueue
 
 
-class PromisedQueue(Kept):
+class PromisedQueue(BoundedQueue):
     """A queue whose messages have positions, and that keeps promises.
 
     Args:
@@ -22,10 +19,6 @@ class PromisedQueue(Kept):
         vhost: the name of its vhost.
         **options: as for `Queue`.
     """
-
-    def __init__(self, name: str, vhost: str, **options: Any) -> None:
-        super().__init__(name, vhost, **options)
-        self._overflow: Overflow | None = None
 
     def admit(self, message: Message) -> int:
         """Take a message that was promised room."""

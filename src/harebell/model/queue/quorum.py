@@ -100,8 +100,6 @@ class QuorumQueue(GroupedQueue):
             self._put_back(position)
             if self._overflow is not None:
                 self._came_back(self._overflow, position)
-        elif self._groups is not None:
-            self._groups.release(position)
         return 0
 
     def _put_back(self, position: int) -> int:

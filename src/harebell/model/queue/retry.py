@@ -97,6 +97,11 @@ class Retry:
     def __len__(self) -> int:
         return len(self._schedule)
 
+    def takes(self, position: int) -> bool:
+        """Whether a message would wait if it were rejected now."""
+        count = self._queue.failures(position) + _ONE_REJECTION
+        return self.rules.after_rejection(count >> REJECTIONS_SHIFT) >= 0
+
     def rejected(self, position: int) -> bool:
         """A message was rejected, or not acknowledged in time; whether it waits now."""
         queue = self._queue
@@ -126,6 +131,7 @@ class Retry:
     def _wait(self, position: int, delay: int) -> None:
         due = self._clock.steady + delay
         self._schedule.add(due, position)
+        self._queue.pause(position)
         self._timer.set_earlier(due)
 
     def release(self) -> None:

@@ -95,6 +95,7 @@ def take_in(place: Place, given: dict[str, Any], vhost: str | None = None) -> Ta
     """
     trial = _trial(place.broker.default_queue_type)
     _Import(trial, document(place), None).run()
+    trial.broker.limit(place.broker.ceilings.left_for(trial.broker.ceilings))
     _Import(trial, given, vhost).run()
     return _Import(place, given, vhost).run()
 

@@ -132,3 +132,24 @@ def test_a_queue_above_the_limit_of_its_vhost_is_refused_and_an_old_one_is_not()
         50,
         10,
     )
+
+
+def test_a_channel_has_no_more_consumers_than_may_be() -> None:
+    peer = World(consumer_max=2).peer()
+    peer.ask(m.QueueDeclare("q"))
+    for tag in ("a", "b"):
+        peer.ask(m.BasicConsume("q", consumer_tag=tag))
+    peer.ask(m.BasicCancel("a"))
+    peer.ask(m.BasicConsume("q", consumer_tag="c"))
+    # RabbitMQ does not even look for the queue.
+    refused = peer.ask(m.BasicConsume("missing", consumer_tag="d"))
+    text = "NOT_ALLOWED - reached maximum (2) of consumers per channel"
+    assert refused == m.ConnectionClose(530, text, 60, 20)
+
+
+def test_a_tag_that_is_taken_is_told_before_the_limit_of_consumers() -> None:
+    peer = World(consumer_max=1).peer()
+    peer.ask(m.QueueDeclare("q"))
+    peer.ask(m.BasicConsume("q", consumer_tag="a"))
+    refused = peer.ask(m.BasicConsume("q", consumer_tag="a"))
+    assert refused.reply_text == "NOT_ALLOWED - attempt to reuse consumer tag 'a'"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harebell.wire.v09 import methods as m
 from tests.unit.front.session09.world import World
 
@@ -14,10 +16,11 @@ def test_going_on_is_granted_and_stopping_refused() -> None:
     assert answer.reply_text == "NOT_IMPLEMENTED - active=false"
 
 
-def test_answers_to_what_was_never_asked_are_harmless() -> None:
-    peer = World().peer()
-    peer.send(m.ChannelFlowOk(True), m.ChannelCloseOk(), m.BasicCancelOk("x"))
-    assert peer.ask(m.BasicQos(0, 1)) == m.BasicQosOk()
+@pytest.mark.parametrize("stray", [m.ChannelFlowOk(True), m.ChannelCloseOk(), m.BasicCancelOk("")])
+def test_an_answer_to_what_was_never_asked_ends_the_connection(stray: m.Method) -> None:
+    answer = World().peer().ask(stray)
+    assert isinstance(answer, m.ConnectionClose)
+    assert answer.reply_text == "COMMAND_INVALID - unimplemented method"
 
 
 def test_a_closed_channel_can_be_opened_again() -> None:

@@ -263,6 +263,123 @@ def test_only_quorum_queues_know_the_arguments_of_rabbitmq(here: Here) -> None:
         quorum(here, "sometimes")
 
 
+# --- ordering keys --------------------------------------------------------------------------------
+
+KEYED: dict[str, dict[str, Any]] = {
+    "classic": {"x-group-key": "routing_key", "retry-delays": DELAYS},
+    "quorum": {"x-group-key": "routing_key", "retry-delays": DELAYS, "x-queue-type": "quorum"},
+    "returned": {
+        "x-group-key": "routing_key",
+        "x-queue-type": "quorum",
+        "delayed-retry-type": "all",
+        "delayed-retry-min": 100,
+    },
+}
+"""Queues whose messages wait when they come back; the last one's when they are given back."""
+
+
+def keyed(queue: Queue, *names: str) -> None:
+    """Publish messages named by their key and a number."""
+    for name in names:
+        queue.publish(Message("", name[0], Properties(b"\0\0"), name.encode()))
+
+
+def came_back(queue: Queue, kind: str, position: int) -> None:
+    (queue.requeue if kind == "returned" else queue.reject)(position)
+    queue.drain()
+
+
+@pytest.mark.parametrize("kind", KEYED)
+def test_what_waits_holds_its_key_and_no_other(here: Here, kind: str) -> None:
+    queue = here.queue(**KEYED[kind])
+    taker = Taker(queue, credit=1)
+    queue.add_consumer(taker)
+    keyed(queue, "a1", "a2", "b1", "a3", "b2")
+    for body in (b"a1", b"b1", b"b2"):
+        assert taker.bodies[-1] == body
+        taker.credit += 1
+        if body == b"a1":
+            came_back(queue, kind, taker.got[-1][1])
+        else:
+            queue.settle(taker.got[-1][1])
+            queue.drain()
+    assert taker.bodies == [b"a1", b"b1", b"b2"]
+    assert queue.get() is None
+    assert queue.delayed_count() == 1
+    here.pass_ms(100)
+    for body in (b"a1", b"a2", b"a3"):
+        assert taker.bodies[-1] == body
+        taker.credit += 1
+        queue.settle(taker.got[-1][1])
+        queue.drain()
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_a_key_goes_on_when_what_waited_is_dead(here: Here, kind: str) -> None:
+    queue = here.queue(**KEYED[kind])
+    keyed(queue, "a1", "a2")
+    for delay in (100, 300):
+        queue.reject(got(queue)[1])
+        assert queue.get() is None
+        here.pass_ms(delay)
+    queue.reject(got(queue)[1])
+    assert here.dead.ready_count() == 1
+    assert got(queue)[0] == b"a2"
+
+
+def test_what_is_out_beside_what_waits_is_settled_and_does_not_free_the_key(here: Here) -> None:
+    queue = here.queue(**KEYED["classic"])
+    first, second = Taker(queue, "1", credit=2), Taker(queue, "2")
+    queue.add_consumer(first)
+    keyed(queue, "a1", "a2")
+    queue.add_consumer(second)
+    keyed(queue, "a3", "b1")
+    came_back(queue, "classic", first.got[0][1])
+    queue.settle(first.got[1][1])
+    first.credit = 100
+    queue.drain()
+    assert first.bodies + second.bodies == [b"a1", b"a2", b"b1"]
+    here.pass_ms(100)
+    assert (first.bodies + second.bodies)[-2:] in ([b"a1", b"a3"], [b"a3", b"b1"])
+    assert sorted(first.bodies + second.bodies) == [b"a1", b"a1", b"a2", b"a3", b"b1"]
+
+
+def test_a_consumer_that_goes_leaves_the_key_to_what_waits(here: Here) -> None:
+    queue = here.queue(**KEYED["classic"])
+    gone, stays = Taker(queue, "1", credit=2), Taker(queue, "2")
+    queue.add_consumer(gone)
+    keyed(queue, "a1", "a2", "a3")
+    came_back(queue, "classic", gone.got[0][1])
+    queue.remove_consumer(gone)
+    queue.requeue(gone.got[1][1])
+    queue.add_consumer(stays)
+    queue.drain()
+    assert stays.bodies == []
+    here.pass_ms(100)
+    assert stays.bodies == [b"a1", b"a2", b"a3"]
+
+
+def test_a_purge_frees_the_key_of_what_waited(here: Here) -> None:
+    queue = here.queue(**KEYED["classic"])
+    keyed(queue, "a1", "a2")
+    queue.reject(got(queue)[1])
+    assert queue.purge() == 2
+    keyed(queue, "a3")
+    assert got(queue)[0] == b"a3"
+
+
+def test_an_operator_who_ends_the_waiting_has_the_key_go_on_in_order(here: Here) -> None:
+    queue = here.queue(**KEYED["classic"])
+    keyed(queue, "a1", "a2", "b1")
+    queue.reject(got(queue)[1])
+    assert got(queue)[0] == b"b1"
+    assert queue.retry_now() == 1
+    body, position, _ = got(queue)
+    assert body == b"a1"
+    queue.settle(position)
+    assert got(queue)[0] == b"a2"
+
+
 # --- restarts -------------------------------------------------------------------------------------
 
 
@@ -310,6 +427,25 @@ def test_what_had_failed_before_a_restart_waits_once_more(here: Here, kind: str)
     assert queue.get() is None
     queue.reject(position)
     assert (queue.delayed_count(), queue.ready_count()) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["grouped", "quorum"])
+def test_what_waits_again_after_a_restart_holds_its_key_again(here: Here, kind: str) -> None:
+    log = PreparedLog()
+    for name in ("a1", "b1", "a2", "a3"):
+        log.append(Message("", name[0], Properties(b"\0\0"), name.encode()))
+    log.set_count(0, 1 << 16)
+    arguments = {**KEYED["classic"], "x-retry-delays": DELAYS}
+    options = {"durable": True, "arguments": arguments}
+    queue: Any = make_queue(kind, "q", "/", OneLogStore(log), "1" * 32, options, restored=True)
+    here.vhost.add_queue(queue)
+    assert got(queue)[0] == b"b1"
+    assert queue.get() is None
+    here.pass_ms(100)
+    for body in (b"a1", b"a2", b"a3"):
+        found, position, _ = got(queue)
+        assert found == body
+        queue.settle(position)
 
 
 class RetryAgainstLists(RuleBasedStateMachine):

@@ -13,6 +13,7 @@ from harebell.auth.users import Users
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
+from harebell.model.ceilings import Ceilings
 from harebell.server.accounts import load_users
 from harebell.server.definitions.entries import DefinitionsError
 from harebell.server.definitions.inward import parse, take_in
@@ -334,6 +335,18 @@ def test_queues_that_are_there_count_against_the_limit_of_the_vhost() -> None:
     with pytest.raises(DefinitionsError, match=r"currently has 3 queue\(s\) defined"):
         take_in(there, {"queues": [*more, known]})
     take_in(there, {"queues": [*more[:2], known]})
+
+
+def test_nothing_is_taken_where_the_broker_has_not_room_for_all_of_it() -> None:
+    there = place()
+    vhost = there.broker.vhosts["/"]
+    vhost.declare_queue("a", durable=True)
+    there.broker.limit(Ceilings(queues=3))
+    named = [{"name": name, "vhost": "/"} for name in "abc"]
+    take_in(there, {"queues": named})
+    with pytest.raises(DefinitionsError, match=r"queues: name 'd' in vhost '/': .* queue limit"):
+        take_in(there, {"policies": [], "queues": [*named, {"name": "d", "vhost": "/"}]})
+    assert sorted(vhost.queues) == ["a", "b", "c"]
 
 
 def test_what_is_declared_in_one_vhost_goes_to_another() -> None:

@@ -1,0 +1,90 @@
+"""How much may wait in a queue: what is done with a message that is too much.
+
+The limits themselves are `overflow`'s.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.base.message import Message
+from harebell.model.dead_letter import MAXLEN, DeadLetters
+from harebell.model.queue.kept import Kept
+from harebell.model.queue.overflow import Overflow
+
+_MAXLEN = MAXLEN
+
+
+class BoundedQueue(Kept):
+    """A queue whose ready messages may be too many, or too large together.
+
+    Args:
+        name: its name.
+        vhost: the name of its vhost.
+        **options: as for `Queue`.
+
+    Attributes:
+        dead_letters: where refused messages go; None when nobody wants them.
+    """
+
+    def __init__(self, name: str, vhost: str, **options: Any) -> None:
+        super().__init__(name, vhost, **options)
+        self.dead_letters: DeadLetters | None = None
+        self._overflow: Overflow | None = None
+
+    def _refuses(self, overflow: Overflow, message: Message) -> bool:
+        """Whether a message is too much: asked before it is known whether it would wait at all."""
+        if overflow.drops or not overflow.full(self._ready, len(message.body)):
+            return False
+        if overflow.letters and self.dead_letters is not None:
+            self.dead_letters.send_later(message, _MAXLEN)
+        return True
+
+    def _victim(self) -> Message | None:
+        """The next message to go when there is too much; None when none may."""
+        return self._take()
+
+    def _grown(self) -> int:
+        """There may be too much."""
+        overflow = self._overflow
+        if overflow is not None and overflow.drops and overflow.over(self._ready):
+            self._trim()
+        return 0
+
+    def _trim(self) -> int:
+        """The oldest messages go until what is left may stay."""
+        overflow = self._overflow
+        while overflow is not None and overflow.over(self._ready):
+            message = self._victim() if self._ready > 0 else None
+            if message is None:
+                overflow.octets = overflow.octets if self._ready > 0 else 0
+                return 0
+            self._left(overflow, message)
+            position = self._position
+            if self.dead_letters is not None:
+                self.dead_letters.send_later(message, _MAXLEN)
+            self._drop(position)
+        self._trimmed()
+        return 0
+
+    def _trimmed(self) -> int:
+        """Another message may be at the head now."""
+        return 0
+
+    def _left(self, overflow: Overflow, message: Message) -> int:
+        """A message is ready no longer."""
+        overflow.octets -= len(message.body)
+        if self.ready_count() == 0:
+            # What could not be read has left nobody knows when.
+            overflow.octets = 0
+        if overflow.refusing and overflow.low(self._ready):
+            overflow.refusing = False
+        return 0
+
+    def _came_back(self, overflow: Overflow, position: int) -> int:
+        """A message is ready again."""
+        if overflow.counts:
+            message = self._read(position)
+            if message is not None:
+                overflow.octets += len(message.body)
+        return 0
