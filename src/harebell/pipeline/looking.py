@@ -15,7 +15,7 @@ _VIEW = "looked_at"
 _SIGNATURE = (
     "substring(regexp_replace(regexp_replace("
     "coalesce(try_validate_utf8(CAST(value AS STRING)), 'octets'), "
-    r"""r'"[^"]*"(?!\s*:)', '""'), '[0-9]+', '0'), 1, 60)"""
+    r"""r'("[^"]*"\s*:)|"[^"]*"', '$1'), '[0-9]+', '0'), 1, 60)"""
 )
 GROUPS = {
     "queue": "headers['x-first-death-queue'] AS queue",
