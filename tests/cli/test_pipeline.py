@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from harebell.pipeline.locking import CheckpointLock
 from harebell.pipeline.registry import Entry, State
 from tests.cli.conftest import Result, error_of, run_harebell
 
@@ -77,6 +78,22 @@ def test_two_pipelines_of_one_name_are_not_run_together(tmp_path: Path, registry
     file = written(tmp_path, FINE)
     done = pipeline(registry, "run", file, file)
     assert (done.returncode, error_of(done)) == (2, "two of these pipelines are named p")
+
+
+def test_a_second_driver_on_one_checkpoint_is_refused_before_spark_is_started(
+    tmp_path: Path, registry: Path
+) -> None:
+    file = written(tmp_path, FINE + "checkpoint: kept\n")
+    with CheckpointLock(tmp_path / "kept", "other"):
+        done = pipeline(registry, "run", file)
+    assert (done.returncode, error_of(done)) == (
+        1,
+        f"the checkpoint {tmp_path / 'kept'} is in use by pipeline other, process {os.getpid()}: "
+        "stop that one, or give this pipeline a checkpoint of its own",
+    )
+    with Entry(registry, "p"):
+        done = pipeline(registry, "run", file)
+    assert error_of(done).startswith("a pipeline named p runs already: stop it with")
 
 
 def test_pipelines_are_listed_with_their_states(registry: Path) -> None:

@@ -19,6 +19,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.limits import PIPELINE_POLL_SECONDS
 from harebell.pipeline.description import Description
 from harebell.pipeline.failures import reason_of
+from harebell.pipeline.locking import CheckpointLock
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import Entry, State
 from harebell.pipeline.running import Run
@@ -45,10 +46,12 @@ def host(
         spark: a session to use; None starts one, and stops it.
 
     Raises:
-        PipelineError: one could not be begun.
+        PipelineError: one could not be begun: its checkpoint is taken, a step is wrong.
     """
     with ExitStack() as held:
         entries = [held.enter_context(Entry(registry, each.name)) for each in pipelines]
+        for each in pipelines:
+            held.enter_context(CheckpointLock(each.checkpoint, each.name))
         states = [_begun(each) for each in pipelines]
         for entry, state in zip(entries, states, strict=True):
             entry.write(state)

@@ -13,7 +13,6 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import PIPELINE_BAD_ROWS, PIPELINE_POLL_SECONDS, PIPELINE_STOP_SECONDS
@@ -22,7 +21,6 @@ from harebell.pipeline.dead_letters import as_dead_letters
 from harebell.pipeline.description import Description, Source
 from harebell.pipeline.exchange_sink import ExchangeSink
 from harebell.pipeline.failures import reason_of
-from harebell.pipeline.locking import CheckpointLock
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import Entry, State
 from harebell.pipeline.sinks import BatchSink, made
@@ -62,7 +60,6 @@ class Run:
         self.state = state
         self._entry = entry
         self._say = say
-        self._held = ExitStack()
         self._stopping = threading.Event()
         self._busy = threading.Lock()
         self._query: StreamingQuery | None = None
@@ -77,13 +74,11 @@ class Run:
         """Begin.
 
         Raises:
-            PipelineError: it cannot be begun: the checkpoint is taken, a step is wrong.
+            PipelineError: it cannot be begun: a step is wrong, for example.
         """
-        self._held.enter_context(CheckpointLock(self._pipeline.checkpoint, self._pipeline.name))
         try:
             self._query = self._begin()
         except Exception as error:
-            self._held.close()
             raise PipelineError(f"{self._pipeline.name}: {reason_of(error)}") from error
         self._tell("running")
 
@@ -96,7 +91,6 @@ class Run:
         if running:
             self._tell("stopping" if self._stopping.is_set() else "running")
             return True
-        self._held.close()
         error = self._error or query.exception()
         if error is not None and not (self._stopping.is_set() and _asked(error)):
             self.state.error = reason_of(error)
