@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09 import stage
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from tests.conformance.frames import METHOD, body, content_header, frame
 from tests.conformance.raw import Peer, encoded, ids, start_ok
@@ -36,6 +37,7 @@ FROM_SERVER = {
     "queue.purge-ok", "queue.delete-ok", "queue.unbind-ok", "basic.qos-ok", "basic.consume-ok",
     "basic.return", "basic.deliver", "basic.get-ok", "basic.get-empty", "basic.recover-ok",
     "tx.select-ok", "tx.commit-ok", "tx.rollback-ok", "confirm.select-ok",
+    "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok",
 }  # fmt: skip
 """Methods that a client never sends."""
 
@@ -71,6 +73,10 @@ REPLIES: dict[str, m.Method | None] = {
     "tx.select": m.TxSelectOk(),
     "tx.commit": m.TxCommitOk(),
     "tx.rollback": m.TxRollbackOk(),
+    "stage.open": stage.StageOpenOk(),
+    "stage.append": None,
+    "stage.commit": stage.StageCommitOk(),
+    "stage.abort": stage.StageAbortOk(),
 }
 """What an open channel answers to each method that a client may send."""
 
@@ -98,6 +104,10 @@ SENT: dict[str, m.Method] = {
     "basic.nack": m.BasicNack(1, False, True),
     "basic.recover": m.BasicRecover(True),
     "basic.recover-async": m.BasicRecoverAsync(True),
+    "stage.open": stage.StageOpen("p", "r"),
+    "stage.append": stage.StageAppend("p", "r"),
+    "stage.commit": stage.StageCommit("p", "r"),
+    "stage.abort": stage.StageAbort("p", "r"),
 }
 """Methods whose zero values would not do in an open channel; the others are sent as they are."""
 
@@ -271,6 +281,8 @@ def ready_channel(peer: Peer, name: str) -> None:
         peer.get("q", no_ack=False)
     if name in ("tx.commit", "tx.rollback"):
         peer.ask(m.TxSelect())
+    if name in ("stage.commit", "stage.abort"):
+        peer.ask(stage.StageOpen("p", "r"))
 
 
 def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: str) -> None:

@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from harebell.client import blocking
 from tests.patience import eventually
 from tests.running import command, environment
 
@@ -31,8 +31,9 @@ trigger: 200ms
 
 
 def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
-    broker_url: str, channel: Any, queue: str, tmp_path: Path
+    broker_url: str, tmp_path: Path
 ) -> None:
+    queue = "live"
     (tmp_path / "live.yaml").write_text(PIPELINE)
     about = environment(
         {"URL": broker_url, "QUEUE": queue, "HAREBELL_PIPELINES": str(tmp_path / "registry")}
@@ -53,8 +54,10 @@ def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
         listed = harebell("list", "--json").stdout
         return sum(state["rows"] for state in json.loads(listed or "[]"))
 
-    for number in range(5):
-        channel.basic_publish("", queue, b"%d" % number)
+    with blocking.connect(broker_url) as connection:
+        connection.channel().declare_queue(queue, durable=True)
+        bodies = [b"%d" % number for number in range(5)]
+        connection.channel().publish_many(bodies, routing_key=queue)
     with (tmp_path / "log").open("wb") as log:
         running = subprocess.Popen(
             [command(), "pipeline", "run", "live.yaml"],

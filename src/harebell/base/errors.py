@@ -25,6 +25,7 @@ class ErrorKind(enum.Enum):
     GENERATION_CHANGED = "generation changed"
     RANGE_GONE = "range gone"
     RECORD_DAMAGED = "record damaged"
+    FENCED = "fenced"
 
 
 class HarebellError(Exception):

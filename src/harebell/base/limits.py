@@ -169,6 +169,8 @@ CLOSE_BLOCKED_SECONDS = 1.0
 """Time we wait for close-ok of a broker that has blocked us and so does not read."""
 CLIENT_WRITE_BYTES = 65_536
 """Output that the blocking client gathers before it writes without being asked."""
+ROWS_PER_PUBLISH_BYTES = 1_048_576
+"""Octets of rows that become output in one go."""
 BULK_READS_AHEAD = 4
 """Bulk reads that the client has under way at a time."""
 PUBLISH_WINDOW = 10_000
@@ -247,6 +249,14 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
+SPARK_IN_FLIGHT_MOST = 1_000_000
+"""Largest number of rows of a write task that may wait for their confirm."""
+SPARK_TXN_VERSION_MOST = 2**63 - 2
+"""Largest txnVersion of a batch write."""
+SPARK_PIECES_IN_FLIGHT = 8
+"""Record batches of a write task that are on their way to the broker at a time."""
+SPARK_EXAMPLES = 3
+"""Unroutable messages that an error shows."""
 JAVA_ANSWER_SECONDS = 30.0
 """Time that Java has to say its version."""
 SPARK_WARM_SECONDS = 600.0
@@ -352,6 +362,26 @@ BRANCH_TIMEOUT_MOST_SECONDS = 86_400
 """The longest time that a client may ask for: a day."""
 BRANCH_REMEMBERED_SECONDS = 3_600
 """How long a branch that was rolled back is remembered for somebody to ask: an hour."""
+
+# --- staged publishing, publishers --------------------------------------------------------------
+PUBLISHERS_COUNT = 10_000
+"""Publishers that one vhost remembers; the one that was idle for longest goes for a new one."""
+PUBLISHER_REFUSED_COUNT = 65_536
+"""Publishing ids of one publisher that may come once more because their messages were refused."""
+STAGE_RUNS_COUNT = 64
+"""Runs of a publisher that are remembered, to refuse those that another has replaced."""
+STAGE_PIECE_BYTES = 67_108_864
+"""Largest piece of a staged batch (64 MiB)."""
+STAGE_BATCH_BYTES = 268_435_456
+"""What is staged of one batch, all attempts together (256 MiB)."""
+STAGE_BATCH_ROWS = 2_000_000
+"""Rows of a batch that is committed."""
+STAGES_BYTES = 4_294_967_296
+"""What is staged of all batches together (4 GiB)."""
+STAGES_COUNT = 1_000
+"""Batches that are staged at a time."""
+STAGE_KEEP_SECONDS = 3_600
+"""How long a staged batch waits for its next piece or its commit: an hour."""
 
 # --- sessions of transitional 0-10 --------------------------------------------------------------
 SESSION_LIFETIME_SECONDS = 86_400

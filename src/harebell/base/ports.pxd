@@ -29,3 +29,4 @@ cdef class Commit:
     cdef public long long records
     cdef public bint urgent
     cdef public bint joint
+    cdef public list closing

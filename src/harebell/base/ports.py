@@ -7,7 +7,7 @@ a simulated disk can stand in its place and lose what was not synced.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from harebell.base.durability import FSYNC, Durability
@@ -19,6 +19,10 @@ EXCHANGE_LOG = "\0log"
 
 BRANCH_LOG = "0" * 32
 """The identity of the log of prepared transactions, which is no queue's."""
+
+
+PUBLISHER_LOG = "1" * 32
+"""The identity of the log of what publishers have published."""
 
 
 class Log:
@@ -152,9 +156,10 @@ class Commit:
         urgent: somebody waits for the commit that gathers now.
         records: how many messages are in it that somebody waits for.
         joint: a crash must keep all of it or nothing.
+        closing: called when the commit that gathers is about to be closed, to add to it.
     """
 
-    __slots__ = ("done", "joint", "records", "ticket", "urgent")
+    __slots__ = ("closing", "done", "joint", "records", "ticket", "urgent")
 
     def __init__(self) -> None:
         self.ticket = 1
@@ -162,6 +167,7 @@ class Commit:
         self.records = 0
         self.urgent = False
         self.joint = False
+        self.closing: list[Callable[[], None]] = []
 
 
 class Definitions:

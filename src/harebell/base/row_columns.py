@@ -23,6 +23,30 @@ PUBLISHING_ID = b"x-publishing-id"
 """The header with the number that a publisher gives a message."""
 
 
+def columns_of(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns, and the fields of `properties`, that a list of names means.
+
+    `value,routing_key,properties.type,properties.app_id` names two fields; `properties` alone means
+    all of them.
+
+    Raises:
+        BatchError: one that there is not, or one twice.
+    """
+    columns: list[str] = []
+    fields: list[str] = []
+    for name in text.split(","):
+        head, dot, field = name.partition(".")
+        if dot and head == "properties":
+            fields.append(field)
+            if head in columns:
+                continue
+        elif name == "properties":
+            fields += FIELDS
+        columns.append(head if head == "properties" else name)
+    check_columns(columns, fields)
+    return tuple(columns), tuple(fields)
+
+
 def check_columns(columns: Sequence[str], fields: Sequence[str]) -> None:
     """Refuse columns that cannot become messages.
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
+from harebell.client import stages
 from harebell.client.aio_consumer import Consumer, Delivery, PendingConfirm
 from harebell.client.call import Call
 from harebell.client.channel import Channel as Core
@@ -78,6 +79,10 @@ class Channel:
     recover = awaited(Verbs.recover)
     span = awaited(Verbs.span)
     read_arrow = awaited(Verbs.read_arrow)
+    stage_open = awaited(stages.stage_open)
+    stage_append = awaited(stages.stage_append)
+    stage_commit = awaited(stages.stage_commit)
+    stage_abort = awaited(stages.stage_abort)
 
     @property
     def number(self) -> int:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
+from harebell.client import stages
 from harebell.client.blocking_bulk import arrow_batches
 from harebell.client.blocking_consumer import (
     Consumer,
@@ -85,6 +86,10 @@ class Channel:
     span = waited(Verbs.span)
     read_arrow = waited(Verbs.read_arrow)
     arrow_batches = arrow_batches
+    stage_open = waited(stages.stage_open)
+    stage_append = waited(stages.stage_append)
+    stage_commit = waited(stages.stage_commit)
+    stage_abort = waited(stages.stage_abort)
 
     @property
     def number(self) -> int:

@@ -298,6 +298,10 @@ class RecordDamaged(ChannelClosed):
     """411: the broker cannot read a message from its disk."""
 
 
+class Fenced(ChannelClosed):
+    """412: somebody else works for the group or the publisher now."""
+
+
 _HARD: dict[int, type[AMQPConnectionClosed]] = {
     320: ConnectionForced,
     402: InvalidPath,
@@ -321,6 +325,7 @@ _SOFT: dict[int, type[ChannelClosed]] = {
     409: GenerationChanged,
     410: RangeGone,
     411: RecordDamaged,
+    412: Fenced,
 }
 
 

@@ -10,10 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.client.bulk import BulkVerbs
 from harebell.client.call import Call
 from harebell.client.channel_parts import Host
+from harebell.kernels.rows import Rows
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.frames import BODY, HEADER
 
 T = TypeVar("T")
 
@@ -38,6 +41,7 @@ class Verbs(BulkVerbs):
     """Declare, bind, unbind, purge, delete, qos, tx: every verb returns a `Call`."""
 
     _host: Host
+    number: int
 
     def call(
         self, method: m.Method, reply: tuple[type[m.Method], ...], convert: Callable[[Any], T]
@@ -53,6 +57,24 @@ class Verbs(BulkVerbs):
             UnsupportedByVersion: the version of AMQP has none of them.
         """
         self._host.check_extension(extension)
+
+    def publish_rows(self, rows: Rows, flags: int, first: int, end: int) -> int:
+        """Append publishes of some rows of a batch; whoever asks counts their confirms.
+
+        Raises:
+            BatchError: a row cannot become a message; nothing is appended then.
+        """
+        host = self._host
+        return rows.publish(host.out, self.number, flags, host.frame_max, first, end)
+
+    def content(self, class_id: int, data: bytes) -> None:
+        """Send the content of the method before: no properties, and these octets."""
+        host = self._host
+        head = class_id.to_bytes(2) + b"\0\0" + len(data).to_bytes(8) + b"\0\0"
+        host.out.frame(HEADER, self.number, head)
+        most = host.frame_max - FRAME_OVERHEAD_BYTES
+        for at in range(0, len(data), most):
+            host.out.frame(BODY, self.number, data[at : at + most])
 
     def on_command(self, method: m.Method) -> bool:
         """Take a method that only some versions have; whether it was one."""

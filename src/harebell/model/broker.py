@@ -22,7 +22,9 @@ from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
+from harebell.model.publishers import Publishers
 from harebell.model.queue.kind import Queue
+from harebell.model.stages import Stages
 from harebell.model.staging import Staging
 from harebell.model.vhost import VHost
 from harebell.model.xa import Branches
@@ -53,6 +55,8 @@ class Broker:
         timers: whoever is to be woken; the shell runs them when they are due.
         branches: of distributed transactions.
         staging: files that arrive in parts and are not published yet.
+        publishers: what named publishers have published.
+        stages: batches that arrive in parts and are not committed yet.
         ceilings: how much it may have of everything; changed by `limit`.
     """
 
@@ -74,6 +78,8 @@ class Broker:
         self.clock = Clock() if clock is None else clock
         self.timers = Timers(self.clock)
         self.staging = Staging(store.files, self.clock, self.timers, store.commit)
+        self.publishers = Publishers(store, self.clock)
+        self.stages = Stages(store.files, self.clock, self.timers)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
         self._chooser = Chooser() if chooser is None else chooser
@@ -116,6 +122,8 @@ class Broker:
         vhost.clear()
         self.branches.vhost_gone(vhost.name)
         self.staging.vhost_gone(vhost.name)
+        self.stages.vhost_gone(vhost.name)
+        self.publishers.vhost_gone(vhost.name)
         vhost.recorder.vhost_gone()
         del self.vhosts[vhost.name]
 
@@ -163,6 +171,7 @@ class Broker:
             (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).take_back(queue)
         lost = restore_bindings(self.vhosts, self.store)
         lost += self.branches.restore()
+        self.publishers.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         return lost

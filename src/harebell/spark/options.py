@@ -178,3 +178,5 @@ _TABLE: dict[str, tuple[str, Callable[[str, str], object]]] = {
 }
 _READERS = {name.lower(): reader for name, reader in _TABLE.items()}
 _NAMES = {name.lower(): name for name in _TABLE}
+SOURCE_NAMES = _NAMES
+"""Every option, by its name in small letters."""

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
 from harebell.spark.intake import SourceError
-from harebell.spark.options import Options, parse
+from harebell.spark.options import SOURCE_NAMES, OptionError, Options, parse
 from harebell.spark.schema import message_schema
+from harebell.spark.sink import SinkSource
+from harebell.spark.sink_options import SINK_NAMES, unknown
 from harebell.spark.stream_source import QueueStreamReader
 
 
-class QueueSource(DataSource):
+class QueueSource(SinkSource):
     """Queues as streams of messages.
 
     Args:
@@ -26,7 +28,11 @@ class QueueSource(DataSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        self._asked: Options = parse(options)
+        # Only their names: Spark does not say yet whether it is to read or to write.
+        names = SOURCE_NAMES | SINK_NAMES
+        for name in options:
+            if name.lower() not in names:
+                raise OptionError(unknown(name, names))
 
     @classmethod
     def name(cls) -> str:
@@ -49,3 +55,8 @@ class QueueSource(DataSource):
             "a queue cannot be read with spark.read, which could not acknowledge messages: use "
             "spark.readStream with .trigger(availableNow=True), which ends when the queue is empty"
         )
+
+    @property
+    def _asked(self) -> Options:
+        # Not before it is asked for: Spark makes a source to write with, too.
+        return parse(self.options)

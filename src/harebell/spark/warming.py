@@ -174,6 +174,7 @@ def main(archive: Path) -> None:
         gateway = session.sparkContext._gateway  # noqa: SLF001 - there is no public way to its end
         teach(session, Path(folder))
         session.stop()
+        assert gateway is not None, "a session here has a JVM"
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait(SPARK_WARM_SECONDS)

@@ -13,7 +13,7 @@ from typing import Any
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
-from harebell.base.ports import BRANCH_LOG, EXCHANGE_LOG, Definitions, Files, Log
+from harebell.base.ports import BRANCH_LOG, EXCHANGE_LOG, PUBLISHER_LOG, Definitions, Files, Log
 from harebell.store.disk import QUEUES, DiskStore
 from harebell.store.memory import MemoryDefinitions
 from harebell.store.quarantine import FOLDER
@@ -23,7 +23,13 @@ _DIGITS = frozenset("0123456789abcdef")
 _IDENTITY_DIGITS = 32
 TRANSACTIONS = "transactions"
 """The kind of the log of prepared transactions."""
-_BRANCHES = ("", "prepared transactions", TRANSACTIONS)
+PUBLISHERS = "publishers"
+"""The kind of the log of what publishers have published."""
+_OWN = {
+    BRANCH_LOG: ("", "prepared transactions", TRANSACTIONS),
+    PUBLISHER_LOG: ("", "publishers", PUBLISHERS),
+}
+"""Logs that belong to no queue."""
 
 
 @dataclass
@@ -111,8 +117,8 @@ class Survey:
         for folder in self._files.names(QUEUES):
             folders.setdefault(folder.partition("-")[0], []).append(folder)
         for identity, logs in folders.items():
-            nobody = _BRANCHES if identity == BRANCH_LOG else ("", "", "")
-            vhost_name, name, kind = self._claims.get(identity, nobody)
+            nobody = ("", "", "")
+            vhost_name, name, kind = self._claims.get(identity, _OWN.get(identity, nobody))
             if vhost not in ("", vhost_name) or queue not in ("", name):
                 continue
             holding = Holding(identity, vhost_name, name, kind)

@@ -355,6 +355,11 @@ class GroupCommit(Commit):
         self.waiting = True
         self.urgent = True
 
+    def close_up(self) -> None:
+        """Nothing more comes to the commit that gathers: take what was kept for this moment."""
+        for call in self.closing:
+            call()
+
     def gather(self) -> Batch | None:
         """Everything that changed, as a batch; None without any or while one is under way.
 
@@ -362,6 +367,7 @@ class GroupCommit(Commit):
         """
         if self.flying is not None:
             return None
+        self.close_up()
         changes = self._definitions.take()
         if not (changes or self.dirty or self.urgent):
             self.waiting = False

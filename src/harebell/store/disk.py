@@ -16,7 +16,7 @@ from harebell.base.limits import (
     DURABILITY_INTERVAL_MS,
     SEGMENT_BYTES,
 )
-from harebell.base.ports import BRANCH_LOG, Definitions, Files, Log, Store
+from harebell.base.ports import BRANCH_LOG, PUBLISHER_LOG, Definitions, Files, Log, Store
 from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
 from harebell.store.log import SegmentLog
@@ -165,7 +165,10 @@ class DiskStore(Store):
         """
         for folder in self.files.names(TRANSIENT):
             self._empty(f"{TRANSIENT}/{folder}")
-        known = {identity.partition("-")[0] for identity in identities} | {BRANCH_LOG}
+        known = {identity.partition("-")[0] for identity in identities} | {
+            BRANCH_LOG,
+            PUBLISHER_LOG,
+        }
         dropped = {key[0] for key, _ in self.definitions.load("dropped")}
         for folder in self.files.names(QUEUES):
             identity = folder.partition("-")[0]
@@ -181,6 +184,7 @@ class DiskStore(Store):
 
     def close(self) -> None:
         """End in good order; perform batches until there are no more, then `shut`."""
+        self.commit.close_up()
         for log in self.logs.values():
             log.close()
 

@@ -30,7 +30,7 @@ cdef class Channel(ChannelPort):
     cdef public object classes
     cdef Exchange _exchange
     cdef long long _exchange_epoch
-    cdef readonly object topic
+    cdef public object topic
 
     @cython.locals(connection=Connection, exchange=Exchange, message=Message, queues=tuple)
     cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,

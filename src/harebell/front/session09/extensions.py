@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harebell.front.session09 import bulk
+from harebell.front.session09 import bulk, stage
 
-_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (bulk.HANDLERS,)
+_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (bulk.HANDLERS, stage.HANDLERS)
 """The handlers of each class."""
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}

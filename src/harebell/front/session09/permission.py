@@ -9,6 +9,7 @@
     basic.consume basic.get                                       queue
     bulk.span bulk.read                                           queue
     basic.publish                             exchange, and its topic
+    stage.commit                              each row's exchange, and its topic
 
 A topic is the routing key at an exchange of the type topic, where the user has topic permissions.
 A passive declaration asks for nothing. Both rows of extra exchanges are for new things only, as

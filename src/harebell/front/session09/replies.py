@@ -19,6 +19,7 @@ _CODES: dict[ErrorKind, tuple[int, bool]] = {
     ErrorKind.GENERATION_CHANGED: (409, False),
     ErrorKind.RANGE_GONE: (410, False),
     ErrorKind.RECORD_DAMAGED: (411, False),
+    ErrorKind.FENCED: (412, False),
     ErrorKind.RESOURCE_ERROR: (506, True),
     ErrorKind.NOT_ALLOWED: (530, True),
     ErrorKind.NOT_IMPLEMENTED: (540, True),

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harebell.wire.v09 import bulk
+from harebell.wire.v09 import bulk, stage
 
 FIRST_CLASS = 0xF000
 """Classes from here on belong to implementations; the standard's own are far below."""
@@ -39,7 +39,10 @@ class Extension(NamedTuple):
     table: str
 
 
-EXTENSIONS: tuple[Extension, ...] = (Extension(bulk.NAME, bulk.VERSION, bulk.TABLE),)
+EXTENSIONS: tuple[Extension, ...] = (
+    Extension(bulk.NAME, bulk.VERSION, bulk.TABLE),
+    Extension(stage.NAME, stage.VERSION, stage.TABLE),
+)
 """Those that Harebell has."""
 
 TABLES = tuple(extension.table for extension in EXTENSIONS)

@@ -34,6 +34,7 @@ OWN = {
     409: "GENERATION_CHANGED",
     410: "RANGE_GONE",
     411: "RECORD_DAMAGED",
+    412: "FENCED",
 }
 """Soft ones of Harebell's own classes, which nobody meets who does not use them."""
 

@@ -15,6 +15,8 @@ from harebell.wire.v09.states import CONNECTION_SERVER
 
 PROFILES = [PROFILE_0_8, PROFILE_0_9, PROFILE_0_9_1]
 CHANNEL_0 = "connection."
+ANSWERS = {"channel.flow-ok", "channel.close-ok", "basic.cancel-ok"}
+"""Answers to what the broker does not ask in 0-9-1; RabbitMQ takes none of them."""
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.version)
@@ -26,7 +28,8 @@ def test_every_method_that_a_client_sends_on_a_channel_is_served(profile: Profil
     }
     unserved = {kind.NAME for kind in wanted - set(profile.handlers)} - {"channel.open"}
     # The broker tests nobody, so nothing is an answer to it.
-    assert not {name for name in unserved if not name.startswith("test.")}
+    unserved = {name for name in unserved if not name.startswith("test.")}
+    assert unserved == (ANSWERS if profile is PROFILE_0_9_1 else set())
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.version)

@@ -1,0 +1,313 @@
+"""What named publishers have published already: the memory that makes repeats harmless.
+
+For each publisher the broker keeps the smallest number that is still to come, and who may speak for
+it. The index is a log of the broker's own. An entry is written into the same commit as the messages
+that it speaks of, and that commit is kept whole or not at all, so the two can never disagree.
+
+    an entry in the log   all numbers little-endian
+
+    kind  1 staged batches, 2 publishing ids        u8
+    next  the smallest number that is not taken     u64
+    used  milliseconds since 1970                   u64
+    vhost, user, name                               each behind its length as u16
+    runs  digests of the runs, the current one last 16 octets each
+
+What is written of an entry later makes the one before superfluous. A publisher belongs to its user:
+nobody else can move its number on, and so have messages dropped.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from struct import Struct
+from typing import NamedTuple
+
+from harebell.base.clock import Clock
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import PUBLISHERS_COUNT, STAGE_RUNS_COUNT
+from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.base.ports import PUBLISHER_LOG, Log, Store
+
+STAGED = 1
+"""Whoever publishes batches by the class stage."""
+NUMBERED = 2
+"""Whoever gives every message a number."""
+
+_HEAD = Struct("<BQQ")
+_LENGTH = Struct("<H")
+_DIGEST_OCTETS = 16
+_RECORD = Properties(b"", delivery_mode=PERSISTENT)
+_SLACK = 1_000
+"""Records that are superfluous before old ones are moved to the end of the log."""
+
+
+class Key(NamedTuple):
+    """Which publisher.
+
+    Args:
+        kind: STAGED or NUMBERED.
+        vhost: where it publishes.
+        user: whose it is.
+        name: what it calls itself.
+    """
+
+    kind: int
+    vhost: str
+    user: str
+    name: str
+
+
+class Entry:
+    """What is known of one publisher.
+
+    Attributes:
+        key: which one.
+        next: the smallest number that is not taken.
+        runs: digests of its runs, the current one last.
+        holders: channels that use it now.
+        position: of its record in the log; -1 while there is none.
+        used: when it was used last, in milliseconds since 1970.
+        changed: its record says less than is known.
+        refused: numbers below `next` that were not taken after all.
+    """
+
+    __slots__ = ("changed", "holders", "key", "next", "position", "refused", "runs", "used")
+
+    def __init__(self, key: Key) -> None:
+        self.key = key
+        self.next = 0
+        self.runs: list[bytes] = []
+        self.holders = 0
+        self.position = -1
+        self.used = 0
+        self.changed = False
+        self.refused: set[int] = set()
+
+
+class Publishers:
+    """All publishers of a broker.
+
+    Args:
+        store: has the log, and the commit that entries are part of.
+        clock: the time of day.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._commit = store.commit
+        self._clock = clock
+        self._kept: Log | None = None
+        # In the order in which they were written down, or made.
+        self._entries: dict[Key, Entry] = {}
+        self._counts: dict[str, int] = {}
+        self._changed: list[Entry] = []
+        self._commit.closing.append(self._write_changed)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(self, key: Key) -> Entry | None:
+        """A publisher that is known."""
+        return self._entries.get(key)
+
+    def entry(self, key: Key) -> Entry:
+        """A publisher, known or new; where there are too many an idle one is forgotten for it.
+
+        Raises:
+            Refusal: RESOURCE_LOCKED, all others are in use.
+        """
+        found = self._entries.get(key)
+        if found is None:
+            if self._counts.get(key.vhost, 0) >= PUBLISHERS_COUNT:
+                self._make_room(key)
+            found = self._entries[key] = Entry(key)
+            self._counts[key.vhost] = self._counts.get(key.vhost, 0) + 1
+        found.used = self._clock.ms
+        return found
+
+    def enter(self, entry: Entry, run: str) -> None:
+        """A run speaks for a publisher from now on.
+
+        Raises:
+            Refusal: FENCED, another run has taken its place before.
+        """
+        digest = _digest(run)
+        if entry.runs and entry.runs[-1] == digest:
+            return
+        if digest in entry.runs:
+            raise fenced(entry.key.name, run)
+        entry.runs.append(digest)
+        del entry.runs[:-STAGE_RUNS_COUNT]
+        self.change(entry)
+
+    def check(self, entry: Entry | None, name: str, run: str) -> Entry:
+        """The publisher, if that run speaks for it.
+
+        Raises:
+            Refusal: FENCED, another run does; or NOT_FOUND, it was not opened.
+        """
+        digest = _digest(run)
+        if entry is None or not entry.runs or digest not in entry.runs:
+            raise Refusal(
+                ErrorKind.NOT_FOUND, f"run '{run}' of publisher '{name}' was not opened here"
+            )
+        if entry.runs[-1] != digest:
+            raise fenced(name, run)
+        return entry
+
+    def advance(self, entry: Entry, number: int) -> None:
+        """A number is taken, and all below it; part of the commit that gathers now."""
+        entry.next = number + 1
+        if not entry.changed:
+            self.change(entry)
+
+    def change(self, entry: Entry) -> None:
+        """Write down what is known of a publisher with the commit that gathers now."""
+        # Whatever else is in that commit must not be parted from this by a crash.
+        self._commit.joint = True
+        self._commit.urgent = True
+        if not entry.changed:
+            entry.changed = True
+            self._changed.append(entry)
+
+    def forget(self, key: Key) -> bool:
+        """A publisher will not come again; whether there was one."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return False
+        self._drop(entry)
+        return True
+
+    def vhost_gone(self, name: str) -> None:
+        """A vhost is deleted, and its publishers with it."""
+        for entry in [each for each in self._entries.values() if each.key.vhost == name]:
+            self._drop(entry)
+
+    def restore(self) -> None:
+        """Know again what was written down; called once, before the first connection."""
+        log = self._log()
+        position = log.first()
+        while position < log.end():
+            message = log.read(position)
+            entry = None if message is None else _decode(message.body)
+            if entry is None:
+                log.settle(position)
+            else:
+                self._take_up(log, entry, position)
+            position = log.next(position + 1)
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _take_up(self, log: Log, entry: Entry, position: int) -> None:
+        before = self._entries.pop(entry.key, None)
+        if before is None:
+            vhost = entry.key.vhost
+            self._counts[vhost] = self._counts.get(vhost, 0) + 1
+        else:
+            log.settle(before.position)
+        entry.position = position
+        self._entries[entry.key] = entry
+
+    def _make_room(self, key: Key) -> None:
+        idle = [
+            each
+            for each in self._entries.values()
+            if each.key.vhost == key.vhost and not each.holders
+        ]
+        if not idle:
+            raise Refusal(
+                ErrorKind.RESOURCE_LOCKED,
+                f"there is no room for publisher '{key.name}': all {PUBLISHERS_COUNT} of vhost "
+                f"'{key.vhost}' are in use",
+            )
+        self._drop(min(idle, key=_used))
+
+    def _drop(self, entry: Entry) -> None:
+        del self._entries[entry.key]
+        self._counts[entry.key.vhost] -= 1
+        if entry.changed:
+            self._changed.remove(entry)
+        if entry.position >= 0:
+            self._log().settle(entry.position)
+            self._log().sync_soon()
+
+    def _write_changed(self) -> None:
+        """A commit is about to be gathered: say in it what has changed."""
+        changed, self._changed = self._changed, []
+        for entry in changed:
+            entry.changed = False
+            self._write(entry)
+        if changed:
+            self._compact()
+
+    def _write(self, entry: Entry) -> None:
+        log, before = self._log(), entry.position
+        entry.position = log.append(Message("", "", _RECORD, _encode(entry)))
+        if before >= 0:
+            log.settle(before)
+        # Behind all that were written down before.
+        self._entries[entry.key] = self._entries.pop(entry.key)
+
+    def _compact(self) -> None:
+        """Keep old entries from keeping old segments, a few at a time."""
+        log = self._log()
+        behind = log.end() - 4 * len(self._entries) - _SLACK
+        for entry in list(self._entries.values())[:4]:
+            if 0 <= entry.position < behind:
+                self._write(entry)
+
+    def _log(self) -> Log:
+        if self._kept is None:
+            self._kept = self._store.open_log(PUBLISHER_LOG, durable=True, keep_all=True)
+        return self._kept
+
+
+def fenced(name: str, run: str) -> Refusal:
+    """The refusal for a run that another has replaced."""
+    return Refusal(
+        ErrorKind.FENCED,
+        f"run '{run}' of publisher '{name}' is fenced: another run has taken its place",
+    )
+
+
+def _used(entry: Entry) -> int:
+    return entry.used
+
+
+def _digest(run: str) -> bytes:
+    return hashlib.blake2b(run.encode(), digest_size=_DIGEST_OCTETS).digest()
+
+
+def _encode(entry: Entry) -> bytes:
+    key = entry.key
+    names = [text.encode() for text in (key.vhost, key.user, key.name)]
+    texts = b"".join([_LENGTH.pack(len(name)) + name for name in names])
+    return _HEAD.pack(key.kind, entry.next, entry.used) + texts + b"".join(entry.runs)
+
+
+def _decode(octets: bytes) -> Entry | None:
+    """An entry as it was written down; None for octets that are none."""
+    if len(octets) < _HEAD.size:
+        return None
+    kind, number, used = _HEAD.unpack_from(octets)
+    at, names = _HEAD.size, []
+    for _ in range(3):
+        if at + _LENGTH.size > len(octets):
+            return None
+        start = at + _LENGTH.size
+        at = start + _LENGTH.unpack_from(octets, at)[0]
+        names.append(octets[start:at])
+    known = kind in (STAGED, NUMBERED)
+    if not known or at > len(octets) or (len(octets) - at) % _DIGEST_OCTETS:
+        return None
+    try:
+        vhost, user, name = (each.decode() for each in names)
+    except UnicodeDecodeError:
+        return None
+    entry = Entry(Key(kind, vhost, user, name))
+    entry.next = number
+    entry.used = used
+    entry.runs = [
+        octets[start : start + _DIGEST_OCTETS] for start in range(at, len(octets), _DIGEST_OCTETS)
+    ]
+    return entry

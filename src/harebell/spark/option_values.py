@@ -1,0 +1,149 @@
+"""How the text of one option becomes a value, for every kind of value that options have.
+
+Each reader takes the option's name, for its error, and the text that was given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import NAME_BYTES
+
+Reader = Callable[[str, str], object]
+
+
+class OptionError(HarebellError, ValueError):
+    """An option that cannot be used; the text names it."""
+
+
+def read_queue(name: str, value: str) -> str:
+    """The name of a queue."""
+    if not value or len(value.encode()) > NAME_BYTES:
+        raise OptionError(f"the option {name} must be a queue's name of 1 to {NAME_BYTES} octets")
+    return value
+
+
+def read_queues(name: str, value: str) -> tuple[str, ...]:
+    """Names between commas, or a JSON array of names that have commas in them."""
+    text = value.strip()
+    if text.startswith("["):
+        try:
+            names = json.loads(text)
+        except ValueError as error:
+            raise OptionError(f"the option {name} is no JSON array: {error}") from None
+        if not all(isinstance(one, str) for one in names):
+            raise OptionError(f"the option {name} must be a JSON array of names, not {value!r}")
+    else:
+        names = [one.strip() for one in text.split(",")]
+    if not names or not all(names):
+        raise OptionError(
+            f"the option {name} must be names between commas, such as orders,payments, or a JSON "
+            f"array of names, not {value!r}"
+        )
+    found = tuple(read_queue(name, one) for one in names)
+    for one in found:
+        if found.count(one) > 1:
+            raise OptionError(f"the option {name} names queue {one!r} twice")
+    return found
+
+
+def read_text(name: str, value: str) -> str:
+    """Any text but none."""
+    if not value.strip():
+        raise OptionError(f"the option {name} is empty")
+    return value
+
+
+def read_group(name: str, value: str) -> str:
+    """The name of a lease's group."""
+    if not value or len(value.encode()) > NAME_BYTES:
+        raise OptionError(f"the option {name} must be a name of 1 to {NAME_BYTES} octets")
+    return value
+
+
+def whole(least: int, most: int | None = None) -> Callable[[str, str], int]:
+    """A reader of whole numbers in a range."""
+    allowed = f"at least {least}" if most is None else f"from {least} to {most}"
+
+    def read(name: str, value: str) -> int:
+        try:
+            number = int(value.replace("_", ""))
+        except ValueError:
+            number = least - 1
+        if number < least or (most is not None and number > most):
+            raise OptionError(f"the option {name} must be a whole number {allowed}, not {value!r}")
+        return number
+
+    return read
+
+
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "": 1.0}
+_OCTETS = {"": 1, "b": 1, "k": 2**10, "kb": 2**10, "m": 2**20, "mb": 2**20, "g": 2**30, "gb": 2**30}
+_LETTERS = "abcdefghijklmnopqrstuvwxyz "
+
+
+def read_seconds(name: str, value: str) -> float:
+    """A time with its unit, in seconds."""
+    text = value.strip().lower()
+    digits = text.rstrip(_LETTERS)
+    unit = text[len(digits) :].strip()
+    try:
+        seconds = float(digits) * _SECONDS[unit]
+    except (KeyError, ValueError):
+        seconds = -1.0
+    if not 0 < seconds < float("inf"):
+        raise OptionError(
+            f"the option {name} must be a time above 0 such as 30s, 500ms or 2m, not {value!r}"
+        )
+    return seconds
+
+
+def read_octets(name: str, value: str) -> int:
+    """A size with its unit, in octets."""
+    text = value.strip().lower()
+    digits = text.rstrip(_LETTERS)
+    unit = text[len(digits) :].strip()
+    try:
+        octets = int(digits.replace("_", "")) * _OCTETS[unit]
+    except (KeyError, ValueError):
+        octets = 0
+    if octets < 1:
+        raise OptionError(
+            f"the option {name} must be a size above 0 such as 64m, 512k or 1000000, not {value!r}"
+        )
+    return octets
+
+
+def read_flag(name: str, value: str) -> bool:
+    """True or false."""
+    flag = {"true": True, "false": False}.get(value.strip().lower())
+    if flag is None:
+        raise OptionError(f"the option {name} must be true or false, not {value!r}")
+    return flag
+
+
+def read_folder(name: str, value: str) -> Path:
+    """An absolute path."""
+    path = Path(value)
+    if not path.is_absolute():
+        raise OptionError(
+            f"the option {name} must be an absolute path that every executor sees, not {value!r}"
+        )
+    return path
+
+
+def choice(*allowed: str) -> Callable[[str, str], str]:
+    """A reader of one word out of some, whatever its case."""
+    words = {word.lower(): word for word in allowed}
+
+    def read(name: str, value: str) -> str:
+        word = words.get(value.strip().lower())
+        if word is None:
+            listed = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
+            raise OptionError(f"the option {name} must be {listed}, not {value!r}")
+        return word
+
+    return read

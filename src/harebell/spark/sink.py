@@ -1,0 +1,201 @@
+"""The sink: what Spark asks of a writer, in batch writes and in streaming queries.
+
+    writer(), streamWriter()   on the driver, for every batch: options and columns are checked
+    write(batches)             in a task, on an executor: the rows go to the broker
+    commit(), abort()          on the driver, in another process each time
+
+Objects are pickled from the one to the next, so nothing is connected in between.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from harebell.client.blocking import Connection
+from harebell.client.errors import AMQPError
+from harebell.spark import confirmed
+from harebell.spark.aim import Aim, Done, SinkError, Task
+from harebell.spark.option_values import OptionError
+from harebell.spark.sink_options import (
+    AT_LEAST_ONCE,
+    EXACTLY_ONCE,
+    PUBLISHING_ID,
+    SinkOptions,
+    parse_sink,
+)
+from harebell.spark.sink_schema import written
+
+_LOG = logging.getLogger("harebell.spark")
+_NEEDS = {EXACTLY_ONCE: "stage", PUBLISHING_ID: "publisher"}
+
+Messages = Sequence[WriterCommitMessage | None]
+
+
+class SinkSource(DataSource):
+    """The half of the format that writes."""
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """A writer for df.write."""
+        aim = _aim(self.options, schema, overwrite)
+        options = aim.options
+        run = str(uuid.uuid4())
+        job = Job(options.publisher or f"spark-job/{run}", run, options.version or 0)
+        return BatchWriter(aim, job)
+
+    def streamWriter(  # noqa: N802 - Spark's name
+        self, schema: StructType, overwrite: bool
+    ) -> StreamWriter:
+        """A writer for df.writeStream."""
+        aim = _aim(self.options, schema, overwrite=False)
+        if aim.options.publisher is not None:
+            raise OptionError(
+                "the options txnAppId and txnVersion belong to batch writes: a streaming query "
+                "has an id and batch numbers of its own"
+            )
+        return StreamWriter(aim)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Which batch write this is.
+
+    Args:
+        publisher: who publishes.
+        run: of the publisher.
+        batch: which of its batches.
+    """
+
+    publisher: str
+    run: str
+    batch: int
+
+
+def _aim(given: Mapping[str, str], schema: StructType, overwrite: bool) -> Aim:
+    options: SinkOptions = parse_sink(given)
+    if overwrite:
+        raise OptionError(
+            'messages that were published cannot be overwritten: write with .mode("append")'
+        )
+    columns = written(
+        schema,
+        ignore_unknown=options.ignore_unknown,
+        keyed=options.routing_key is not None,
+        aimed=options.exchange is not None,
+    )
+    return Aim(options, columns)
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Writes a data frame.
+
+    Args:
+        aim: where to, and how.
+        job: which write this is.
+    """
+
+    def __init__(self, aim: Aim, job: Job) -> None:
+        self._aim = aim
+        self._job = job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+        """One partition, on an executor."""
+        job = self._job
+        return _write(self._aim, Task.of_job(job.publisher, job.run, job.batch), iterator)
+
+    def commit(self, messages: Messages) -> None:
+        """All partitions were written."""
+        _commit(self._aim, messages)
+
+    def abort(self, messages: Messages) -> None:
+        """A partition could not be written: what was published stays published."""
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes the micro-batches of a streaming query.
+
+    Args:
+        aim: where to, and how.
+    """
+
+    def __init__(self, aim: Aim) -> None:
+        self._aim = aim
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+        """One partition of a micro-batch, on an executor."""
+        return _write(self._aim, Task.of_query(), iterator)
+
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
+        """All partitions of a micro-batch were written; also said again after a restart."""
+        _commit(self._aim, messages)
+
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        """A partition of a micro-batch could not be written: it will be published again."""
+
+
+def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch]) -> Done:
+    address = aim.options.url.address
+    try:
+        connection = aim.connect(f"write {task.publisher}")
+        try:
+            done = Done(aim.mode(connection, EXACTLY_ONCE, _NEEDS), task)
+            confirmed.publish(aim, connection, batches, done)
+        finally:
+            _leave(connection)
+    except AMQPError as error:
+        raise SinkError(f"rows could not be written to {address}: {error}") from error
+    return done
+
+
+def _leave(connection: Connection) -> None:
+    try:
+        connection.close()
+    except AMQPError as error:
+        # Everything was confirmed, or something else is being told already.
+        _LOG.debug("closing a connection: %s", error)
+
+
+def _done(messages: Messages) -> list[Done]:
+    return [message for message in messages if isinstance(message, Done)]
+
+
+def _commit(aim: Aim, messages: Messages) -> None:
+    finished = _done(messages)
+    if not finished:
+        return
+    first = finished[0]
+    if aim.options.delivery is None and first.mode == AT_LEAST_ONCE:
+        _LOG.warning(
+            "%s is not Harebell: rows are published at least once", aim.options.url.address
+        )
+    _complain(aim, finished)
+
+
+def _complain(aim: Aim, finished: list[Done]) -> None:
+    """Fail when rows that were to reach a queue have not."""
+    rows = sum(one.rows for one in finished)
+    refused = sum(one.refused for one in finished)
+    if refused:
+        raise SinkError(
+            f"{refused} of {rows} rows were refused by {aim.options.url.address} (basic.nack): a "
+            "queue is full and set to reject-publish, or the broker is in trouble"
+        )
+    lost = sum(one.unroutable - one.dead_lettered for one in finished)
+    if lost:
+        shown = [text for one in finished for text in one.examples]
+        raise SinkError(
+            f"{lost} of {rows} rows reached no queue, the first with routing key "
+            f"{', '.join(dict.fromkeys(shown[:3]))}: bind a queue, or set deadLetter, or "
+            "mandatory=false"
+        )

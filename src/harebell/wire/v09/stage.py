@@ -1,0 +1,139 @@
+"""The class stage: batches that are published together, once. docs/extensions.md explains it.
+
+    commit    parts      20 octets each, all numbers are unsigned and big-endian:
+                         u32 part | u64 attempt | u64 rows
+    append    content    one encapsulated record batch of Arrow's IPC format, without compression;
+                         its columns are named as in `columns`: value,routing_key,properties.type
+
+A batch has a number that grows. `next` is the smallest that can still be committed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from struct import Struct
+from typing import NamedTuple
+
+from harebell.base.errors import ProtocolError
+from harebell.wire.v09.method import Method
+
+NAME = "stage"
+VERSION = 1
+CLASS_ID = 0xF002
+COMMIT_ID = 30
+
+TABLE = """
+stage 61442
+  open            10  C   -> open-ok: shortstr publisher run
+  open-ok         11  S   : longlong next
+  append          20  C   +content -> append-ok: shortstr publisher run, longlong batch, long part,
+                          longlong attempt, long number, longstr columns
+  append-ok       21  S   : longlong rows octets
+  commit          30  C   -> commit-ok: shortstr publisher run, longlong batch,
+                          shortstr exchange routing-key, octet delivery-mode, bit mandatory,
+                          shortstr dead-letter, longstr parts
+  commit-ok       31  S   : longlong rows unroutable, bit repeated
+  abort           40  C   -> abort-ok: shortstr publisher run, longlong batch
+  abort-ok        41  S   : longlong rows
+"""
+
+_PART = Struct(">IQQ")
+
+
+class StageOpen(Method):
+    """A run of a publisher begins or goes on; every other run that was known is fenced."""
+
+    publisher: str = ""
+    run: str = ""
+
+
+class StageOpenOk(Method):
+    """Which batch comes next."""
+
+    next: int = 0
+
+
+class StageAppend(Method):
+    """A piece of a part of a batch; its content follows."""
+
+    publisher: str = ""
+    run: str = ""
+    batch: int = 0
+    part: int = 0
+    attempt: int = 0
+    number: int = 0
+    columns: bytes = b""
+
+
+class StageAppendOk(Method):
+    """What is staged of that attempt of the part."""
+
+    rows: int = 0
+    octets: int = 0
+
+
+class StageCommit(Method):
+    """Publish these parts of a batch, all or nothing."""
+
+    publisher: str = ""
+    run: str = ""
+    batch: int = 0
+    exchange: str = ""
+    routing_key: str = ""
+    delivery_mode: int = 0
+    mandatory: bool = False
+    dead_letter: str = ""
+    parts: bytes = b""
+
+
+class StageCommitOk(Method):
+    """They are published; `repeated`: they had been before, and nothing was done."""
+
+    rows: int = 0
+    unroutable: int = 0
+    repeated: bool = False
+
+
+class StageAbort(Method):
+    """Forget what is staged of a batch."""
+
+    publisher: str = ""
+    run: str = ""
+    batch: int = 0
+
+
+class StageAbortOk(Method):
+    """How many rows that were."""
+
+    rows: int = 0
+
+
+class Part(NamedTuple):
+    """A part of a batch as its writer finished it.
+
+    Args:
+        part: its number within the batch.
+        attempt: which attempt to write it.
+        rows: how many it has.
+    """
+
+    part: int
+    attempt: int
+    rows: int
+
+
+def encode_parts(parts: Iterable[Part]) -> bytes:
+    """The field `parts` of commit."""
+    return b"".join([_PART.pack(*part) for part in parts])
+
+
+def decode_parts(octets: bytes) -> list[Part]:
+    """The way back.
+
+    Raises:
+        ProtocolError: 502, it is cut short.
+    """
+    if len(octets) % _PART.size:
+        text = f"stage.commit: field 'parts' has {len(octets)} octets, not 20 for each part"
+        raise ProtocolError(502, text, CLASS_ID, COMMIT_ID)
+    return [Part(*found) for found in _PART.iter_unpack(octets)]

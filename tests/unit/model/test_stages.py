@@ -1,0 +1,156 @@
+"""Staged batches: kept apart by attempt, bounded, and gone when they are not needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harebell.base.clock import Clock
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import STAGE_KEEP_SECONDS
+from harebell.base.osfs import OsFiles
+from harebell.base.ports import Files
+from harebell.base.timers import Timers
+from harebell.kernels.records import crc32c
+from harebell.model import stages
+from harebell.model.publishers import STAGED, Key
+from harebell.model.stages import FOLDER, Piece, Stages
+from tests.sim.disk import SimDisk
+
+KEY = Key(STAGED, "/", "guest", "p")
+
+
+class Area:
+    """Stages with their clock."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.clock = Clock(1_000_000)
+        self.timers = Timers(self.clock)
+        self.stages = Stages(files, self.clock, self.timers)
+
+    def append(
+        self,
+        data: bytes,
+        *,
+        batch: int = 0,
+        attempt: tuple[int, int] = (0, 1),
+        number: int = 0,
+        key: Key = KEY,
+        rows: int = 1,
+    ) -> tuple[int, int]:
+        piece = Piece("value", 0, len(data), rows, crc32c(data))
+        return self.stages.append(key, batch, attempt, number, piece, data)
+
+    def pass_time(self, seconds: int) -> None:
+        self.clock.advance(seconds * 1000)
+        self.timers.run()
+
+    def read(self, *wanted: tuple[int, int, int], batch: int = 0) -> list[tuple[int, bytes]]:
+        chosen = self.stages.chosen(KEY, batch, wanted)
+        return [(part, self.stages.read(KEY, batch, piece)) for part, piece in chosen]
+
+
+@pytest.fixture(params=["simulated", "real"])
+def files(request: pytest.FixtureRequest, tmp_path: Path) -> Files:
+    return SimDisk() if request.param == "simulated" else OsFiles(str(tmp_path))
+
+
+@pytest.fixture
+def area(files: Files) -> Area:
+    return Area(files)
+
+
+def test_pieces_come_back_in_the_order_that_is_asked_for(area: Area) -> None:
+    assert area.append(b"one", rows=2) == (2, 3)
+    assert area.append(b"other", attempt=(0, 2)) == (1, 5)
+    assert area.append(b"two", number=1) == (3, 6)
+    assert area.append(b"3", attempt=(1, 1)) == (1, 1)
+    assert area.read((1, 1, 1), (0, 1, 3)) == [(1, b"3"), (0, b"one"), (0, b"two")]
+    assert area.stages.octets == 12
+
+
+def test_nothing_is_left_on_disk_of_what_was_dropped(area: Area) -> None:
+    area.append(b"one", rows=5)
+    area.append(b"two", batch=1)
+    area.append(b"three", batch=2)
+    assert area.stages.drop(KEY, 0) == 5
+    assert area.stages.drop(KEY, 0) == 0
+    area.stages.drop_below(KEY, 2)
+    assert len(area.stages) == 1
+    assert len(area.files.names(FOLDER)) == 1
+    area.append(b"x", key=KEY._replace(name="q"))
+    area.stages.drop_all(KEY)
+    assert (len(area.stages), area.stages.octets) == (1, 1)
+    area.stages.vhost_gone("/")
+    assert (len(area.stages), area.stages.octets, area.files.names(FOLDER)) == (0, 0, [])
+
+
+def test_a_start_finds_no_stages(area: Area, files: Files) -> None:
+    area.append(b"one")
+    again = Area(files)
+    assert len(again.stages) == 0
+    assert files.names(FOLDER) == []
+    with pytest.raises(Refusal, match=r"0 of 1 rows of its part 0 \(attempt 1\) are here"):
+        again.read((0, 1, 1))
+    again.append(b"one")
+    assert again.read((0, 1, 1)) == [(0, b"one")]
+
+
+def test_what_waits_for_too_long_is_dropped(area: Area) -> None:
+    area.append(b"old")
+    area.pass_time(STAGE_KEEP_SECONDS - 1)
+    area.append(b"new", batch=1)
+    area.pass_time(2)
+    assert len(area.stages) == 1
+    assert area.read((0, 1, 1), batch=1) == [(0, b"new")]
+    area.pass_time(STAGE_KEEP_SECONDS)
+    assert len(area.stages) == 0
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "text"),
+    [
+        ("STAGE_BATCH_BYTES", 5, "3 of it are staged, and the most is 5"),
+        ("STAGES_BYTES", 5, "3 of all batches are staged, and the most is 5"),
+    ],
+)
+def test_octets_are_bounded(
+    limit: str, value: int, text: str, area: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, limit, value)
+    area.append(b"one")
+    with pytest.raises(Refusal) as caught:
+        area.append(b"two", number=1)
+    assert caught.value.kind is ErrorKind.PRECONDITION_FAILED
+    assert caught.value.text == f"cannot stage 3 octets more of batch 0 of publisher 'p': {text}"
+    assert area.read((0, 1, 1)) == [(0, b"one")]
+
+
+def test_batches_and_rows_are_bounded(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "STAGES_COUNT", 1)
+    monkeypatch.setattr(stages, "STAGE_BATCH_ROWS", 9)
+    area.append(b"one", rows=10)
+    with pytest.raises(Refusal, match="1 batches are staged and not committed"):
+        area.append(b"two", batch=1)
+    with pytest.raises(Refusal, match="has 10 rows, and the most is 9: make smaller batches"):
+        area.read((0, 1, 10))
+
+
+def test_a_full_disk_refuses_a_piece_and_keeps_the_others() -> None:
+    disk = SimDisk(capacity=4096)
+    area = Area(disk)
+    area.append(b"one")
+    with pytest.raises(Refusal, match=r"cannot stage 100000 octets more of batch 0 .* are free"):
+        area.append(bytes(100_000), number=1)
+    assert area.read((0, 1, 1)) == [(0, b"one")]
+
+
+def test_octets_that_the_disk_has_changed_are_not_published(tmp_path: Path) -> None:
+    area = Area(OsFiles(str(tmp_path)))
+    area.append(b"one")
+    (path,) = (tmp_path / FOLDER).iterdir()
+    path.write_bytes(b"oxe")
+    with pytest.raises(Refusal, match="the disk has damaged batch 0 of publisher 'p'; send"):
+        area.read((0, 1, 1))
