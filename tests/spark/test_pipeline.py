@@ -9,12 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pika
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyarrow import csv
 from pyspark.sql import SparkSession
 
+from harebell.pipeline import shipped
 from harebell.pipeline.checking import check
 from harebell.pipeline.hosting import host
 from harebell.pipeline.places import PipelineError
@@ -183,3 +185,89 @@ def test_what_goes_wrong_is_one_sentence_and_the_state_keeps_it(
     ):
         with pytest.raises(PipelineError, match=re.escape(said)):
             bench.run(source + steps + sinks)
+
+
+DEAD = """
+pipeline: sorted
+source:
+  url: ${URL}
+  queue: ${QUEUE}
+  fetchTimeout: 300s
+  body:
+    format: json
+    schema: id BIGINT
+    onError: dead-letter
+    deadLetter: {queue: "${QUEUE}.bad"}
+steps:
+  - sql: SELECT data.id, routing_key FROM source
+sinks:
+  - queue: ${QUEUE}.good
+    where: id >= 2
+  - parquet: kept
+"""
+
+
+def test_bad_rows_go_away_with_the_reason_and_good_ones_become_messages(
+    bench: Bench, channel: Any, queue: str
+) -> None:
+    for name in ("good", "bad"):
+        channel.queue_declare(f"{queue}.{name}", durable=True)
+    bodies = [b'{"id": 1}', b"no JSON", b'{"id": 2}', b'{"id": "x"}', b'{"id": 3}']
+    headers = pika.BasicProperties(headers={"mine": "kept"}, message_id="m")
+    for body in bodies:
+        channel.basic_publish("", queue, body, headers)
+    state = bench.run(DEAD)
+    assert (state.state, state.error, state.bad) == ("ended", "", 2)
+    assert state.written == {"queue": 2, "parquet": 3}
+    good = taken(channel, f"{queue}.good")
+    assert sorted(body for _, body in good) == [b'{"id":2}', b'{"id":3}']
+    assert good[0][0].content_type == "application/json"
+    bad = taken(channel, f"{queue}.bad")
+    assert sorted(body for _, body in bad) == [b"no JSON", b'{"id": "x"}']
+    properties = bad[0][0]
+    assert properties.message_id == "m"
+    assert properties.headers == {
+        "mine": "kept",
+        "x-reason": "the body is no JSON with id BIGINT",
+        "x-pipeline": "sorted",
+        "x-original-queue": queue,
+        "x-original-routing-key": queue,
+    }
+    assert sorted(row["id"] for row in bench.rows("kept")) == [1, 2, 3]
+    for name in ("good", "bad"):
+        channel.queue_delete(f"{queue}.{name}")
+
+
+def test_a_queue_is_mirrored_with_all_that_its_messages_have(
+    bench: Bench, channel: Any, queue: str
+) -> None:
+    channel.queue_declare(f"{queue}.mirror", durable=True)
+    properties = pika.BasicProperties(headers={"a": "b"}, message_id="m", priority=3)
+    for number in range(5):
+        channel.basic_publish("", queue, b"%d" % number, properties)
+    described = shipped.mirror(
+        bench.variables["URL"],
+        queue,
+        bench.variables["URL"],
+        exchange="",
+        to_queue=f"{queue}.mirror",
+        checkpoint=bench.folder / "mirror",
+    )
+    view = View(lambda _line: None, terminal=False)
+    (state,) = host([described], bench.folder / "registry", view, spark=bench.spark)
+    assert (state.state, state.error) == ("ended", "")
+    found = taken(channel, f"{queue}.mirror")
+    assert sorted(body for _, body in found) == [b"%d" % number for number in range(5)]
+    assert (found[0][0].message_id, found[0][0].priority) == ("m", 3)
+    assert found[0][0].headers == {"a": "b"}
+    channel.queue_delete(f"{queue}.mirror")
+
+
+def taken(channel: Any, queue: str) -> list[tuple[Any, bytes]]:
+    """What is in a queue, taken out of it."""
+    found = []
+    while True:
+        method, properties, body = channel.basic_get(queue, auto_ack=True)
+        if method is None:
+            return found
+        found.append((properties, body))
