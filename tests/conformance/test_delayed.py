@@ -179,6 +179,22 @@ def test_further_routing_keys_are_kept(memory_peer: Peer) -> None:
     assert (peer.count("q"), peer.count("copy")) == (2, 2)
 
 
+def test_blind_copies_are_kept_and_shown_to_nobody(memory_peer: Peer) -> None:
+    peer = memory_peer
+    exchange(peer, "direct")
+    bound(peer, "q", "k")
+    bound(peer, "copy", "c")
+    bound(peer, "blind", "b")
+    for delay in (0, 50):
+        headers = {"x-delay": delay, "CC": ["c"], "BCC": ["b", 5]}
+        peer.publish("later", "k", b"m", BasicProperties(headers=headers))
+    passes(peer, 0.1)
+    for queue in ("q", "copy", "blind"):
+        for delay in (0, -50):
+            assert peer.get(queue).properties.headers == {"x-delay": delay, "CC": ["c"]}
+        assert peer.count(queue) == 0
+
+
 def test_a_transaction_delays_from_its_commit_on(memory_peer: Peer) -> None:
     peer = memory_peer
     exchange(peer, "fanout")

@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.bulk import BulkRead, BulkSpan
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.fields import encode_table
+from tests.fuzz.batches import batch_seeds
 from tests.fuzz.contents import content_seeds
 from tests.fuzz.messages010t import messages010t_seeds
 from tests.fuzz.segments import composite_seeds, segment_seeds
@@ -51,6 +53,8 @@ def _conversation() -> Iterator[bytes]:
     yield call(1, m.QueueBind(queue="q", exchange="e", arguments={"x-match": "any", "h": 1}))
     yield call(1, m.BasicQos(prefetch_count=3, global_=True))
     yield call(1, m.BasicGet(queue="q"))
+    yield call(1, BulkSpan(queue="q"))
+    yield call(1, BulkRead(queue="q", end=9, columns=b"value,headers", filter={"since": 1}))
     yield call(1, m.BasicRecover(requeue=True))
     yield call(2, m.ChannelOpen())
     yield call(2, m.TxSelect())
@@ -94,6 +98,8 @@ def seeds(target: str) -> list[bytes]:
         return composite_seeds()
     if target in ("contents", "staged", "connection08"):
         return content_seeds(target)
+    if target in ("rows", "stored", "columns"):
+        return batch_seeds(target)
     if target == "url":
         return [b"amqp://guest:guest@localhost:5672/%2F?heartbeat=10", b"amqps://[::1]/v"]
     if target == "config":

@@ -18,6 +18,7 @@ from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import decode_properties, encode_properties
 from harebell.wire.v09.fields import decode_table, encode_table
 from harebell.wire.v09.states import ConnectionState
+from tests.fuzz.batches import TARGETS as BATCHES
 from tests.fuzz.contents import TARGETS as CONTENTS
 from tests.fuzz.messages010t import messages010t
 from tests.fuzz.segments import composites, connection010, segments
@@ -200,6 +201,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         typed,
         connection010t,
         *CONTENTS,
+        *BATCHES,
         canary,
     )
 }

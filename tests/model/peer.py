@@ -12,12 +12,17 @@ from typing import NamedTuple
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.bulk import BulkBatch
 from harebell.wire.v09.content import BasicProperties, encode_properties
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 END = 0xCE
 FRAME_MAX = 131_072
-WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn)
+WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn, BulkBatch)
+
+
+CONTENTS = (b"\x00\x3c\x00\x00", b"\xf0\x01\x00\x00")
+"""How the headers of their contents begin."""
 
 
 class Event(NamedTuple):
@@ -175,7 +180,7 @@ class Reader:
         if open_content is None or kind not in (2, 3):
             raise BadOutput(f"a frame of type {kind} outside of a content on channel {channel}")
         if kind == 2:
-            if open_content.size >= 0 or payload[:4] != b"\x00\x3c\x00\x00":
+            if open_content.size >= 0 or payload[:4] not in CONTENTS:
                 raise BadOutput("a content header out of place")
             open_content.size = int.from_bytes(payload[4:12])
             open_content.properties = payload[12:]

@@ -232,6 +232,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "base/limits": ("tests/unit/server/test_config.py", "has constants and nothing else"),
     "base/version": ("tests/docs/test_reference.py", "is compared with the project's version"),
     "wire/v09/frames": ("tests/unit/kernels/test_frames.py", "passes the kernel's names on"),
+    **dict.fromkeys(
+        ("model/lease", "model/queue/leased"),
+        ("tests/unit/front/session09/test_lease.py", "is asked there as peers ask, of every kind"),
+    ),
     "wire/v09/rabbitmq": ("tests/unit/wire/v09/test_amqp_0_9_1.py", "is part of that table"),
     "kernels/arrays": ("tests/unit/kernels/test_columns.py", "is reached through columns only"),
     "spark/warming": ("tests/spark/test_warm.py", "runs a JVM, which has to start faster then"),
@@ -240,6 +244,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "spark/sink": ("tests/spark/test_writer.py", "is called there as Spark calls it"),
     "spark/aim": ("tests/spark/test_writer.py", "is what a task there is given"),
     "spark/confirmed": ("tests/spark/test_writer.py", "needs a real broker, and does little alone"),
+    "spark/staged": ("tests/spark/test_staged_writer.py", "needs a real broker"),
     "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),

@@ -22,6 +22,7 @@ class ErrorKind(enum.Enum):
     NOT_IMPLEMENTED = "not implemented"
     RESOURCE_ERROR = "resource error"
     INTERNAL_ERROR = "internal error"
+    LOST = "lost"
     GENERATION_CHANGED = "generation changed"
     RANGE_GONE = "range gone"
     RECORD_DAMAGED = "record damaged"

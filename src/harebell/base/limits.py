@@ -363,6 +363,22 @@ BRANCH_TIMEOUT_MOST_SECONDS = 86_400
 BRANCH_REMEMBERED_SECONDS = 3_600
 """How long a branch that was rolled back is remembered for somebody to ask: an hour."""
 
+# --- leases -------------------------------------------------------------------------------------
+LEASE_GROUPS = 256
+"""Groups that one queue has at a time."""
+LEASE_OPEN_CLAIMS = 1_024
+"""Claims of one group that are neither committed nor released."""
+LEASE_CLAIM_MESSAGES = 1_000_000
+"""Messages that one claim has at most, whatever is asked for."""
+LEASE_SINGLE_MESSAGES = 50_000
+"""Messages that one claim has at most where they are looked at one by one."""
+LEASE_CLAIM_RANGES = 4_096
+"""Runs of positions that one claim has at most."""
+LEASE_TIMEOUT_MS = 86_400_000
+"""How long the claims of a group that nobody holds wait, where the client says nothing: a day."""
+LEASE_TIMEOUT_MOST_MS = 2_592_000_000
+"""The longest such time that can be asked for: thirty days."""
+
 # --- staged publishing, publishers --------------------------------------------------------------
 PUBLISHERS_COUNT = 10_000
 """Publishers that one vhost remembers; the one that was idle for longest goes for a new one."""

@@ -9,6 +9,9 @@ cdef class Log:
     cpdef long long first(self) except -1
     cpdef long long end(self) except -1
     cpdef long long live(self) except -1
+    cpdef tuple reach(
+        self, long long position, long long end, long long messages, long long octets
+    )
     cpdef long long octets(self) except -1
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1

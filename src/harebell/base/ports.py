@@ -68,6 +68,20 @@ class Log:
         """How many records are not settled."""
         raise NotImplementedError
 
+    def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
+        """How far so many records that are not settled go, or so many octets.
+
+        Args:
+            position: where to begin.
+            end: the position to stop at.
+            messages: how many at most.
+            octets: stop before more than these; -1 for any number.
+
+        Returns:
+            The position behind the last record that counts, how many do, and their octets.
+        """
+        raise NotImplementedError
+
     def octets(self) -> int:
         """Octets that the log takes, settled records in the same segments included."""
         raise NotImplementedError
@@ -111,10 +125,11 @@ class Log:
         Returns:
             The position to go on from; `end` when nothing is left before it.
         """
-        while position < end and not into.full:
+        last = min(end, self.end())
+        while position < last and not into.full:
             position = self.next(position)
-            if position >= end:
-                return end
+            if position >= last:
+                break
             into.count = self.count(position)
             message = self.read(position)
             if message is not None:
@@ -122,7 +137,7 @@ class Log:
             elif not into.damaged(position):
                 return position
             position += 1
-        return position
+        return end if position >= last else position
 
     def retain(self, octets: int, moment: int) -> int:
         """Let whole old segments go, never the one that is written to; returns `first()`.

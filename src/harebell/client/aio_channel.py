@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
-from harebell.client import stages
+from harebell.client import leases, stages
 from harebell.client.aio_consumer import Consumer, Delivery, PendingConfirm
 from harebell.client.call import Call
 from harebell.client.channel import Channel as Core
@@ -77,6 +77,12 @@ class Channel:
     delete_queue = awaited(Verbs.delete_queue)
     qos = awaited(Verbs.qos)
     recover = awaited(Verbs.recover)
+    lease_open = awaited(leases.lease_open)
+    lease_claim = awaited(leases.lease_claim)
+    lease_commit = awaited(leases.lease_commit)
+    lease_release = awaited(leases.lease_release)
+    lease_renew = awaited(leases.lease_renew)
+    lease_close = awaited(leases.lease_close)
     span = awaited(Verbs.span)
     read_arrow = awaited(Verbs.read_arrow)
     stage_open = awaited(stages.stage_open)

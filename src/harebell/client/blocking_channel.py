@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
-from harebell.client import stages
+from harebell.client import leases, stages
 from harebell.client.blocking_bulk import arrow_batches
 from harebell.client.blocking_consumer import (
     Consumer,
@@ -83,6 +83,12 @@ class Channel:
     delete_queue = waited(Verbs.delete_queue)
     qos = waited(Verbs.qos)
     recover = waited(Verbs.recover)
+    lease_open = waited(leases.lease_open)
+    lease_claim = waited(leases.lease_claim)
+    lease_commit = waited(leases.lease_commit)
+    lease_release = waited(leases.lease_release)
+    lease_renew = waited(leases.lease_renew)
+    lease_close = waited(leases.lease_close)
     span = waited(Verbs.span)
     read_arrow = waited(Verbs.read_arrow)
     arrow_batches = arrow_batches

@@ -286,6 +286,10 @@ class PreconditionFailed(ChannelClosed):
     """406: redeclared with other properties, in use, not empty, unknown delivery tag."""
 
 
+class LeaseLost(ChannelClosed):
+    """413: a claim was released, because its time was over or an operator said so."""
+
+
 class GenerationChanged(ChannelClosed):
     """409: the queue was deleted and declared again since."""
 
@@ -326,6 +330,7 @@ _SOFT: dict[int, type[ChannelClosed]] = {
     410: RangeGone,
     411: RecordDamaged,
     412: Fenced,
+    413: LeaseLost,
 }
 
 

@@ -17,4 +17,12 @@ cdef class Positions:
     cpdef bint settle(self, long long position) except -1
     cpdef long long settle_range(self, long long first, long long end) except -1
     cpdef long long next(self, long long position) except -1
+    cpdef tuple reach(
+        self,
+        long long position,
+        long long end,
+        long long stop,
+        long long messages,
+        long long octets,
+    )
     cpdef bytes ranges(self)

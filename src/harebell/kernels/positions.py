@@ -104,6 +104,39 @@ class Positions:
             index += 1
         return self.first + min(index, self.count)
 
+    def reach(
+        self, position: int, end: int, stop: int, messages: int, octets: int
+    ) -> tuple[int, int, int]:
+        """How far so many messages go, or so many octets, from `position` on.
+
+        Args:
+            position: where to begin.
+            end: the position to stop at.
+            stop: where the records of the segment end in its file.
+            messages: at most.
+            octets: stop before more than these; -1 for any number.
+
+        Returns:
+            The position behind the last message that counts, how many do, and their octets.
+        """
+        index = max(position - self.first, self._front)
+        most = min(end - self.first, self.count)
+        reached, count, total = position, 0, 0
+        while index < most and count < messages:
+            if not self._bit(index):
+                behind = index + 1
+                while behind < self.count and self._offsets[behind] == MISSING:
+                    behind += 1
+                after = self._offsets[behind] if behind < self.count else stop
+                size = after - self._offsets[index]
+                if 0 <= octets < total + size:
+                    break
+                total += size
+                count += 1
+                reached = self.first + index + 1
+            index += 1
+        return reached, count, total
+
     def ranges(self) -> bytes:
         """What is settled, as the payload of a `settled` record: u64 first, u32 count each."""
         found = []

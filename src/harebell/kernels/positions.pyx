@@ -119,6 +119,35 @@ cdef class Positions:
             index += 1
         return self.first + min(index, self.count)
 
+    cpdef tuple reach(
+        self,
+        long long position,
+        long long end,
+        long long stop,
+        long long messages,
+        long long octets,
+    ):
+        cdef long long index = max(position - self.first, self._front)
+        cdef long long most = min(end - self.first, self.count)
+        cdef long long reached = position
+        cdef long long count = 0
+        cdef long long total = 0
+        cdef long long behind, size
+        while index < most and count < messages:
+            if not self._bit(index):
+                behind = index + 1
+                while behind < self.count and self._offsets[behind] == LOST:
+                    behind += 1
+                size = (self._offsets[behind] if behind < self.count else stop)
+                size -= self._offsets[index]
+                if 0 <= octets and octets < total + size:
+                    break
+                total += size
+                count += 1
+                reached = self.first + index + 1
+            index += 1
+        return reached, count, total
+
     cpdef bytes ranges(self):
         cdef long long index = 0
         cdef long long begin

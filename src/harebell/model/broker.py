@@ -18,6 +18,7 @@ from harebell.model.definitions import restore_bindings, restored_exchanges, res
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
 from harebell.model.global_parameters import GlobalParameters
+from harebell.model.lease import Leases
 from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
@@ -54,6 +55,7 @@ class Broker:
         default_queue_type: as given.
         timers: whoever is to be woken; the shell runs them when they are due.
         branches: of distributed transactions.
+        leases: groups that claim messages of queues.
         staging: files that arrive in parts and are not published yet.
         publishers: what named publishers have published.
         stages: batches that arrive in parts and are not committed yet.
@@ -89,6 +91,7 @@ class Broker:
         self.ceilings = Ceilings()
         self.ceilings.every = self.vhosts
         self.branches = Branches(store, self.timers, self.vhosts, gauge)
+        self.leases = Leases(store, self.timers, self.vhosts)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
         first.add_watcher(LOG_EXCHANGE)
@@ -171,6 +174,7 @@ class Broker:
             (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).take_back(queue)
         lost = restore_bindings(self.vhosts, self.store)
         lost += self.branches.restore()
+        lost += self.leases.restore()
         self.publishers.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
@@ -213,4 +217,5 @@ class Broker:
             "consumers": sum(len(queue.consumers) for queue in queues),
             "messages_ready": sum(queue.ready_count() for queue in queues),
             "messages_unacknowledged": sum(queue.unacked for queue in queues),
+            "messages_leased": sum(queue.leased for queue in queues),
         }

@@ -362,7 +362,7 @@ class VHost:
         thing = rendered("queue", name, self.name)
         if if_unused and (queue.consumers or queue.browsers):
             raise precondition(f"{thing} in use")
-        if if_empty and queue.ready_count():
+        if if_empty and (queue.ready_count() or queue.leased):
             raise precondition(f"{thing} not empty")
         return self.drop_queue(queue)
 
@@ -373,6 +373,8 @@ class VHost:
         del self.queues[queue.name]
         self.ticking.pop(queue.name, None)
         self.recorder.queue_gone(queue)
+        if queue.leases is not None:
+            queue.leases.gone(self, queue)
         self._drop_bound(queue)
         return queue.delete()
 

@@ -97,8 +97,8 @@ class Aim:
             return AT_LEAST_ONCE
         product = connection.server_properties.get("product", "another broker")
         raise SinkError(
-            f"delivery={asked} needs Harebell, and {self.options.url.address} is {product}: "
-            "use delivery=at-least-once there"
+            f"delivery={asked} needs a Harebell with the class {need}, and "
+            f"{self.options.url.address} is {product} without it: use delivery=at-least-once there"
         )
 
 

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from harebell.client.blocking import Connection
 from harebell.client.errors import AMQPError
-from harebell.spark import confirmed
+from harebell.spark import confirmed, staged
 from harebell.spark.aim import Aim, Done, SinkError, Task
 from harebell.spark.option_values import OptionError
 from harebell.spark.sink_options import (
@@ -119,7 +119,8 @@ class BatchWriter(DataSourceArrowWriter):
         _commit(self._aim, messages)
 
     def abort(self, messages: Messages) -> None:
-        """A partition could not be written: what was published stays published."""
+        """A partition could not be written."""
+        _abort(self._aim, messages)
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -141,7 +142,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         _commit(self._aim, messages)
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        """A partition of a micro-batch could not be written: it will be published again."""
+        """A partition of a micro-batch could not be written."""
+        _abort(self._aim, messages)
 
 
 def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch]) -> Done:
@@ -150,7 +152,12 @@ def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch]) -> Done:
         connection = aim.connect(f"write {task.publisher}")
         try:
             done = Done(aim.mode(connection, EXACTLY_ONCE, _NEEDS), task)
-            confirmed.publish(aim, connection, batches, done)
+            if done.mode == EXACTLY_ONCE:
+                staged.stage(aim, connection, batches, done)
+            elif done.mode == PUBLISHING_ID:
+                raise SinkError("delivery=publishing-id cannot be written yet")
+            else:
+                confirmed.publish(aim, connection, batches, done)
         finally:
             _leave(connection)
     except AMQPError as error:
@@ -175,6 +182,17 @@ def _commit(aim: Aim, messages: Messages) -> None:
     if not finished:
         return
     first = finished[0]
+    if first.mode == EXACTLY_ONCE:
+        try:
+            committed = staged.commit(aim, first.task, finished)
+        except AMQPError as error:
+            address = aim.options.url.address
+            raise SinkError(
+                f"batch {first.task.batch} could not be committed at {address}: {error}"
+            ) from error
+        if committed.repeated:
+            _LOG.info("batch %d was committed before", first.task.batch)
+        return
     if aim.options.delivery is None and first.mode == AT_LEAST_ONCE:
         _LOG.warning(
             "%s is not Harebell: rows are published at least once", aim.options.url.address
@@ -199,3 +217,14 @@ def _complain(aim: Aim, finished: list[Done]) -> None:
             f"{', '.join(dict.fromkeys(shown[:3]))}: bind a queue, or set deadLetter, or "
             "mandatory=false"
         )
+
+
+def _abort(aim: Aim, messages: Messages) -> None:
+    finished = [one for one in _done(messages) if one.mode == EXACTLY_ONCE]
+    if not finished:
+        return
+    try:
+        staged.abort(aim, finished[0].task)
+    except AMQPError as error:
+        # It is forgotten after a while by itself, and never published.
+        _LOG.warning("what was staged could not be dropped: %s", error)

@@ -3,7 +3,7 @@
     definitions.sqlite   application id "HBDF", write-ahead log
         meta         version of this format, and whether the last process closed in good order
         vhosts, users, permissions, topic_permissions, exchanges, queues, bindings, policies,
-        parameters, global_parameters, offsets
+        parameters, global_parameters, offsets, leases
         dropped      identities of deleted logs whose files may still be there
 
 Every table has a `number` that grows, which is the order of making. Tables of arguments are stored

@@ -16,6 +16,10 @@ cdef class MemoryLog(Log):
     cpdef int settle_range(self, long long first, long long end) except -1
     cpdef long long next(self, long long position) except -1
     cpdef long long live(self) except -1
+    @cython.locals(message=Message)
+    cpdef tuple reach(
+        self, long long position, long long end, long long messages, long long octets
+    )
     cpdef long long octets(self) except -1
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1

@@ -68,6 +68,21 @@ class MemoryLog(Log):
         """How many records there are."""
         return self._records.count
 
+    def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
+        """How far so many records go, or so many octets of their bodies."""
+        reached, count, total = position, 0, 0
+        position = self.next(position)
+        while position < end and count < messages:
+            message = self._records.get(position)
+            size = 0 if message is None else len(message.body)
+            if 0 <= octets < total + size:
+                break
+            total += size
+            count += 1
+            reached = position + 1
+            position = self.next(reached)
+        return reached, count, total
+
     def octets(self) -> int:
         """Memory is not counted by log."""
         return 0

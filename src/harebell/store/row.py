@@ -52,6 +52,30 @@ class Row(Log):
         """How many records are not settled."""
         return self._live
 
+    def reach(self, position: int, end: int, messages: int, octets: int) -> tuple[int, int, int]:
+        """How far so many records that are not settled go, or so many octets."""
+        reached, count, total = position, 0, 0
+        for segment in self.segments[self._index(position) :]:
+            if segment.first >= end or count >= messages:
+                break
+            if not segment.positions.live or segment.positions.end() <= position:
+                continue
+            left = -1 if octets < 0 else octets - total
+            there, more, size = segment.positions.reach(
+                max(position, segment.first), end, segment.end(), messages - count, left
+            )
+            if more:
+                reached = there
+                count += more
+                total += size
+            if (
+                count < messages
+                and octets >= 0
+                and segment.positions.next(there) < min(end, segment.positions.end())
+            ):
+                break
+        return reached, count, total
+
     def octets(self) -> int:
         """Octets that the log takes."""
         return sum([segment.end() for segment in self.segments])

@@ -3,6 +3,7 @@
     version 1    the beginning
     version 2    metadata of vhosts, hashing algorithm and limits of users, durability, topic
                  permissions, global parameters
+    version 3    leases
 
 A column that came later has a default, which is what an older database means by not having it. So
 a database of any earlier version is read as it is, and brought up to date with ALTER TABLE.
@@ -13,7 +14,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-VERSION = 2
+VERSION = 3
+_COLUMNS_SINCE = 2
+"""The version that the columns with defaults came with."""
 TEXT, NUMBER, FLAG, BLOB = "TEXT", "INTEGER", "BOOLEAN", "BLOB"
 
 
@@ -76,7 +79,7 @@ class Table(NamedTuple):
         Args:
             version: of the database; what that does not have is read as the defaults.
         """
-        late = self.added if version < VERSION else {}
+        late = self.added if version < _COLUMNS_SINCE else {}
         columns = [
             _literal(late[name]) if name in late else name
             for name in (*self.key, *(name for name, _ in self.fields))
@@ -152,6 +155,9 @@ TABLES = {
     "parameter": Table("parameters", ("vhost", "component", "name"), (("value", BLOB),)),
     "global_parameter": Table("global_parameters", ("name",), (("value", BLOB),), since=2),
     "offset": Table("offsets", ("vhost", "queue", "consumer"), (("position", NUMBER),)),
+    "lease": Table(
+        "leases", ("vhost", "queue", "name"), (("identity", TEXT), ("state", BLOB)), since=3
+    ),
     "dropped": Table("dropped", ("identity",), ()),
 }
 """Every kind of definition."""
@@ -162,5 +168,7 @@ def upgrades(version: int) -> list[str]:
     if version >= VERSION:
         return []
     made = [table.make() for table in TABLES.values() if table.since > version]
-    old = [table for table in TABLES.values() if table.since <= version]
+    old = [
+        table for table in TABLES.values() if version < _COLUMNS_SINCE and table.since <= version
+    ]
     return [*made, *(statement for table in old for statement in table.extend())]

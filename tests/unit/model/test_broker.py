@@ -41,4 +41,5 @@ def test_totals_count_over_all_vhosts() -> None:
         "consumers": 2,
         "messages_ready": 4,
         "messages_unacknowledged": 2,
+        "messages_leased": 0,
     }

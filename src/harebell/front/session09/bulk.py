@@ -161,7 +161,7 @@ def _answer(channel: Channel, method: BulkRead) -> None:
         BULK_SCAN_BYTES,
     )
     _filter(builder, method.filter)
-    follows = queue.pour(method.first, method.end, builder)
+    follows = _pour(channel, queue, method, builder)
     if builder.bad >= 0 and not builder.rows:
         raise Refusal(
             ErrorKind.RECORD_DAMAGED, f"the message at position {follows} of {thing} is damaged"
@@ -172,6 +172,20 @@ def _answer(channel: Channel, method: BulkRead) -> None:
     payload = connection.spec.encode(BulkBatch(next=follows, rows=rows, lost=lost))
     connection.out.content(channel.number, payload, content, connection.frame_max, CLASS)
     connection.touch()
+
+
+def _pour(channel: Channel, queue: Queue, method: BulkRead, into: BatchBuilder) -> int:
+    """Make rows of the range that is asked for, or of what a claim has in it.
+
+    Raises:
+        Refusal: the claim is not open, or not in that epoch.
+    """
+    if not method.group:
+        return queue.pour(method.first, method.end, into)
+    leases = channel.connection.broker.leases
+    group = leases.current(channel.vhost, queue, method.group, method.epoch)
+    claim = leases.opened(group, method.claim)
+    return group.queue.pour_claim(claim.runs, method.first, method.end, into)
 
 
 def _check_generation(queue: Queue, generation: str) -> None:

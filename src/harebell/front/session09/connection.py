@@ -239,6 +239,7 @@ class Connection(Link):
             left += channel.stop_consuming()
         for channel in list(self.channels.values()):
             self.drop_channel(channel)
+        self.broker.leases.left(self)
         if self.vhost is not None:
             self.vhost.drop_owned(self)
         if self.announced:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.front.session09 import bulk, stage
+from harebell.front.session09 import bulk, lease, stage
 
-_CLASSES: tuple[dict[type, Callable[[Any, Any], None]], ...] = (bulk.HANDLERS, stage.HANDLERS)
+_CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (
+    lease.HANDLERS,
+    bulk.HANDLERS,
+    stage.HANDLERS,
+)
 """The handlers of each class."""
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}

@@ -19,11 +19,12 @@ _CODES: dict[ErrorKind, tuple[int, bool]] = {
     ErrorKind.GENERATION_CHANGED: (409, False),
     ErrorKind.RANGE_GONE: (410, False),
     ErrorKind.RECORD_DAMAGED: (411, False),
-    ErrorKind.FENCED: (412, False),
     ErrorKind.RESOURCE_ERROR: (506, True),
     ErrorKind.NOT_ALLOWED: (530, True),
     ErrorKind.NOT_IMPLEMENTED: (540, True),
     ErrorKind.INTERNAL_ERROR: (541, True),
+    ErrorKind.FENCED: (412, False),
+    ErrorKind.LOST: (413, False),
 }
 """Kind -> reply code, and whether it closes the connection (AMQP 0-9-1 1.2, constants)."""
 

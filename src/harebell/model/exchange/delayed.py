@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 TYPE = "x-delayed-type"
 DELAY = "x-delay"
+BLIND = "BCC"
+"""The header with routing keys that no queue is shown; it is kept as long as a message waits."""
 _INNER_LOG = "-1"
 
 
@@ -49,6 +51,11 @@ def delay_of(headers: Mapping[str, Any]) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
     return value if 0 < value <= DELAY_MAX_MS else 0
+
+
+def _texts(keys: Any) -> list[str]:
+    """The routing keys in a header; what is no text among them is passed over."""
+    return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []
 
 
 class DelayedExchange(Exchange):
@@ -204,12 +211,14 @@ class Held(Queue):
     def _send(self, message: Message, position: int) -> None:
         """Route a message, and let it go from here when it is safe elsewhere."""
         headers = self._editor.headers_of(message)
-        letter = self._editor.with_headers(message, {DELAY: -delay_of(headers)})
+        changes: dict[str, Any] = {DELAY: -delay_of(headers)}
+        if BLIND in headers:
+            changes[BLIND] = None
+        letter = self._editor.with_headers(message, changes)
         expiration = self._editor.expiration_of(message)
         if expiration is not None:
             letter.due = self._clock.steady + int(expiration)
-        copies = headers.get("CC")
-        keys = [key for key in copies if isinstance(key, str)] if isinstance(copies, list) else []
+        keys = [*_texts(headers.get("CC")), *_texts(headers.get(BLIND))]
         if keys:
             others = [copy_message(letter, letter.exchange, key) for key in keys]
             found = self._router.route_all(self._exchange, (letter, *others))

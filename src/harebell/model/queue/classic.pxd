@@ -1,9 +1,9 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.sparing cimport SparingQueue
+from harebell.model.queue.leased cimport LeasedQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
-cdef class ClassicQueue(SparingQueue):
+cdef class ClassicQueue(LeasedQueue):
     cdef ReadyOrder _order
 
     cdef int _keep(self, Message message) except -1
@@ -20,6 +20,8 @@ cdef class ClassicQueue(SparingQueue):
     cdef bint _was_out(self, long long position) except -1
     cdef bint _take_out(self, long long position) except -1
     cdef int _untouched(self, long long position) except -1
+    cpdef list _levels(self)
+    cpdef int _recount(self) except -1
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1
     cpdef bint holds(self, long long position) except -1

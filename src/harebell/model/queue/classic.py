@@ -8,12 +8,12 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.kind import ACCEPTED, PENDING
+from harebell.model.queue.leased import LeasedQueue
 from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Span, span_of
-from harebell.model.queue.sparing import SparingQueue
 
 
-class ClassicQueue(SparingQueue):
+class ClassicQueue(LeasedQueue):
     """A log and its ready order.
 
     Args:
@@ -80,6 +80,13 @@ class ClassicQueue(SparingQueue):
 
     def _untouched(self, position: int) -> int:
         return self._order.untouched(position)
+
+    def _levels(self) -> list[tuple[int, ReadyOrder]]:
+        return [(0, self._order)]
+
+    def _recount(self) -> int:
+        self._ready = self._order.count
+        return 0
 
     def span(self, moment: int) -> Span:
         """What its log has."""

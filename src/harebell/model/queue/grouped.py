@@ -352,6 +352,16 @@ class GroupedQueue(ClassicQueue):
                 total += len(message.body)
         return total
 
+    def check_lease(self) -> None:
+        """Refuse leases where keys are kept in order: a claim knows nothing of keys."""
+        if self._groups is not None:
+            thing = rendered("queue", self.name, self.vhost)
+            raise precondition(
+                f"no lease is possible on {thing}: it has '{GROUP_KEY}', and a claim would break "
+                "the order of its keys"
+            )
+        super().check_lease()
+
     # --- consumers ------------------------------------------------------------------------------
 
     def check_consumer(

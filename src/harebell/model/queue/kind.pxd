@@ -14,6 +14,8 @@ cdef class Queue:
     cdef public object browsers
     cdef public bint had_consumers
     cdef public long long unacked
+    cdef public long long leased
+    cdef public object leases
     cdef public long long published
     cdef public bint stays
     cdef public bint deleted

@@ -14,6 +14,7 @@ from harebell.base.message import Message
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.queue.spans import Span, cannot_be_spanned
+from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
     from harebell.model.binding import Binding
@@ -46,6 +47,8 @@ class Queue:
         browsers: those who look without taking.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
         unacked: messages delivered and not settled.
+        leased: messages that are claimed by groups, see `harebell.model.lease`.
+        leases: those groups; None while there is none.
         stays: whether an auto-delete queue waits for the end of its owner, not for that of its
             last consumer.
         deleted: True once the queue is gone.
@@ -78,6 +81,8 @@ class Queue:
         self.browsers: Sequence[Consumer] = ()
         self.had_consumers = False
         self.unacked = 0
+        self.leased = 0
+        self.leases: Any = None
         self.published = 0
         self.stays = False
         self.deleted = False
@@ -245,6 +250,14 @@ class Queue:
 
     def check_prefetch_global(self) -> None:
         """Refuse consumers of a channel that has one limit for all of them."""
+
+    def check_lease(self) -> None:
+        """Refuse leases, unless the kind has them."""
+        thing = rendered("queue", self.name, self.vhost)
+        raise precondition(
+            f"no lease is possible on {thing}: its messages stay when they are read, so its "
+            "readers keep positions of their own"
+        )
 
     def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
         """Refuse conditions that the kind does not know."""

@@ -1,13 +1,13 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.sparing cimport SparingQueue
+from harebell.model.queue.leased cimport LeasedQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
 cdef int _SHIFT
 cdef long long _LEVEL
 cdef int _EXPIRED_PER_TURN
 
-cdef class PriorityQueue(SparingQueue):
+cdef class PriorityQueue(LeasedQueue):
     cdef object _open_level
     cdef list _orders
     cdef int _most
@@ -44,6 +44,10 @@ cdef class PriorityQueue(SparingQueue):
     @cython.locals(order=ReadyOrder, out=bint)
     cdef bint _take_out(self, long long position) except -1
     cdef int _untouched(self, long long position) except -1
+    cpdef list _levels(self)
+    @cython.locals(order=ReadyOrder)
+    cpdef int _recount(self) except -1
+    cpdef tuple _place(self, long long position)
     @cython.locals(order=ReadyOrder)
     cpdef int failures(self, long long position) except -1
     cpdef int set_failures(self, long long position, int count) except -1

@@ -17,9 +17,9 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.kind import ACCEPTED, PENDING
+from harebell.model.queue.leased import LeasedQueue
 from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Span, Stretch, pour_runs, span_of
-from harebell.model.queue.sparing import SparingQueue
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
@@ -28,7 +28,7 @@ HIGHEST = _LEVEL
 """The largest x-max-priority."""
 
 
-class PriorityQueue(SparingQueue):
+class PriorityQueue(LeasedQueue):
     """A ready order for each level.
 
     Args:
@@ -42,6 +42,7 @@ class PriorityQueue(SparingQueue):
 
     KIND = "priority"
     MANY_HEADS = True
+    BITS = _SHIFT
 
     def __init__(
         self,
@@ -201,6 +202,26 @@ class PriorityQueue(SparingQueue):
     def _untouched(self, position: int) -> int:
         return self._order_of(position).untouched(position >> _SHIFT)
 
+    def _levels(self) -> list[tuple[int, ReadyOrder]]:
+        levels = reversed(list(enumerate(self._orders)))
+        return [(level, order) for level, order in levels if order is not None]
+
+    def _recount(self) -> int:
+        self._ready = 0
+        self._top = -1
+        for level, order in enumerate(self._orders):
+            if order is not None and order.count:
+                self._ready += order.count
+                self._top = level
+        return 0
+
+    def _place(self, position: int) -> tuple[int, int]:
+        return position & _LEVEL, position >> _SHIFT
+
+    def position_of(self, level: int, position: int) -> int:
+        """The position of the queue for one in the log of a level."""
+        return position << _SHIFT | level
+
     def _logs(self) -> list[Log | None]:
         return [None if order is None else order.log for order in self._orders]
 
@@ -226,16 +247,10 @@ class PriorityQueue(SparingQueue):
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """What the logs have, in the order of positions, which is not that of the levels."""
-
-        def mark(level: int) -> None:
-            order = self._orders[level]
-            assert order is not None, "rows are made of it"
-            order.mark(into)
-            into.at_level(_SHIFT, level)
-
         logs = enumerate(self._logs())
         runs = [Stretch(level, 0, log.end(), log) for level, log in logs if log is not None]
-        return pour_runs(runs, _SHIFT, first, min(end, self.span(0).end), into, mark)
+        end = min(end, self.span(0).end)
+        return pour_runs(runs, _SHIFT, first, end, into, self._marker(into))
 
     def next_position(self, message: Message) -> int:
         """Messages stand in the log of their level one after the other."""

@@ -35,6 +35,10 @@ cdef class QuorumQueue(GroupedQueue):
     cdef int _drop_all(self) except -1
     @cython.locals(message=Message, total="long long")
     cpdef long long _count_octets(self) except -1
+    cpdef bint _one_by_one(self) except -1
+    cpdef int _recount(self) except -1
+    @cython.locals(log=Log, position="long long")
+    cpdef int _give_back(self, object runs) except -1
     cdef bint _refuses(self, Overflow overflow, Message message) except -1
     @cython.locals(overflow=Overflow)
     cdef int _grown(self) except -1

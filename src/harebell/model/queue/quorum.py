@@ -22,6 +22,7 @@ from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import NOWHERE
 from harebell.model.queue.grouped import GroupedQueue
 from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.model.queue.leased import Run
 from harebell.model.queue.overflow import Overflow
 from harebell.model.queue.retry import FAILURES
 from harebell.model.resource import rendered
@@ -199,6 +200,28 @@ class QuorumQueue(GroupedQueue):
             if message is not None:
                 total += len(message.body)
         return total
+
+    # --- leases ---------------------------------------------------------------------------------
+
+    def _one_by_one(self) -> bool:
+        """What came back goes first, and stands in no order."""
+        return bool(self._returned) or GroupedQueue._one_by_one(self)  # noqa: SLF001  # any queue
+
+    def _recount(self) -> int:
+        self._ready = self._order.count + len(self._returned)
+        return 0
+
+    def _give_back(self, runs: Sequence[Run]) -> int:
+        """Every message counts that it was delivered in vain, as when it is requeued."""
+        log = self._order.log
+        for run in runs:
+            self._order.end_lease(run.first, run.end)
+            position = log.next(run.first)
+            while position < run.end:
+                self.unacked += 1
+                self._return(position, True)
+                position = log.next(position + 1)
+        return 0
 
     # --- how much may wait ----------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ cdef class ReadyOrder:
     cdef long long _seen
     cdef list _returned
     cdef set _held
+    cdef object _leased
     cdef set _fresh
     cdef bint _sorted
 
@@ -26,6 +27,7 @@ cdef class ReadyOrder:
     cpdef Message peek(self)
     @cython.locals(begin="long long", held=set)
     cdef long long _next_old(self, long long position) except -1
+    cdef long long _skip(self, long long position) except -1
     @cython.locals(found="long long", at=Py_ssize_t, end="long long")
     cpdef long long look(self, long long position) except -2
     @cython.locals(at=Py_ssize_t)
@@ -44,4 +46,15 @@ cdef class ReadyOrder:
     cpdef long long body_octets(self) except -1
     @cython.locals(count="long long", end="long long", begin="long long")
     cpdef long long purge(self) except -1
+    cpdef list _out(self)
+    cpdef list claim(self, long long messages, long long octets, long long most)
+    @cython.locals(reached="long long", count="long long", size="long long")
+    cdef tuple _lease(
+        self, long long first, long long end, long long messages, long long octets, list found
+    )
+    cpdef int lease(self, long long first, long long end) except -1
+    cpdef long long withhold(self, long long first, long long end) except -1
+    cpdef int settle_leased(self, list runs) except -1
+    cpdef int end_lease(self, long long first, long long end) except -1
+    cpdef long long release(self, list runs) except -1
     cpdef int delete(self) except -1

@@ -8,6 +8,9 @@ cursor, in a heap, and goes out first, so a requeued message returns to its orig
 else is remembered per message. Of a log that was there before, what is settled already may lie
 behind the cursor too; the log knows those positions and they are stepped over. So is what somebody
 took out of turn.
+
+What is leased is kept as runs of positions, so a claim costs the same for one message and for a
+million. When a claim is released, the cursor goes back to where it begins.
 """
 
 from __future__ import annotations
@@ -18,6 +21,9 @@ from heapq import heappop, heappush
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
+from harebell.model.queue.runs import Runs
+
+Run = tuple[int, int]
 
 
 class ReadyOrder:
@@ -38,6 +44,7 @@ class ReadyOrder:
         "_cursor",
         "_fresh",
         "_held",
+        "_leased",
         "_marks",
         "_old",
         "_returned",
@@ -62,6 +69,7 @@ class ReadyOrder:
         self._seen = log.seen()
         self._returned: list[int] = []
         self._held: set[int] | None = None
+        self._leased: Runs | None = None
         # Of what came back: positions that count as never handed out.
         self._fresh: set[int] | None = None
         # Whether what came back is kept in order, so that anything can be found in it.
@@ -136,11 +144,11 @@ class ReadyOrder:
     def _next_old(self, position: int) -> int:
         """The next message that is neither settled nor held, of those not handed out."""
         begin = position
-        position = self.log.next(position)
+        position = self._skip(self.log.next(position))
         held = self._held
         if held is not None:
             while position in held:
-                position = self.log.next(position + 1)
+                position = self._skip(self.log.next(position + 1))
             # What is passed by comes back by `put_back`, if at all.
             if len(held) <= position - begin:
                 self._held = {each for each in held if each >= position} or None
@@ -148,6 +156,15 @@ class ReadyOrder:
                 held.difference_update(range(begin, position))
                 if not held:
                     self._held = None
+        return position
+
+    def _skip(self, position: int) -> int:
+        """The first message from one that is not settled on that is not leased either."""
+        if self._leased is not None:
+            behind = self._leased.behind(position)
+            while behind != position:
+                position = self.log.next(behind)
+                behind = self._leased.behind(position)
         return position
 
     def look(self, position: int) -> int:
@@ -160,7 +177,7 @@ class ReadyOrder:
         position = max(position, self._cursor)
         end = self.log.end()
         while position < end:
-            position = self.log.next(position)
+            position = self._skip(self.log.next(position))
             if self._held is None or position not in self._held:
                 break
             position += 1
@@ -177,6 +194,8 @@ class ReadyOrder:
             self.again = self._touched(position)
         else:
             if not self._cursor <= position < self.log.end() or self.log.next(position) != position:
+                return False
+            if self._skip(position) != position:
                 return False
             if self._held is None:
                 self._held = set()
@@ -224,7 +243,7 @@ class ReadyOrder:
 
     def hold(self, position: int) -> bool:
         """Leave a message out that was there before, until it is put back; False for others."""
-        if not self._cursor <= position < self._old:
+        if not self._cursor <= position < self._old or self._skip(position) != position:
             return False
         if self._held is None:
             self._held = set()
@@ -265,7 +284,7 @@ class ReadyOrder:
         end = self.log.end()
         while position < end:
             if position < self._old:
-                position = self.log.next(position)
+                position = self._skip(self.log.next(position))
             if self._held is None or position not in self._held:
                 message = self.log.read(position)
                 if message is not None:
@@ -281,11 +300,11 @@ class ReadyOrder:
         self._returned.clear()
         end = self.log.end()
         begin = self._cursor
-        for position in sorted(self._held) if self._held is not None else ():
+        for first, behind in self._out():
             # It is not ready, but out.
-            if position >= begin:
-                self.log.settle_range(begin, position)
-                begin = position + 1
+            if first > begin:
+                self.log.settle_range(begin, first)
+            begin = max(begin, behind)
         if begin < end:
             self.log.settle_range(begin, end)
         self._cursor = end
@@ -294,9 +313,167 @@ class ReadyOrder:
         self.count = 0
         return count
 
+    def _out(self) -> list[Run]:
+        """What is not ready from the cursor on, in order: held one by one, or leased."""
+        out = [(position, position + 1) for position in self._held or ()]
+        if self._leased is not None:
+            out.extend(self._leased)
+        out.sort()
+        return [run for run in out if run[1] > self._cursor]
+
+    # --- leases ---------------------------------------------------------------------------------
+
+    def claim(self, messages: int, octets: int, most: int) -> list[tuple[int, int, int, int]]:
+        """Lease what is next.
+
+        Args:
+            messages: how many at most.
+            octets: that they take in the log, at most, but for the first one; -1 for any number.
+            most: runs.
+
+        Returns:
+            The runs: first position, end, messages in it, and their octets.
+        """
+        found: list[tuple[int, int, int, int]] = []
+        self._sort()
+        while self._returned and messages > 0 and len(found) < most:
+            position = self._returned[0]
+            count, size = self._lease(position, position + 1, 1, octets, found)
+            if count == 0:
+                return found
+            self._returned.pop(0)
+            self._touched(position)
+            messages -= 1
+            octets = max(octets - size, 0) if octets >= 0 else -1
+        begins = [first for first, _ in self._out()]
+        while messages > 0 and self.count > 0 and len(found) < most:
+            position = self._next_old(self._cursor)
+            self._cursor = position
+            at = bisect_left(begins, position)
+            end = begins[at] if at < len(begins) else self.log.end()
+            if position >= end:
+                break
+            count, size = self._lease(position, end, messages, octets, found)
+            if count == 0:
+                break
+            self._cursor = found[-1][1]
+            messages -= count
+            octets = max(octets - size, 0) if octets >= 0 else -1
+        self._old = max(self._old, self._cursor)
+        if self._marks:
+            self.log.see(self._cursor)
+        return found
+
+    def _lease(
+        self,
+        first: int,
+        end: int,
+        messages: int,
+        octets: int,
+        found: list[tuple[int, int, int, int]],
+    ) -> Run:
+        """Lease a run, or what may be had of it; how many messages that were, and their octets."""
+        reached, count, size = self.log.reach(first, end, messages, octets)
+        if count == 0 and not found:
+            reached, count, size = self.log.reach(first, end, 1, -1)
+        if count == 0:
+            return 0, 0
+        self.count -= count
+        run = (first, reached, count, size)
+        if found and self.log.next(found[-1][1]) == first:
+            # Nothing is left between them.
+            last = found.pop()
+            self.end_lease(last[0], last[1])
+            run = (last[0], reached, last[2] + count, last[3] + size)
+        self.lease(run[0], reached)
+        found.append(run)
+        return count, size
+
+    def lease(self, first: int, end: int) -> int:
+        """A run that was taken is leased: whatever is not settled in it."""
+        if self._leased is None:
+            self._leased = Runs()
+        self._leased.add(first, end)
+        return 0
+
+    def withhold(self, first: int, end: int) -> int:
+        """Lease a run that was leased before a restart; returns how many messages are there."""
+        _, count, _ = self.log.reach(first, end, end - first, -1)
+        self.lease(first, end)
+        self.count -= count
+        self._old = max(self._old, min(end, self.log.end()))
+        return count
+
+    def settle_leased(self, runs: list[Run]) -> int:
+        """Runs that are leased are done with."""
+        for first, end in runs:
+            self.end_lease(first, end)
+            self.log.settle_range(first, end)
+        return 0
+
+    def end_lease(self, first: int, end: int) -> int:
+        """A run is leased no longer; the caller says what becomes of it."""
+        if self._leased is not None:
+            self._leased.remove(first, end)
+            if not self._leased:
+                self._leased = None
+        return 0
+
+    def release(self, runs: list[Run]) -> int:
+        """Runs that are leased return to their places; returns how many messages.
+
+        The cursor goes back, so what is out behind it has to be known from now on: deliveries are
+        held one by one, and what came back waits for the cursor.
+        """
+        count = 0
+        before = self._cursor
+        mine = Runs()
+        for first, end in runs:
+            self.end_lease(first, end)
+            mine.add(first, end)
+            count += self.log.reach(first, end, end - first, -1)[1]
+        self.count += count
+        if self._held is not None:
+            # What came back before the cursor did, and was leased then.
+            self._held = {each for each in self._held if mine.behind(each) == each} or None
+        back = min([first for first, _ in runs], default=before)
+        if back < before:
+            self._go_back(back, before, mine)
+        self._seen = max(self._seen, max([end for _, end in runs], default=0))
+        return count
+
+    def _go_back(self, position: int, before: int, mine: Runs) -> None:
+        """Have the cursor at an earlier position."""
+        self._sort()
+        returned = [each for each in self._returned if position <= each < before]
+        self._returned = [each for each in self._returned if not position <= each < before]
+        ready = set(returned)
+        held = set(self._held or ())
+        held -= ready
+        at = self.log.next(position)
+        while at < before:
+            behind = mine.behind(at)
+            if behind == at:
+                at = self._skip(at)
+                if at >= before:
+                    break
+                behind = mine.behind(at)
+            if behind == at:
+                if at not in ready:
+                    held.add(at)
+                behind = at + 1
+            at = self.log.next(behind)
+        self._held = held or None
+        if self._fresh is not None:
+            self._fresh -= ready
+        self._cursor = position
+        self._old = max(self._old, before)
+        self._seen = max(self._seen, before)
+
     def delete(self) -> int:
         """The queue is gone, and the log with it."""
         self.log.delete()
+        self._leased = None
         self._returned.clear()
         self.count = 0
         return 0

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harebell.wire.v09 import bulk, stage
+from harebell.wire.v09 import bulk, lease, stage
 
 FIRST_CLASS = 0xF000
 """Classes from here on belong to implementations; the standard's own are far below."""
@@ -40,6 +40,7 @@ class Extension(NamedTuple):
 
 
 EXTENSIONS: tuple[Extension, ...] = (
+    Extension(lease.NAME, lease.VERSION, lease.TABLE),
     Extension(bulk.NAME, bulk.VERSION, bulk.TABLE),
     Extension(stage.NAME, stage.VERSION, stage.TABLE),
 )

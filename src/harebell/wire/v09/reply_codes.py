@@ -35,6 +35,7 @@ OWN = {
     410: "RANGE_GONE",
     411: "RECORD_DAMAGED",
     412: "FENCED",
+    413: "LEASE_LOST",
 }
 """Soft ones of Harebell's own classes, which nobody meets who does not use them."""
 

@@ -12,6 +12,7 @@ import pytest
 
 from harebell.auth.permissions import ACTIONS, Permissions
 from harebell.auth.topics import TopicPermission
+from harebell.wire.v09 import lease
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.bulk import BulkBatch, BulkRead, BulkSpan, BulkSpanOk
@@ -39,6 +40,7 @@ class Row:
 
 _DLX = {"x-dead-letter-exchange": "dlx"}
 _AE = {"alternate-exchange": "ae"}
+_READ = [("read", "queue", "q")]
 ROWS: dict[str, list[Row]] = {
     "queue.declare": [
         Row(m.QueueDeclare("new"), [("configure", "queue", "new")], m.QueueDeclareOk),
@@ -102,6 +104,12 @@ ROWS: dict[str, list[Row]] = {
     ],
     "basic.consume": [Row(m.BasicConsume("q", "c"), [("read", "queue", "q")], m.BasicConsumeOk)],
     "basic.get": [Row(m.BasicGet("q"), [("read", "queue", "q")], m.BasicGetEmpty)],
+    "lease.open": [Row(lease.LeaseOpen("q", "g"), _READ, lease.LeaseOpenOk)],
+    "lease.claim": [Row(lease.LeaseClaim("q", "g", 1), _READ, lease.LeaseClaimOk)],
+    "lease.commit": [Row(lease.LeaseCommit("q", "g", 1), _READ, lease.LeaseCommitOk)],
+    "lease.release": [Row(lease.LeaseRelease("q", "g", 1), _READ, lease.LeaseReleaseOk)],
+    "lease.renew": [Row(lease.LeaseRenew("q", "g", 1), _READ, lease.LeaseRenewOk)],
+    "lease.close": [Row(lease.LeaseClose("q", "g", 1), _READ, lease.LeaseCloseOk)],
     "bulk.span": [Row(BulkSpan("q"), [("read", "queue", "q")], BulkSpanOk)],
     "bulk.read": [Row(BulkRead("q", columns=b"value"), [("read", "queue", "q")], BulkBatch)],
     "basic.publish": [
@@ -130,6 +138,7 @@ def _peer() -> tuple[World, OctetPeer]:
     peer.ask(m.QueueDeclare("q"))
     for name in ("x", "y"):
         peer.ask(m.ExchangeDeclare(name, "fanout"))
+    peer.ask(lease.LeaseOpen("q", "g"))
     return world, peer
 
 

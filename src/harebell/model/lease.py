@@ -1,0 +1,492 @@
+"""Leases: named groups that claim messages of a queue for good, until they say what became of them.
+
+    ready --claim--> leased under a number --commit--> settled
+      ^                    |
+      +------release, or nobody held the group for too long
+
+A claim never changes and outlives the process. Whoever opens a group gets a new epoch and fences
+those before. The time of a group runs only while no connection holds it; when it is over its open
+claims are released, and their numbers are never used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from harebell.base import limits
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.ports import Store
+from harebell.base.timers import Timer, Timers
+from harebell.model.lease_record import Claim, GroupRecord, LeaseRecordError, decode
+from harebell.model.queue.leased import LeasedQueue
+from harebell.model.resource import precondition, rendered
+
+if TYPE_CHECKING:
+    from harebell.model.queue.kind import Queue
+    from harebell.model.vhost import VHost
+
+ROWS = "lease"
+"""The kind of a group's definition; its key is vhost, queue and group."""
+FLOOR = ""
+"""In place of a group's name: the row with the last epoch of groups that were forgotten."""
+
+
+class Group:
+    """One group of one queue.
+
+    Args:
+        vhost: where.
+        queue: whose messages it claims.
+        name: its name.
+        epoch: the last one that was given out.
+
+    Attributes:
+        committed: the last claim that was committed.
+        last: the last claim that was made.
+        lost: the last claim that was taken back.
+        untold: claims that were taken back since the group was opened.
+        timeout: how long it waits without a holder, in milliseconds.
+        claims: those that are open, by number, the oldest first.
+        settling: claims that were committed, with the commit that makes their settling durable.
+        holder: the connection that holds it.
+        timer: ends its open claims.
+    """
+
+    def __init__(self, vhost: VHost, queue: LeasedQueue, name: str, epoch: int) -> None:
+        self.vhost = vhost
+        self.queue = queue
+        self.name = name
+        self.epoch = epoch
+        self.committed = self.last = self.lost = 0
+        self.untold: list[int] = []
+        self.timeout = limits.LEASE_TIMEOUT_MS
+        self.claims: dict[int, Claim] = {}
+        self.settling: list[tuple[int, Claim]] = []
+        self.holder: object = None
+        self.timer: Timer | None = None
+
+    def __str__(self) -> str:
+        return f"lease group '{self.name}' of {rendered('queue', self.queue.name, self.vhost.name)}"
+
+    @property
+    def messages(self) -> int:
+        """How many messages it has claimed and not committed."""
+        return sum(claim.messages for claim in self.claims.values())
+
+    def bounds(self, claim: Claim) -> tuple[int, int]:
+        """The first position of a claim, and the one behind its last."""
+        place = self.queue.position_of
+        return (
+            min([place(run.level, run.first) for run in claim.runs]),
+            max([place(run.level, run.end - 1) for run in claim.runs]) + 1,
+        )
+
+
+class QueueLeases:
+    """The groups of one queue.
+
+    Args:
+        leases: all leases of the broker.
+
+    Attributes:
+        groups: by name.
+        floor: the last epoch of a group that was forgotten.
+    """
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self.groups: dict[str, Group] = {}
+        self.floor = 0
+
+    def gone(self, vhost: VHost, queue: Queue) -> None:
+        """The queue is deleted, and its groups with it."""
+        for group in self.groups.values():
+            self._leases.let_go(group)
+            if queue.durable:
+                vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
+        if self.floor and queue.durable:
+            vhost.recorder.drop(ROWS, (vhost.name, queue.name, FLOOR))
+        self.groups.clear()
+
+
+class Leases:
+    """All groups of a broker.
+
+    Args:
+        store: has the definitions, and the commit they are part of.
+        timers: end what nobody holds.
+        vhosts: where the queues are.
+    """
+
+    def __init__(self, store: Store, timers: Timers, vhosts: Mapping[str, VHost]) -> None:
+        self._store = store
+        self._commit = store.commit
+        self._timers = timers
+        self._clock = timers.clock
+        self._vhosts = vhosts
+        self._held: dict[object, dict[Group, None]] = {}
+
+    # --- what there is --------------------------------------------------------------------------
+
+    def of(self, vhost: str | None = None) -> list[Group]:
+        """The groups of a vhost, or of all."""
+        return [
+            group
+            for name, found in self._vhosts.items()
+            if vhost in (None, name)
+            for queue in found.queues.values()
+            if queue.leases is not None
+            for group in queue.leases.groups.values()
+        ]
+
+    def find(self, vhost: VHost, queue: Queue, name: str) -> Group:
+        """The group of that name.
+
+        Raises:
+            Refusal: there is none.
+        """
+        group: Group | None = None if queue.leases is None else queue.leases.groups.get(name)
+        if group is None:
+            thing = rendered("queue", queue.name, vhost.name)
+            raise Refusal(ErrorKind.NOT_FOUND, f"no lease group '{name}' of {thing}")
+        return group
+
+    def current(self, vhost: VHost, queue: Queue, name: str, epoch: int) -> Group:
+        """The group of that name, if the epoch is the one that it has.
+
+        Raises:
+            Refusal: there is no such group, or the epoch is over, or never was.
+        """
+        group = self.find(vhost, queue, name)
+        if epoch != group.epoch:
+            over = "is over" if epoch < group.epoch else "never began"
+            raise Refusal(
+                ErrorKind.FENCED, f"epoch {epoch} {over}: it is epoch {group.epoch} of {group}"
+            )
+        return group
+
+    def opened(self, group: Group, number: int) -> Claim:
+        """An open claim.
+
+        Raises:
+            Refusal: there is none of that number, or none any more.
+        """
+        claim = group.claims.get(number)
+        if claim is not None:
+            return claim
+        if not 0 < number <= group.last:
+            raise precondition(f"claim {number} was never made, the last is {group.last}: {group}")
+        if number <= group.committed and number not in group.untold:
+            raise precondition(f"claim {number} was committed, so it cannot be read: {group}")
+        raise Refusal(ErrorKind.LOST, f"claim {number} is open no longer, it was released: {group}")
+
+    # --- what peers do --------------------------------------------------------------------------
+
+    def open(self, vhost: VHost, queue: Queue, name: str, timeout: int, holder: object) -> Group:
+        """Take a group over, or make it.
+
+        Args:
+            vhost: where.
+            queue: whose messages it claims.
+            name: its name.
+            timeout: in milliseconds; 0 to leave it as it is.
+            holder: who holds it from now on.
+
+        Raises:
+            Refusal: the queue has no leases, or too many groups; or the name or time is none.
+        """
+        queue.check_lease()
+        if name == FLOOR:
+            raise precondition("a lease group needs a name")
+        if timeout > limits.LEASE_TIMEOUT_MOST_MS:
+            most = limits.LEASE_TIMEOUT_MOST_MS
+            raise precondition(f"a lease timeout of {timeout} ms is too long: {most} is the most")
+        assert isinstance(queue, LeasedQueue), "who may be leased from can lease"
+        if queue.leases is None:
+            queue.leases = QueueLeases(self)
+        held: QueueLeases = queue.leases
+        group = held.groups.get(name)
+        if group is None:
+            if len(held.groups) >= limits.LEASE_GROUPS:
+                thing = rendered("queue", queue.name, vhost.name)
+                raise precondition(
+                    f"{thing} has {limits.LEASE_GROUPS} lease groups already: "
+                    "close one with forget, or release it"
+                )
+            group = held.groups[name] = Group(vhost, queue, name, held.floor)
+        group.epoch += 1
+        group.timeout = timeout or group.timeout
+        group.untold.clear()
+        self._hold(group, holder)
+        self._write(group)
+        self._note("opened", group)
+        return group
+
+    def claim(self, group: Group, messages: int, octets: int, holder: object) -> Claim | None:
+        """Claim what is ready; None when nothing is.
+
+        Args:
+            group: the group, in its epoch.
+            messages: how many at most; 0 for as many as a claim may have.
+            octets: that they take in the log, at most; 0 for any number.
+            holder: who asks, and holds the group if nobody does.
+
+        Raises:
+            Refusal: too many claims are open.
+        """
+        if len(group.claims) >= limits.LEASE_OPEN_CLAIMS:
+            raise precondition(
+                f"{len(group.claims)} claims are open, commit or release some: {group}"
+            )
+        self._hold_if_free(group, holder)
+        most = min(messages or limits.LEASE_CLAIM_MESSAGES, limits.LEASE_CLAIM_MESSAGES)
+        taken = group.queue.claim(most, octets)
+        if taken is None:
+            return None
+        group.last += 1
+        claim = Claim(group.last, taken.messages, taken.octets, taken.runs)
+        group.claims[claim.number] = claim
+        self._write(group)
+        return claim
+
+    def commit(self, group: Group, number: int, holder: object) -> int:
+        """Be done with every claim up to a number; returns how many messages were settled.
+
+        Raises:
+            Refusal: there never was such a claim, or one of them was taken back.
+        """
+        self._hold_if_free(group, holder)
+        if number > group.last:
+            raise precondition(f"claim {number} was never made, the last is {group.last}: {group}")
+        if number <= group.committed:
+            return 0
+        lost = next((each for each in group.untold if group.committed < each <= number), 0)
+        if lost or number not in group.claims:
+            which = lost or number
+            raise Refusal(
+                ErrorKind.LOST, f"claim {which} is open no longer, it was released: {group}"
+            )
+        done = [claim for claim in group.claims.values() if claim.number <= number]
+        for claim in done:
+            del group.claims[claim.number]
+            group.queue.settle_claim(claim.runs, claim.messages)
+            group.settling.append((self._commit.ticket, claim))
+        group.committed = number
+        self._write(group)
+        return sum(claim.messages for claim in done)
+
+    def release(self, group: Group, number: int, holder: object) -> int:
+        """Give claims from a number on back; returns how many messages. The caller drains."""
+        self._hold_if_free(group, holder)
+        back = self._give_back(group, max(number, 1))
+        if back:
+            self._write(group)
+        return sum(claim.messages for claim in back)
+
+    def renew(self, group: Group, holder: object) -> None:
+        """Somebody holds the group in the epoch that it has."""
+        self._hold(group, holder)
+
+    def close(self, group: Group, *, forget: bool) -> int:
+        """Nobody holds the group any longer; returns how many messages went back.
+
+        Args:
+            group: the group, in its epoch.
+            forget: whether its claims are released and it is gone.
+        """
+        self._unheld(group)
+        if not forget:
+            self._start(group)
+            return 0
+        back = self._give_back(group, 1)
+        self._forget(group)
+        return sum(claim.messages for claim in back)
+
+    def take_back(self, group: Group, number: int = 0) -> list[Claim]:
+        """An operator, or the time, ends open claims from a number on: they count as lost.
+
+        The caller drains the queue.
+        """
+        back = self._give_back(group, max(number, 1))
+        if back:
+            group.lost = max(group.lost, back[-1].number)
+            group.untold.extend([claim.number for claim in back])
+            self._write(group)
+            self._note("lost", group)
+        return back
+
+    def forget(self, group: Group) -> int:
+        """An operator lets a group go; returns how many messages went back."""
+        self._note("lost", group)
+        return self.close(group, forget=True)
+
+    def left(self, holder: object) -> None:
+        """A connection is gone."""
+        for group in self._held.pop(holder, ()):
+            group.holder = None
+            self._start(group)
+
+    def let_go(self, group: Group) -> None:
+        """A group is gone, with its queue or without."""
+        self._unheld(group)
+        if group.timer is not None:
+            group.timer.stop()
+        self._note("closed", group)
+
+    # --- restarts -------------------------------------------------------------------------------
+
+    def restore(self) -> list[str]:
+        """Bring groups back; queues must be there, and not be configured yet.
+
+        Returns:
+            A sentence for each group that cannot be understood, or lost something.
+        """
+        said: list[str] = []
+        found: list[tuple[Group, GroupRecord]] = []
+        for key, fields in self._store.definitions.load(ROWS):
+            vhost = self._vhosts.get(key[0])
+            queue = None if vhost is None else vhost.queues.get(key[1])
+            if vhost is None or not isinstance(queue, LeasedQueue):
+                said.append(f"lease group '{key[2]}' of queue '{key[1]}' has lost its queue")
+                continue
+            try:
+                record = decode(fields["state"]["record"])
+            except (LeaseRecordError, KeyError, TypeError) as error:
+                said.append(f"lease group '{key[2]}' of queue '{key[1]}': {error}: left out")
+                continue
+            if fields["identity"] == queue.identity:
+                self._restore_one(vhost, queue, key[2], record, found)
+        for group, record in found:
+            # First of all groups: what is settled cannot be anybody's any more.
+            for claim in record.settling:
+                group.queue.settle_again(claim.runs)
+        for group, record in found:
+            said += self._withhold(group, record)
+        return said
+
+    def _restore_one(
+        self,
+        vhost: VHost,
+        queue: LeasedQueue,
+        name: str,
+        record: GroupRecord,
+        found: list[tuple[Group, GroupRecord]],
+    ) -> None:
+        if queue.leases is None:
+            queue.leases = QueueLeases(self)
+        if name == FLOOR:
+            queue.leases.floor = record.epoch
+            return
+        group = queue.leases.groups[name] = Group(vhost, queue, name, record.epoch)
+        group.committed, group.last, group.lost = record.committed, record.last, record.lost
+        group.timeout = record.timeout
+        found.append((group, record))
+
+    def _withhold(self, group: Group, record: GroupRecord) -> list[str]:
+        """Take the open claims of a restored group out of what is ready."""
+        said = []
+        for claim in record.claims:
+            count = group.queue.withhold_claim(claim.runs)
+            if count == claim.messages:
+                group.claims[claim.number] = claim
+                continue
+            # Messages that are not persistent go with a restart. The claim is another one without
+            # them, so nobody gets it as if nothing had happened.
+            group.queue.release_claim(claim.runs, count)
+            group.lost = max(group.lost, claim.number)
+            group.untold.append(claim.number)
+            said.append(
+                f"{group}: claim {claim.number} had {claim.messages} messages, of which {count} "
+                "outlived the restart: it counts as lost"
+            )
+        if said or record.settling:
+            self._write(group)
+        self._start(group)
+        return said
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _hold(self, group: Group, holder: object) -> None:
+        self._unheld(group)
+        group.holder = holder
+        self._held.setdefault(holder, {})[group] = None
+        if group.timer is not None:
+            group.timer.stop()
+
+    def _hold_if_free(self, group: Group, holder: object) -> None:
+        if group.holder is None:
+            self._hold(group, holder)
+
+    def _unheld(self, group: Group) -> None:
+        holder, group.holder = group.holder, None
+        held = self._held.get(holder)
+        if held is not None:
+            held.pop(group, None)
+            if not held:
+                del self._held[holder]
+
+    def _start(self, group: Group) -> None:
+        """Nobody holds a group: its time begins."""
+        if not group.claims or group.queue.deleted:
+            return
+        if group.timer is None:
+            group.timer = self._timers.timer(partial(self._time_out, group))
+        group.timer.set(self._clock.steady + group.timeout)
+
+    def _time_out(self, group: Group) -> None:
+        if group.holder is None and not group.queue.deleted:
+            self.take_back(group)
+            group.queue.drain()
+
+    def _give_back(self, group: Group, number: int) -> list[Claim]:
+        back = [claim for claim in group.claims.values() if claim.number >= number]
+        for claim in back:
+            del group.claims[claim.number]
+            group.queue.release_claim(claim.runs, claim.messages)
+        if group.timer is not None and not group.claims:
+            group.timer.stop()
+        return back
+
+    def _forget(self, group: Group) -> None:
+        held: QueueLeases = group.queue.leases
+        del held.groups[group.name]
+        held.floor = max(held.floor, group.epoch)
+        self.let_go(group)
+        if group.queue.durable:
+            vhost, queue = group.vhost, group.queue
+            vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
+            floor = GroupRecord(held.floor, 0, 0, 0, 0)
+            self._put(vhost, queue, FLOOR, floor)
+
+    def _write(self, group: Group) -> None:
+        """Have the group as it is now on disk with the commit that gathers."""
+        if not group.queue.durable:
+            return
+        done = self._commit.done
+        group.settling = [entry for entry in group.settling if entry[0] > done]
+        record = GroupRecord(
+            group.epoch,
+            group.committed,
+            group.last,
+            group.lost,
+            group.timeout,
+            tuple(group.claims.values()),
+            tuple([claim for _, claim in group.settling]),
+        )
+        self._put(group.vhost, group.queue, group.name, record)
+
+    def _put(self, vhost: VHost, queue: LeasedQueue, name: str, record: GroupRecord) -> None:
+        fields = {"identity": queue.identity, "state": {"record": record.encode()}}
+        vhost.recorder.put(ROWS, (vhost.name, queue.name, name), fields)
+
+    def _note(self, what: str, group: Group) -> None:
+        facts: dict[str, Any] = {
+            "name": group.name,
+            "queue": group.queue.name,
+            "vhost": group.vhost.name,
+            "epoch": group.epoch,
+            "lost": group.lost,
+        }
+        group.vhost.recorder.events.note(f"lease.{what}", facts)

@@ -1,0 +1,92 @@
+"""Data frames into exchanges through Spark itself: batch writes, queries, replays, errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.spark.test_writer import taken, waiting
+
+pytestmark = pytest.mark.timeout(1_200)
+
+
+def numbered(spark: SparkSession, queue: str, end: int) -> DataFrame:
+    return spark.range(0, end, 1, 2).selectExpr(
+        "CAST(id AS STRING) AS value",
+        f"'{queue}' AS routing_key",
+        "map('n', CAST(id AS STRING)) AS headers",
+        "named_struct('type', 'number', 'priority', 3) AS properties",
+    )
+
+
+def write(frame: DataFrame, url: str, **options: str) -> None:
+    given = {"url": url, "exchange": ""} | options
+    frame.write.format("harebell").options(**given).mode("append").save()
+
+
+def test_a_data_frame_becomes_messages(
+    spark: SparkSession, broker_url: str, channel: Any, queue: str
+) -> None:
+    write(numbered(spark, queue, 1_000), broker_url)
+    messages = taken(channel, queue)
+    assert sorted(int(body) for _, _, body in messages) == list(range(1_000))
+    for _, properties, body in messages[:10]:
+        assert properties.headers == {"n": body.decode()}
+        assert (properties.type, properties.priority, properties.delivery_mode) == ("number", 3, 2)
+
+
+def test_what_is_wrong_with_a_write_is_said_in_its_sentence(
+    spark: SparkSession, broker_url: str, queue: str
+) -> None:
+    frame = numbered(spark, queue, 10)
+    with pytest.raises(PySparkException, match="unknown option 'exchnage': did you mean exchange"):
+        write(frame, broker_url, exchnage="x")
+    with pytest.raises(PySparkException, match="column value must be string or binary, not bigint"):
+        write(spark.range(3).selectExpr("id AS value"), broker_url, routingKey=queue)
+    with pytest.raises(PySparkException, match="batch 0 was not published, for not every row rea"):
+        write(numbered(spark, "nowhere", 10), broker_url)
+
+
+def test_a_query_publishes_once_although_its_last_commit_was_lost(
+    spark: SparkSession, broker_url: str, channel: Any, queue: str, tmp_path: Path
+) -> None:
+    stream = (
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", 50)
+        .option("numPartitions", 2)
+        .load()
+        .selectExpr("CAST(value AS STRING) AS value", f"'{queue}' AS routing_key")
+    )
+
+    def run(batches: int) -> None:
+        query = (
+            stream.writeStream.format("harebell")
+            .options(url=broker_url, exchange="")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .start()
+        )
+        try:
+            while query.isActive and (query.lastProgress or {}).get("batchId", -1) < batches - 1:
+                query.awaitTermination(0.2)
+            assert query.exception() is None
+        finally:
+            query.stop()
+
+    run(3)
+    commits = sorted(
+        (path for path in (tmp_path / "checkpoint" / "commits").iterdir() if path.name.isdigit()),
+        key=lambda path: int(path.name),
+    )
+    published = waiting(channel, queue)
+    assert published >= 150
+    # As if the driver had died after the broker's commit and before Spark's own.
+    commits[-1].unlink()
+    (commits[-1].parent / f".{commits[-1].name}.crc").unlink(missing_ok=True)
+    run(int(commits[-1].name) + 2)
+    bodies = [int(body) for _, _, body in taken(channel, queue)]
+    assert len(bodies) > published
+    assert sorted(bodies) == list(range(len(bodies)))

@@ -1,0 +1,152 @@
+"""The sink exactly once, called as Spark calls it, also when it repeats itself."""
+
+from __future__ import annotations
+
+import pickle
+import uuid
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from harebell.spark.aim import Done, SinkError
+from harebell.spark.source import QueueSource
+from tests.spark.tasks import Query, as_task, spark_type
+from tests.spark.test_writer import TEXTS, taken, texts, waiting
+
+pytestmark = pytest.mark.timeout(1_200)
+
+
+@pytest.fixture
+def query_id() -> str:
+    return str(uuid.uuid4())
+
+
+def query(url: str, query_id: str, run: str = "first", **more: str) -> Query:
+    return Query({"url": url, "exchange": "", **more}, TEXTS, query_id, run)
+
+
+def numbers(channel: Any, queue: str) -> list[int]:
+    return sorted(int(body) for _, _, body in taken(channel, queue))
+
+
+def test_rows_are_there_when_the_driver_has_committed_and_not_before(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    writing = query(broker_url, query_id)
+    done = [
+        writing.write(0, 0, texts(queue, 0, 20_000)),
+        writing.write(0, 1, texts(queue, 20_000, 20_100)),
+        writing.write(0, 2, ()),
+    ]
+    assert [(one.mode, one.rows) for one in done] == [
+        ("exactly-once", 20_000),
+        ("exactly-once", 100),
+        ("exactly-once", 0),
+    ]
+    assert waiting(channel, queue) == 0
+    writing.commit(0, *done)
+    assert waiting(channel, queue) == 20_100
+    first, properties, body = channel.basic_get(queue, auto_ack=True)
+    assert (first.exchange, first.routing_key, body) == ("", queue, b"0")
+    assert properties.delivery_mode == 2
+    writing.commit(0, *done)
+    assert numbers(channel, queue) == list(range(1, 20_100))
+
+
+def test_a_batch_that_was_committed_is_not_published_again_by_a_later_run(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    query(broker_url, query_id).run(0, texts(queue, 0, 10))
+    # Spark had not written its commit log: the same batch comes again, in another run.
+    again = query(broker_url, query_id, "second")
+    again.run(0, texts(queue, 0, 4), texts(queue, 4, 10))
+    again.run(1, texts(queue, 10, 15))
+    assert numbers(channel, queue) == list(range(15))
+
+
+def test_only_the_attempts_that_the_driver_names_count(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    writing = query(broker_url, query_id)
+    writing.write(0, 0, texts(queue, 0, 7))
+    second = writing.write(0, 0, texts(queue, 0, 10))
+    writing.write(0, 0, texts(queue, 0, 3))
+    writing.commit(0, second)
+    assert numbers(channel, queue) == list(range(10))
+
+
+def test_a_run_that_was_replaced_can_neither_write_nor_commit(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    old = query(broker_url, query_id)
+    done = old.write(0, 0, texts(queue, 0, 10))
+    new = query(broker_url, query_id, "second")
+    new.run(0, texts(queue, 0, 10))
+    sentence = f"another run of the publisher 'spark/{query_id}' has taken over"
+    with pytest.raises(SinkError, match=sentence):
+        old.commit(0, done)
+    with pytest.raises(SinkError, match=sentence):
+        old.write(1, 0, texts(queue, 10, 20))
+    new.run(1, texts(queue, 10, 12))
+    assert numbers(channel, queue) == list(range(12))
+
+
+def test_nothing_is_published_when_a_row_reaches_no_queue(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    writing = query(broker_url, query_id)
+    with pytest.raises(SinkError, match=r"batch 0 was not published, .* Bind a queue, or set dead"):
+        writing.run(0, texts(queue, 0, 10), texts("nowhere", 10, 13))
+    assert waiting(channel, queue) == 0
+    query(broker_url, query_id, "second", mandatory="false").run(
+        0, texts(queue, 0, 10), texts("nowhere", 10, 13)
+    )
+    assert numbers(channel, queue) == list(range(10))
+
+
+def test_rows_that_reach_no_queue_go_to_the_dead_letter_exchange_in_the_same_step(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    channel.exchange_declare("staged.dead", "fanout")
+    channel.queue_bind(queue, "staged.dead")
+    query(broker_url, query_id, deadLetter="staged.dead").run(0, texts("nowhere", 0, 10))
+    assert numbers(channel, queue) == list(range(10))
+    channel.exchange_delete("staged.dead")
+
+
+def test_what_was_aborted_is_never_published(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    writing = query(broker_url, query_id)
+    done = writing.write(0, 0, texts(queue, 0, 10))
+    writing.abort(0, done)
+    writing.run(0, texts(queue, 0, 5))
+    assert numbers(channel, queue) == list(range(5))
+
+
+def job(url: str, queue: str, first: int, end: int, **options: str) -> None:
+    """A batch write of one partition, from writer() to commit()."""
+    source = QueueSource({"url": url, "exchange": "", **options})
+    made = source.writer(spark_type(pa.struct(list(TEXTS))), False)
+    carried: Any = pickle.dumps(made)
+    with as_task(0, 1):
+        done: Done = pickle.loads(carried).write(texts(queue, first, end))
+    pickle.loads(carried).commit([done])
+
+
+def test_a_batch_write_is_published_once_for_its_application_and_version(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    job(broker_url, queue, 0, 10, txnAppId=query_id, txnVersion="7")
+    job(broker_url, queue, 0, 10, txnAppId=query_id, txnVersion="7")
+    job(broker_url, queue, 10, 12, txnAppId=query_id, txnVersion="8")
+    assert numbers(channel, queue) == list(range(12))
+
+
+def test_batch_writes_without_a_name_are_each_published(
+    broker_url: str, channel: Any, queue: str
+) -> None:
+    job(broker_url, queue, 0, 3)
+    job(broker_url, queue, 0, 3)
+    assert numbers(channel, queue) == [0, 0, 1, 1, 2, 2]

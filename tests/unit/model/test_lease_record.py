@@ -1,0 +1,53 @@
+"""What is kept of a group: it comes back as it was, and nothing else is taken for one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harebell.model.lease_record import Claim, GroupRecord, LeaseRecordError, decode
+from harebell.model.queue.leased import Run
+
+LONG = st.integers(0, 2**64 - 2)
+RUNS = st.builds(
+    lambda level, first, more: Run(level, first, min(first + more, 2**64 - 1)),
+    st.integers(0, 255),
+    LONG,
+    st.integers(1, 1000),
+)
+CLAIMS = st.lists(
+    st.builds(Claim, LONG, LONG, LONG, st.lists(RUNS, max_size=3).map(tuple)), max_size=3
+).map(tuple)
+RECORDS = st.builds(GroupRecord, LONG, LONG, LONG, LONG, LONG, CLAIMS, CLAIMS)
+SOME = GroupRecord(3, 1, 4, 2, 5000, (Claim(4, 10, 99, (Run(0, 5, 15),)),))
+
+
+@given(RECORDS)
+def test_a_group_survives_the_way(record: GroupRecord) -> None:
+    assert decode(record.encode()) == record
+
+
+@pytest.mark.parametrize("size", range(len(SOME.encode())))
+def test_what_is_cut_short_is_no_group(size: int) -> None:
+    with pytest.raises(LeaseRecordError):
+        decode(SOME.encode()[:size])
+
+
+def test_other_octets_are_refused_and_say_why() -> None:
+    with pytest.raises(LeaseRecordError, match="1 octets too many"):
+        decode(SOME.encode() + b"x")
+    with pytest.raises(LeaseRecordError, match="it has version 9, known is 1"):
+        decode(b"\x09" + SOME.encode()[1:])
+    empty = GroupRecord(1, 0, 1, 0, 1, (Claim(1, 1, 1, (Run(0, 5, 5),)),))
+    with pytest.raises(LeaseRecordError, match="claim 1 has a run without positions"):
+        decode(empty.encode())
+
+
+@given(st.binary(max_size=200))
+def test_nonsense_is_refused_and_breaks_nothing(octets: bytes) -> None:
+    try:
+        record = decode(octets)
+    except LeaseRecordError:
+        return
+    assert record.encode() == octets
