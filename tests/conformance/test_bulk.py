@@ -16,6 +16,7 @@ from harebell.base.limits import BULK_READS_WAITING, BULK_ROWS, OUTPUT_HIGH_BYTE
 from harebell.wire.arrow.columns import selection
 from harebell.wire.arrow.encode import schema_message
 from harebell.wire.v09 import bulk as b
+from harebell.wire.v09 import lease
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Content, Peer
@@ -132,6 +133,24 @@ def test_the_failed_deliveries_of_a_quorum_queue_are_counted(two: Peer) -> None:
         two.send(m.BasicNack(delivery_tag=found.method.delivery_tag, requeue=True))
     columns = "redelivered,delivery_count"
     assert rows(read(two, columns=columns), columns) == [{"redelivered": True, "delivery_count": 3}]
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum", "priority"])
+def test_a_claim_is_the_same_whenever_it_is_read(two: Peer, kind: str) -> None:
+    filled(two, kind)
+    epoch = two.ask(lease.LeaseOpen(queue="q", group="g")).epoch
+    claim = two.ask(lease.LeaseClaim(queue="q", group="g", epoch=epoch, messages=3))
+    columns = "value,redelivered,delivery_count"
+    asked = {"group": "g", "epoch": epoch, "claim": claim.number, "columns": columns}
+    content = read(two, 0, 0, **asked)
+    assert [tuple(row.values()) for row in rows(content, columns)] == [
+        (b"%d" % number, False, 0) for number in range(3)
+    ]
+    assert content.method.next == claim.end
+    assert read(two, claim.first, claim.end, **asked).body == content.body
+    two.ask(m.QueuePurge(queue="q"))
+    assert read(two, 0, 0, **asked).body == content.body
+    two.ask(lease.LeaseClose(queue="q", group="g", epoch=epoch, forget=True))
 
 
 def test_a_filter_lets_through_what_it_names(two: Peer) -> None:
@@ -292,3 +311,35 @@ def test_who_may_not_read_the_queue_may_not_read_it_in_bulk(memory: MemorySite) 
     other.expect_channel_close(403, text, "bulk.read", channel=2)
     for each in (peer, other):
         each.done()
+
+
+def names_of(peer: Peer) -> list[str]:
+    """All queues that are told, page by page."""
+    found: list[str] = []
+    more = True
+    while more:
+        reply = peer.ask(b.BulkQueues(after=found[-1] if found else ""))
+        found += b.decode_names(reply.names)
+        more = reply.more
+    return found
+
+
+def test_the_queues_that_may_be_read_are_told(connect_memory: Connect, memory: MemorySite) -> None:
+    peer = connect_memory().open()
+    for name in ("b", "a", "secret", "ü"):
+        peer.queue(name)
+    peer.queue("mine", exclusive=True)
+    assert names_of(peer) == ["a", "b", "mine", "secret", "ü"]
+    assert names_of(connect_memory().open()) == ["a", "b", "secret", "ü"]
+    memory.users.get("guest").permissions["/"] = Permissions("", "", "^[a-z]$")
+    assert names_of(connect_memory().open()) == ["a", "b"]
+
+
+def test_many_queues_are_told_page_by_page(connect_memory: Connect) -> None:
+    peer = connect_memory().open()
+    names = sorted(f"{number:03}" + "n" * 240 for number in range(300))
+    for name in names:
+        peer.queue(name)
+    first = peer.ask(b.BulkQueues())
+    assert first.more
+    assert names_of(peer) == names

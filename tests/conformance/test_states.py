@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from harebell.wire.v09 import lease, stage
+from harebell.wire.v09 import bulk, lease, publisher, stage
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from tests.conformance.frames import METHOD, body, content_header, frame
@@ -40,6 +40,7 @@ FROM_SERVER = {
     "lease.open-ok", "lease.claim-ok", "lease.commit-ok", "lease.release-ok", "lease.renew-ok",
     "lease.close-ok",
     "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok",
+    "bulk.span-ok", "bulk.batch", "bulk.queues-ok", "publisher.declare-ok", "publisher.forget-ok",
 }  # fmt: skip
 """Methods that a client never sends."""
 
@@ -85,6 +86,11 @@ REPLIES: dict[str, m.Method | None] = {
     "stage.append": None,
     "stage.commit": stage.StageCommitOk(),
     "stage.abort": stage.StageAbortOk(),
+    "bulk.span": bulk.BulkSpanOk(kind="classic"),
+    "bulk.read": bulk.BulkBatch(),
+    "bulk.queues": bulk.BulkQueuesOk(b"\x01q"),
+    "publisher.declare": publisher.PublisherDeclareOk(),
+    "publisher.forget": publisher.PublisherForgetOk(),
 }
 """What an open channel answers to each method that a client may send."""
 
@@ -122,6 +128,10 @@ SENT: dict[str, m.Method] = {
     "stage.append": stage.StageAppend("p", "r"),
     "stage.commit": stage.StageCommit("p", "r"),
     "stage.abort": stage.StageAbort("p", "r"),
+    "bulk.span": bulk.BulkSpan("q"),
+    "bulk.read": bulk.BulkRead("q", columns=b"value"),
+    "publisher.declare": publisher.PublisherDeclare("p"),
+    "publisher.forget": publisher.PublisherForget("p"),
 }
 """Methods whose zero values would not do in an open channel; the others are sent as they are."""
 
@@ -312,9 +322,15 @@ def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: st
             if isinstance(answer, lease.LeaseOpenOk):
                 # The rest is the identity of a log, and a default.
                 answer = lease.LeaseOpenOk(answer.epoch)
+            elif isinstance(answer, bulk.BulkSpanOk):
+                # The rest is the identity of a log.
+                answer = bulk.BulkSpanOk(kind=answer.kind)
             assert answer == reply
         if named == "basic.publish":
             peer.send_bytes(content_header(0))
+        if named == "bulk.read":
+            header, content = (peer.next_frame(what) for what in ("a header", "a record batch"))
+            assert int.from_bytes(header.payload[4:12]) == len(content.payload)
         peer.expect_silence()
     elif named == "channel.open":
         peer.expect_connection_close(504, "CHANNEL_ERROR - second 'channel.open' seen", named)

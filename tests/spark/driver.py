@@ -1,6 +1,6 @@
 """A Spark driver to be killed: one AvailableNow query from a queue into Parquet.
 
-python driver.py URL QUEUE FOLDER
+python driver.py URL QUEUE FOLDER DELIVERY
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from harebell.spark.session import build_session
 
 
-def main(url: str, queue: str, folder: Path) -> None:
+def main(url: str, queue: str, folder: Path, delivery: str) -> None:
     """Run the query to its end."""
     warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
     spark = build_session("to be killed", cores=2, short_lived=True, settings=warehouse)
@@ -22,6 +22,7 @@ def main(url: str, queue: str, folder: Path) -> None:
         .option("maxOffsetsPerTrigger", 500)
         .option("fetchTimeout", "300s")
         .option("spoolDir", str(folder / "spool"))
+        .option("delivery", delivery)
         .schema("value BINARY, redelivered BOOLEAN")
         .load()
     )
@@ -37,4 +38,4 @@ def main(url: str, queue: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]), sys.argv[4])

@@ -1,9 +1,8 @@
-"""The stream reader without a JVM: called as Spark calls it, against a real broker."""
+"""The stream reader over plain AMQP, without a JVM: called as Spark calls it, a real broker."""
 
 from __future__ import annotations
 
 import logging
-import pickle
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -22,13 +21,14 @@ from harebell.spark.offsets import OffsetError
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
-from tests.patience import SECONDS
 from tests.ports import free_port
 from tests.running import running_broker
+from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
 from tests.spark.conftest import PATIENT
 
 Readers = Callable[..., QueueStreamReader]
-BODIES = StructType([MESSAGE["value"], MESSAGE["offset"], MESSAGE["redelivered"]])
+PLAIN = {"delivery": "at-least-once"}
+"""Over plain AMQP, as with brokers that have no leases."""
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def reader(broker_url: str, queue: str, tmp_path: Path) -> Iterator[Readers]:
     made: list[QueueStreamReader] = []
 
     def make(schema: StructType = BODIES, **options: str) -> QueueStreamReader:
-        given = {"url": broker_url, "queue": queue, "spoolDir": str(tmp_path / "spool")}
+        given = {"url": broker_url, "queue": queue, "spoolDir": str(tmp_path / "spool")} | PLAIN
         given = PATIENT | given | options
         made.append(QueueSource(given).streamReader(schema))
         return made[-1]
@@ -45,50 +45,6 @@ def reader(broker_url: str, queue: str, tmp_path: Path) -> Iterator[Readers]:
     yield make
     for one in made:
         one.stop()
-
-
-def publish(channel: Any, queue: str, first: int, end: int) -> None:
-    for number in range(first, end):
-        channel.basic_publish("", queue, b"%d" % number)
-
-
-def waiting(channel: Any, queue: str) -> int:
-    """Messages that are ready; those that somebody holds are not."""
-    return int(channel.queue_declare(queue, passive=True).method.message_count)
-
-
-def gathered(of: QueueStreamReader, start: dict[str, Any]) -> dict[str, Any]:
-    """The next micro-batch that is not empty."""
-    until = time.monotonic() + SECONDS
-    while time.monotonic() < until:
-        end = of.latestOffset(start, of.getDefaultReadLimit())
-        if end != start:
-            return end
-    raise AssertionError(f"nothing came for {SECONDS:g} seconds")
-
-
-def rows(of: QueueStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
-    """What executors would read, through a pickled reader as they have it."""
-    executor: QueueStreamReader = pickle.loads(pickle.dumps(of))
-    return [
-        row
-        for partition in of.partitions(start, end)
-        for batch in executor.read(partition)
-        for row in batch.to_pylist()
-    ]
-
-
-def bodies(of: QueueStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[int]:
-    return [int(row["value"]) for row in rows(of, start, end)]
-
-
-def drained(of: QueueStreamReader, start: dict[str, Any]) -> list[list[int]]:
-    """The micro-batches of an AvailableNow query from here on."""
-    batches = []
-    while (end := of.latestOffset(start, of.getDefaultReadLimit())) != start:
-        batches.append(bodies(of, start, end))
-        start = end
-    return batches
 
 
 def test_a_query_begins_at_the_same_offset_however_often_it_is_asked(reader: Readers) -> None:
@@ -401,7 +357,7 @@ def test_a_lost_connection_is_made_again_and_the_query_goes_on(
     with running_broker("--port", str(port)) as first:
         url = first.address() + "/%2F"
         fill(url, 0, 5)
-        source = QueueSource({"url": url, "queue": "q", "spoolDir": str(tmp_path)})
+        source = QueueSource(PLAIN | {"url": url, "queue": "q", "spoolDir": str(tmp_path)})
         one = source.streamReader(BODIES)
         start = gathered(one, one.initialOffset())
         assert bodies(one, one.initialOffset(), start) == [0, 1, 2, 3, 4]
@@ -419,7 +375,7 @@ def test_a_connection_that_cannot_be_made_again_stops_the_query(tmp_path: Path) 
     with running_broker() as broker:
         url = broker.address() + "/%2F"
         fill(url, 0, 5)
-        given = {"url": url, "queue": "q", "spoolDir": str(tmp_path), "fetchTimeout": "1s"}
+        given = {"url": url, "queue": "q", "spoolDir": str(tmp_path), "fetchTimeout": "1s"} | PLAIN
         one = QueueSource(given).streamReader(BODIES)
         start = gathered(one, one.initialOffset())
     with pytest.raises(SourceError, match="was lost and could not be made again in 1 s"):

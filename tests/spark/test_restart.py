@@ -28,7 +28,7 @@ def start(url: str, queue: str, folder: Path) -> subprocess.Popen[bytes]:
     """A driver in a process group of its own."""
     with (folder / "driver.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, str(DRIVER), url, queue, str(folder)],
+            [sys.executable, str(DRIVER), url, queue, str(folder), "at-least-once"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

@@ -150,3 +150,18 @@ def test_batch_writes_without_a_name_are_each_published(
     job(broker_url, queue, 0, 3)
     job(broker_url, queue, 0, 3)
     assert numbers(channel, queue) == [0, 0, 1, 1, 2, 2]
+
+
+def test_rows_with_publishing_ids_that_are_repeated_are_dropped(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    writing = query(broker_url, query_id, delivery="publishing-id")
+    writing.write(0, 0, texts(queue, 0, 40, 30))
+    # The task is repeated, and then the whole micro-batch by another run of the query.
+    done = writing.write(0, 0, texts(queue, 0, 100, 30))
+    assert (done.mode, done.rows) == ("publishing-id", 100)
+    writing.commit(0, done)
+    again = query(broker_url, query_id, "second", delivery="publishing-id")
+    again.run(0, texts(queue, 0, 100, 30), texts(queue, 100, 110))
+    again.run(1, texts(queue, 110, 120))
+    assert numbers(channel, queue) == list(range(120))

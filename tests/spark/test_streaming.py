@@ -31,7 +31,12 @@ class Lake:
     def __init__(self, spark: SparkSession, url: str, queue: str, folder: Path) -> None:
         self.spark = spark
         self.folder = folder
-        self.options = PATIENT | {"url": url, "queue": queue, "spoolDir": str(folder / "spool")}
+        self.options = PATIENT | {
+            "url": url,
+            "queue": queue,
+            "spoolDir": str(folder / "spool"),
+            "delivery": "at-least-once",
+        }
         self.schema: str | None = None
 
     def stream(self) -> DataFrame:
@@ -133,12 +138,6 @@ def test_the_wrong_column_is_named_by_spark(lake: Lake) -> None:
     lake.schema = "value STRING"
     with pytest.raises(PySparkException, match="cast it in the query"):
         lake.run()
-
-
-def test_a_batch_read_is_refused_by_spark(lake: Lake) -> None:
-    reader = lake.spark.read.format("harebell").options(**lake.options)
-    with pytest.raises(PySparkException, match=r"use spark\.readStream with"):
-        reader.load().collect()
 
 
 def test_the_password_is_not_in_the_plan(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,14 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("front/session09/bulk", "wire/v09/bulk"),
         ("tests/conformance/test_bulk.py", "is observed there frame by frame"),
     ),
+    "front/session09/staged": (
+        "tests/unit/front/session09/test_stage.py",
+        "is what stage.commit does there",
+    ),
+    "wire/v09/publisher": (
+        "tests/unit/front/session09/test_publisher.py",
+        "is a table, and what goes over the wire there",
+    ),
     "wire/arrow/types": ("tests/unit/wire/arrow/test_encode.py", "is held against pyarrow there"),
     "cli/dump": ("tests/cli/test_dump.py", "is run as a command in front of a real broker"),
     "cli/dump_proxy": ("tests/cli/test_dump.py", "passes on what a real client and broker say"),
@@ -270,6 +278,15 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("cli/pipeline", "cli/piping"), ("tests/cli/test_pipeline.py", "is run as a command")
     ),
+    "spark/batch_source": ("tests/spark/test_batch.py", "is called there as Spark calls it"),
+    "spark/leased": ("tests/spark/test_leased.py", "needs a real broker's leases"),
+    "spark/positions": ("tests/spark/test_positions.py", "needs a real broker's streams"),
+    "spark/parts": ("tests/spark/test_leased.py", "asks a real broker what it can do"),
+    "spark/rows": ("tests/spark/test_leased.py", "reads from a real broker"),
+    "spark/link": ("tests/spark/test_leased.py", "is a connection to a real broker"),
+    "spark/naming": ("tests/spark/test_leased.py", "asks a real broker for its queues"),
+    "spark/spooled": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
+    "front/session09/bulk_names": ("tests/conformance/test_bulk.py", "is one method, asked there"),
     "base/clock": ("tests/unit/store/test_log.py", "is a value, stamped on records there"),
     "base/ports": ("tests/unit/base/test_*.py", "has interfaces and nothing else"),
 }

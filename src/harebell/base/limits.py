@@ -249,6 +249,8 @@ SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
+SPARK_LEASE_SECONDS = 300.0
+"""Time that the lease of a query outlives its connection, unless told otherwise."""
 SPARK_IN_FLIGHT_MOST = 1_000_000
 """Largest number of rows of a write task that may wait for their confirm."""
 SPARK_TXN_VERSION_MOST = 2**63 - 2
@@ -403,7 +405,7 @@ STAGE_KEEP_SECONDS = 3_600
 SESSION_LIFETIME_SECONDS = 86_400
 """Longest time that a session without a channel is kept, whatever its client asks for."""
 SESSIONS_KEPT = 16_384
-"""Most sessions with a lifetime; those opened beyond get none."""
+"""Most sessions with a lifetime, or with a timeout in 0-10; those opened beyond get none."""
 SESSION_REPLAY_BYTES = 8_388_608
 """Frames kept for a client that may have to have them again; deliveries wait when it is full."""
 REFUSED_RETRY_MS = 500

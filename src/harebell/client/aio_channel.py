@@ -85,10 +85,13 @@ class Channel:
     lease_close = awaited(leases.lease_close)
     span = awaited(Verbs.span)
     read_arrow = awaited(Verbs.read_arrow)
+    queue_names = awaited(Verbs.queue_names)
     stage_open = awaited(stages.stage_open)
     stage_append = awaited(stages.stage_append)
     stage_commit = awaited(stages.stage_commit)
     stage_abort = awaited(stages.stage_abort)
+    publisher_declare = awaited(stages.publisher_declare)
+    publisher_forget = awaited(stages.publisher_forget)
 
     @property
     def number(self) -> int:

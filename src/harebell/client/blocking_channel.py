@@ -91,11 +91,14 @@ class Channel:
     lease_close = waited(leases.lease_close)
     span = waited(Verbs.span)
     read_arrow = waited(Verbs.read_arrow)
+    queue_names = waited(Verbs.queue_names)
     arrow_batches = arrow_batches
     stage_open = waited(stages.stage_open)
     stage_append = waited(stages.stage_append)
     stage_commit = waited(stages.stage_commit)
     stage_abort = waited(stages.stage_abort)
+    publisher_declare = waited(stages.publisher_declare)
+    publisher_forget = waited(stages.publisher_forget)
 
     @property
     def number(self) -> int:

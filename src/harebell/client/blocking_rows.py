@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from harebell.base.limits import ROWS_PER_PUBLISH_BYTES
+from harebell.client import stages
 from harebell.client.confirms import MANDATORY
 from harebell.client.errors import CallTimeout, PublishReturned
 from harebell.client.tally import Tally
@@ -44,6 +45,17 @@ class RowPublisher:
         self._window = window
         self._flags = MANDATORY if mandatory else 0
         self._patience = patience
+
+    def number(self, publisher: str) -> int:
+        """Publish as a publisher whose repeats the broker drops; rows carry their numbers.
+
+        Returns:
+            The smallest number that was not taken yet.
+
+        Raises:
+            ExtensionMissing: the broker knows no publishers.
+        """
+        return self._connection.finish(stages.publisher_declare(self._channel.core, publisher))
 
     def _came_back(self, error: PublishReturned) -> None:
         if len(self.returned) < self.keep_returned:

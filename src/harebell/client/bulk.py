@@ -157,6 +157,15 @@ class BulkVerbs:
         )
         return self.call(method, (m.BulkBatch,), _batch)
 
+    def queue_names(self, after: str = "") -> Call[tuple[list[str], bool]]:
+        """Queues that may be read, sorted, from after a name on; and whether there are more."""
+        self.need(m.NAME)
+        return self.call(m.BulkQueues(after=after), (m.BulkQueuesOk,), _names)
+
+
+def _names(reply: m.BulkQueuesOk) -> tuple[list[str], bool]:
+    return m.decode_names(reply.names), reply.more
+
 
 def _span(reply: m.BulkSpanOk) -> Span:
     return Span(

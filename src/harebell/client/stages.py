@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harebell.client.call import Call
 from harebell.client.verbs import Verbs
+from harebell.wire.v09 import publisher as publisher_wire
 from harebell.wire.v09 import stage as wire
 from harebell.wire.v09.stage import Part as Part
 
@@ -149,7 +150,44 @@ def stage_abort(channel: Verbs, publisher: str, run: str, *, batch: int) -> Call
     return channel.call(wire.StageAbort(publisher, run, batch), (wire.StageAbortOk,), _rows)
 
 
-def _next(reply: wire.StageOpenOk) -> int:
+def publisher_declare(channel: Verbs, publisher: str) -> Call[int]:
+    """Publish on this channel for a publisher, whose repeats are dropped.
+
+    Every message on the channel then needs a header `x-publishing-id`, an integer that grows. A
+    channel of a recovered connection has to be declared again.
+
+    Args:
+        channel: the channel.
+        publisher: the name of the publisher, which belongs to the user.
+
+    Returns:
+        The smallest number that was not taken yet; 0 at first.
+
+    Raises:
+        ExtensionMissing: the broker has no such publishers.
+        PreconditionFailed: the channel has transactions.
+    """
+    channel.need(publisher_wire.NAME)
+    method = publisher_wire.PublisherDeclare(publisher)
+    return channel.call(method, (publisher_wire.PublisherDeclareOk,), _next)
+
+
+def publisher_forget(channel: Verbs, publisher: str) -> Call[None]:
+    """Forget what a publisher has published and staged: the name will not be used again.
+
+    Raises:
+        ResourceLocked: a channel publishes for it.
+    """
+    channel.need(publisher_wire.NAME)
+    method = publisher_wire.PublisherForget(publisher)
+    return channel.call(method, (publisher_wire.PublisherForgetOk,), _nothing)
+
+
+def _nothing(reply: publisher_wire.PublisherForgetOk) -> None:
+    """There is nothing to tell."""
+
+
+def _next(reply: wire.StageOpenOk | publisher_wire.PublisherDeclareOk) -> int:
     return reply.next
 
 

@@ -3,6 +3,11 @@
 Works with every broker that speaks AMQP 0-9-1 with confirms. A task that fails is tried again by
 Spark from its first row, and so is a micro-batch that was not committed: rows may be published
 more than once, and none is lost.
+
+With `publishing-id` each row carries the number of its micro-batch and its own within the
+partition, and the broker drops what it has taken before. That is exactly once when a repeated
+partition has the same rows in the same order, as it has without a shuffle over a source that can
+be read again.
 """
 
 from __future__ import annotations
@@ -17,6 +22,10 @@ from harebell.client.blocking_rows import RowPublisher
 from harebell.client.errors import BulkPublishFailed, ChannelClosed, PublishReturned
 from harebell.client.message import Message
 from harebell.spark.aim import Aim, Done, SinkError
+from harebell.spark.sink_options import PUBLISHING_ID
+
+_ROW_BITS = 32
+"""Of a publishing id: those of the row; the number of the micro-batch stands above them."""
 
 
 def publish(
@@ -43,8 +52,15 @@ def publish(
     )
     returns = _Returns(aim, connection, publisher, done)
     rows = aim.rows()
+    first = None
+    if done.mode == PUBLISHING_ID:
+        task = done.task
+        publisher.number(f"{task.publisher}/{task.part}")
+        first = task.batch << _ROW_BITS
     for piece in aim.pieces(batches):
         count = aim.load(rows, piece)
+        if first is not None:
+            rows.number_from = first + done.rows
         at = 0
         while at < count:
             at = publisher.publish(rows, len(piece), at, count)

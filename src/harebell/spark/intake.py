@@ -64,6 +64,7 @@ class Intake:
         self._options = options
         self._schema = schema
         self._acked = 0
+        self._sizes: list[tuple[int, int]] = []
         self._consuming = False
         self._sink = ColumnSink(
             selection.columns,
@@ -71,7 +72,7 @@ class Intake:
             options.queue,
             position,
             options.rows_per_batch,
-            SPARK_BATCH_BYTES,
+            min(SPARK_BATCH_BYTES, options.max_bytes_per_trigger or SPARK_BATCH_BYTES),
             headers_of,
             count_of,
         )
@@ -85,6 +86,15 @@ class Intake:
     def position(self) -> int:
         """The number of the next delivery."""
         return self._sink.position
+
+    def within(self, first: int, octets: int | None) -> int:
+        """Where so many octets of rows end, to the next record batch, or else all rows."""
+        if octets is not None:
+            for end, size in self._sizes:
+                octets -= size if end > first else 0
+                if octets <= 0:
+                    return end
+        return self.position
 
     def ready(self) -> int:
         """How many messages of the queue wait for a consumer.
@@ -146,7 +156,9 @@ class Intake:
         # Here and not in `pump`: deliveries may also come while a call waits for its answer.
         self._sink.stamp(int(time.time() * _MICROS))
         for chunk in self._sink.take(everything):
-            self.spool.write(chunk[0], record_batch(chunk, self._schema))
+            batch = record_batch(chunk, self._schema)
+            self.spool.write(chunk[0], batch)
+            self._sizes.append((chunk[0] + batch.num_rows, batch.nbytes))
 
     def settle(self, position: int) -> None:
         """Acknowledge every delivery before a position."""
@@ -154,6 +166,7 @@ class Intake:
         if tag > self._acked:
             self._channel.ack(tag, multiple=True)
             self._acked = tag
+            self._sizes = [one for one in self._sizes if one[0] > position]
 
     def close(self) -> None:
         """Close in good order: the broker has read our acknowledgements and takes back the rest."""

@@ -92,12 +92,15 @@ class Receiver:
                 # The next micro-batch reconnects, or says what is wrong.
                 return None
 
-    def advance(self, start: Offset, most: int, *, draining: bool) -> Offset:
+    def advance(
+        self, start: Offset, most: int, octets: int | None = None, *, draining: bool
+    ) -> Offset:
         """Everything before `start` is committed: acknowledge it and gather the next micro-batch.
 
         Args:
             start: where the micro-batch begins.
             most: most messages in it.
+            octets: octets of messages after which it is full; None for any number.
             draining: whether to wait for messages that are known to be in the queue.
 
         Returns:
@@ -111,7 +114,7 @@ class Receiver:
         with self._lock:
             while True:
                 try:
-                    return self._advance(start, most, draining)
+                    return self._advance(start, most, octets, draining)
                 except AuthenticationFailed:
                     raise
                 except _LOST as error:
@@ -124,6 +127,12 @@ class Receiver:
                             f"be made again in {self._options.fetch_timeout:g} s: {error}"
                         ) from error
                     time.sleep(_RETRY_SECONDS)
+
+    def settle_early(self, end: Offset) -> None:
+        """Acknowledge what was received, although nothing was committed."""
+        with self._lock:
+            if self._intake is not None:
+                self._intake.settle(end.position)
 
     def finish(self, start: Offset) -> None:
         """Acknowledge what is committed, leave the connection and clean up."""
@@ -195,7 +204,7 @@ class Receiver:
 
     # --- a micro-batch --------------------------------------------------------------------------
 
-    def _advance(self, start: Offset, most: int, draining: bool) -> Offset:
+    def _advance(self, start: Offset, most: int, octets: int | None, draining: bool) -> Offset:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -211,18 +220,20 @@ class Receiver:
         if start.spool and start.spool != intake.spool.name:
             spools.drop(self._root, start.spool)
         intake.consume()
-        end = self._gather(intake, start.position, most, draining)
+        end = self._gather(intake, start.position, most, octets, draining)
         if end == start.position:
             return start
         intake.seal()
         self._planned = intake.spool.name
         return Offset(end, intake.spool.name)
 
-    def _gather(self, intake: Intake, first: int, most: int, draining: bool) -> int:
+    def _gather(
+        self, intake: Intake, first: int, most: int, octets: int | None, draining: bool
+    ) -> int:
         """Receive until there is enough, or nothing more comes; where the micro-batch ends."""
         began = changed = time.monotonic()
         seen = intake.position
-        while intake.position < first + most:
+        while intake.position < first + most and intake.within(first, octets) == intake.position:
             intake.pump(SPARK_QUIET_SECONDS)
             now = time.monotonic()
             if intake.position > seen:
@@ -238,7 +249,7 @@ class Receiver:
                     return first
             elif self._no_more(intake, now - changed):
                 break
-        return min(intake.position, first + most)
+        return min(intake.position, intake.within(first, octets), first + most)
 
     def _enough(self, have: bool, gathered: float, quiet: float) -> bool:
         if have:

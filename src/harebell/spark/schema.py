@@ -2,7 +2,7 @@
 
 Spark does not tell a Python source which columns a query uses, but it hands over the schema that
 the user gave: `.schema("value binary, routing_key string")` makes the source build, keep and send
-only these.
+only these. With `bodyFormat` the column `value` is text or a struct.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BinaryType,
     BooleanType,
@@ -24,6 +25,8 @@ from pyspark.sql.types import (
 )
 
 from harebell.base.errors import HarebellError
+from harebell.spark.bodies import CORRUPT, json_problem
+from harebell.spark.options import BINARY, JSON, TEXT, Options
 
 _STRING = StringType()
 
@@ -59,6 +62,13 @@ MESSAGE = StructType(
         StructField("headers", MapType(_STRING, _STRING)),
     ]
 )
+"""What a message has unless told otherwise."""
+
+HEADERS_JSON = StructField("headers_json", _STRING)
+HEADERS_RAW = StructField("headers_raw", BinaryType())
+EVERYTHING = StructType([*MESSAGE.fields, HEADERS_JSON, HEADERS_RAW])
+"""Every column that can be asked for."""
+_CORRUPT = StructField(CORRUPT, _STRING)
 
 
 class SchemaError(HarebellError, ValueError):
@@ -70,7 +80,7 @@ class Selection:
     """The wanted columns.
 
     Args:
-        columns: their names, in their order.
+        columns: names of those that the broker has, in their order.
         fields: names of the wanted fields of `properties`, in their order.
     """
 
@@ -78,29 +88,96 @@ class Selection:
     fields: tuple[str, ...]
 
 
-def message_schema(*, properties: bool = True, headers: bool = True) -> StructType:
-    """The columns of a message, without those that are not wanted."""
+def message_schema(
+    *, properties: bool = True, headers: bool = True, json: bool = False, raw: bool = False
+) -> StructType:
+    """The columns of a message: those of `MESSAGE`, without some or with more."""
     left_out = {
         name for name, wanted in (("properties", properties), ("headers", headers)) if not wanted
     }
-    return StructType([field for field in MESSAGE.fields if field.name not in left_out])
+    fields = [field for field in MESSAGE.fields if field.name not in left_out]
+    fields += [field for field, wanted in ((HEADERS_JSON, json), (HEADERS_RAW, raw)) if wanted]
+    return StructType(fields)
 
 
-def select(schema: StructType) -> Selection:
+def with_body(schema: StructType, options: Options) -> StructType | str:
+    """The schema with `value` in its format; a text where Spark has to read the user's part.
+
+    Raises:
+        SchemaError: bodies are JSON, and nobody said what is in it.
+    """
+    if options.body_format == BINARY:
+        return schema
+    if options.body_format == JSON and options.body_schema is None:
+        raise SchemaError(
+            "bodyFormat=json needs to know what is in the bodies: "
+            '.option("schema", "id BIGINT, total DOUBLE")'
+        )
+    json = options.body_format == JSON
+    body = f"STRUCT<{options.body_schema}>" if json else "STRING"
+    columns = [
+        f"`{field.name}` {body if field.name == 'value' else field.dataType.simpleString()}"
+        for field in schema.fields
+    ]
+    if json and options.mode == "PERMISSIVE":
+        columns.append(f"`{CORRUPT}` STRING")
+    return ", ".join(columns)
+
+
+def select(schema: StructType, body_format: str = BINARY) -> Selection:
     """What a schema asks for.
+
+    Args:
+        schema: as Spark hands it over.
+        body_format: what `value` is.
 
     Raises:
         SchemaError: it names a column or a type that a message does not have.
     """
     if not schema.fields:
         raise SchemaError(f"the schema has no columns; a message has {_names(MESSAGE)}")
-    _check(schema, MESSAGE, "")
+    asked = StructType([field for field in schema.fields if field.name != "value"])
+    known = EVERYTHING
+    if "value" not in schema.names:
+        body_format = BINARY
+    if body_format == BINARY:
+        asked = schema
+    if body_format == JSON:
+        known = StructType([*EVERYTHING.fields, _CORRUPT])
+    _check(asked, known, "")
+    if body_format != BINARY:
+        _check_body(schema, body_format)
     fields: tuple[str, ...] = ()
     for field in schema.fields:
         if field.name == "properties":
             assert isinstance(field.dataType, StructType), "checked above"
             fields = tuple(field.dataType.names)
-    return Selection(tuple(schema.names), fields)
+    return Selection(tuple(name for name in schema.names if name != CORRUPT), fields)
+
+
+def _check_body(schema: StructType, body_format: str) -> None:
+    if schema.names.count("value") > 1:
+        raise SchemaError("the schema names column value twice")
+    kind = schema["value"].dataType
+    if body_format == TEXT:
+        if not isinstance(kind, StringType):
+            raise SchemaError(
+                f"column value is string with bodyFormat=text, not {kind.simpleString()}"
+            )
+        return
+    if not isinstance(kind, StructType) or not kind.fields:
+        raise SchemaError(
+            f"column value is a struct with bodyFormat=json, not {kind.simpleString()}: say which "
+            "fields the bodies have, value STRUCT<id: BIGINT>"
+        )
+    if not schema["value"].nullable:
+        raise SchemaError("column value cannot be NOT NULL with bodyFormat=json: bodies may be bad")
+    problem = json_problem(to_arrow_schema(StructType([schema["value"]]), timezone="UTC")[0].type)
+    if problem:
+        raise SchemaError(
+            f"bodyFormat=json makes no {problem.removeprefix('a ')}: read the bodies as text and "
+            "use from_json(value, ...) in the query"
+        )
 
 
 def _check(asked: StructType, known: StructType, prefix: str) -> None:

@@ -116,7 +116,8 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Messages) -> None:
         """All partitions were written."""
-        _commit(self._aim, messages)
+        # A write without a name is never repeated: nobody will ask for its publisher again.
+        _commit(self._aim, messages, forget=self._aim.options.publisher is None)
 
     def abort(self, messages: Messages) -> None:
         """A partition could not be written."""
@@ -154,8 +155,6 @@ def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch]) -> Done:
             done = Done(aim.mode(connection, EXACTLY_ONCE, _NEEDS), task)
             if done.mode == EXACTLY_ONCE:
                 staged.stage(aim, connection, batches, done)
-            elif done.mode == PUBLISHING_ID:
-                raise SinkError("delivery=publishing-id cannot be written yet")
             else:
                 confirmed.publish(aim, connection, batches, done)
         finally:
@@ -177,14 +176,14 @@ def _done(messages: Messages) -> list[Done]:
     return [message for message in messages if isinstance(message, Done)]
 
 
-def _commit(aim: Aim, messages: Messages) -> None:
+def _commit(aim: Aim, messages: Messages, *, forget: bool = False) -> None:
     finished = _done(messages)
     if not finished:
         return
     first = finished[0]
     if first.mode == EXACTLY_ONCE:
         try:
-            committed = staged.commit(aim, first.task, finished)
+            committed = staged.commit(aim, first.task, finished, forget=forget)
         except AMQPError as error:
             address = aim.options.url.address
             raise SinkError(

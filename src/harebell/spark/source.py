@@ -11,9 +11,16 @@ from collections.abc import Mapping
 from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
-from harebell.spark.intake import SourceError
-from harebell.spark.options import SOURCE_NAMES, OptionError, Options, parse
-from harebell.spark.schema import message_schema
+from harebell.spark.batch_source import FilteredBatchReader, QueueBatchReader
+from harebell.spark.options import (
+    SOURCE_NAMES,
+    OptionError,
+    Options,
+    for_batch,
+    for_stream,
+    parse,
+)
+from harebell.spark.schema import message_schema, with_body
 from harebell.spark.sink import SinkSource
 from harebell.spark.sink_options import SINK_NAMES, unknown
 from harebell.spark.stream_source import QueueStreamReader
@@ -39,21 +46,28 @@ class QueueSource(SinkSource):
         """The name of the format."""
         return "harebell"
 
-    def schema(self) -> StructType:
+    def schema(self) -> StructType | str:
         """All columns of a message that were not excluded."""
-        return message_schema(
-            properties=self._asked.include_properties, headers=self._asked.include_headers
+        asked = self._asked
+        columns = message_schema(
+            properties=asked.include_properties,
+            headers=asked.include_headers,
+            json=asked.include_headers_json,
+            raw=asked.include_raw_headers,
         )
+        return with_body(columns, asked)
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
         """A reader for the columns that the user wants."""
-        return QueueStreamReader(self._asked, schema)
+        return QueueStreamReader(for_stream(self._asked), schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """There is none: a batch read could never acknowledge what it took."""
-        raise SourceError(
-            "a queue cannot be read with spark.read, which could not acknowledge messages: use "
-            "spark.readStream with .trigger(availableNow=True), which ends when the queue is empty"
+        """A reader that looks at what is there and leaves it there."""
+        asked = for_batch(self._asked)
+        return (
+            FilteredBatchReader(asked, schema)
+            if asked.pushdown
+            else (QueueBatchReader(asked, schema))
         )
 
     @property

@@ -167,8 +167,10 @@ def drop(root: Path, name: str) -> None:
     shutil.rmtree(root / name, ignore_errors=True)
 
 
-def plan(root: Path, name: str, first: int, end: int, partitions: int) -> list[SpoolPartition]:
-    """Split positions [first, end) into partitions of about equal size.
+def plan(
+    root: Path, name: str, first: int, end: int, partitions: int, most: int | None = None
+) -> list[SpoolPartition]:
+    """Split positions [first, end) into partitions of about equal size, of at most `most` rows.
 
     Raises:
         FileNotFoundError: not all of them are in the spool.
@@ -184,6 +186,8 @@ def plan(root: Path, name: str, first: int, end: int, partitions: int) -> list[S
     if here < end:
         raise FileNotFoundError(f"positions {here} to {end} are not in the spool {root / name}")
     count = max(1, min(partitions, -(-(end - first) // SPARK_ROWS_PER_PARTITION)))
+    if most is not None:
+        count = max(count, -(-(end - first) // most))
     bounds = [first + (end - first) * number // count for number in range(count + 1)]
     return [SpoolPartition(_cut(pieces, low, high)) for low, high in pairwise(bounds)]
 

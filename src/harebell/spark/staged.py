@@ -66,46 +66,56 @@ def stage(
             done.rows = connection.finish(waiting.popleft())
 
 
-def commit(aim: Aim, task: Task, finished: list[Done]) -> stages.Committed:
+def commit(aim: Aim, task: Task, finished: list[Done], *, forget: bool) -> stages.Committed:
     """Publish what tasks have staged, unless that was done before.
 
     Args:
         aim: where the rows go.
         task: any of the batch.
         finished: what all of its tasks did.
+        forget: whether the publisher has no other batches.
 
     Raises:
         SinkError: rows reach no queue, or another run of the query has taken over.
         AMQPError: the broker refuses the batch.
     """
-    options = aim.options
     connection = aim.connect("commit")
     try:
         channel = connection.channel(confirms=False)
         with _telling(task):
             # A batch without rows may be the first that this run has to do with the broker.
             channel.stage_open(task.publisher, task.run)
-            try:
-                return channel.stage_commit(
-                    task.publisher,
-                    task.run,
-                    batch=task.batch,
-                    parts=[(one.task.part, one.task.attempt, one.rows) for one in finished],
-                    exchange=options.exchange or "",
-                    routing_key=options.routing_key or "",
-                    delivery_mode=options.delivery_mode,
-                    mandatory=options.mandatory and not options.dead_letter,
-                    dead_letter=options.dead_letter,
-                )
-            except ChannelClosed as error:
-                if error.code != _NO_ROUTE:
-                    raise
-                raise SinkError(
-                    f"batch {task.batch} was not published, for not every row reaches a queue: "
-                    f"{error}. Bind a queue, or set deadLetter, or mandatory=false"
-                ) from error
+            committed = _commit(aim, channel, task, finished)
+            if forget:
+                channel.publisher_forget(task.publisher)
+            return committed
     finally:
         connection.close()
+
+
+def _commit(
+    aim: Aim, channel: blocking.Channel, task: Task, finished: list[Done]
+) -> stages.Committed:
+    options = aim.options
+    try:
+        return channel.stage_commit(
+            task.publisher,
+            task.run,
+            batch=task.batch,
+            parts=[(one.task.part, one.task.attempt, one.rows) for one in finished],
+            exchange=options.exchange or "",
+            routing_key=options.routing_key or "",
+            delivery_mode=options.delivery_mode,
+            mandatory=options.mandatory and not options.dead_letter,
+            dead_letter=options.dead_letter,
+        )
+    except ChannelClosed as error:
+        if error.code != _NO_ROUTE:
+            raise
+        raise SinkError(
+            f"batch {task.batch} was not published, for not every row reaches a queue: "
+            f"{error}. Bind a queue, or set deadLetter, or mandatory=false"
+        ) from error
 
 
 def abort(aim: Aim, task: Task) -> None:

@@ -125,7 +125,15 @@ def test_over_its_limit_a_queue_dead_letters_from_the_head(peer: Peer, name: str
     assert peer.get(name, no_ack=True).body == b"two"
 
 
-@pytest.mark.rule("0-10t#112", "0-10t#113")
+@pytest.mark.departs("0-10t#112")
+def test_a_queue_without_a_highest_priority_keeps_its_order(peer: Peer, name: str):
+    peer.queue(name)
+    for priority in (0, 9, 4):
+        peer.publish("", name, b"%d" % priority, BasicProperties(priority=priority))
+    assert [peer.get(name, no_ack=True).body for _ in range(3)] == [b"0", b"9", b"4"]
+
+
+@pytest.mark.rule("0-10t#113")
 def test_a_queue_with_priorities_has_ten_levels(peer: Peer, name: str):
     peer.queue(name, arguments={"x-max-priority": 9})
     for priority in range(10):

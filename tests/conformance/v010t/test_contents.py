@@ -155,14 +155,19 @@ def _ticket(peer: Peer10t, *rights: str) -> int:
     return granted.ticket
 
 
-@pytest.mark.rule("0-10t#142")
-def test_files_of_ten_priorities_are_ten_levels(peer08: Peer10t):
-    queue = peer08.queue("", arguments={"x-max-priority": 9})
+@pytest.mark.departs("0-10t#142")
+@pytest.mark.parametrize(
+    ("arguments", "order"), [({}, range(10)), ({"x-max-priority": 9}, range(9, -1, -1))]
+)
+def test_files_of_ten_priorities_are_ten_levels_where_the_queue_was_declared_with_them(
+    peer08: Peer10t, arguments: dict[str, int], order: range
+):
+    queue = peer08.queue("", arguments=arguments)
     for priority in range(10):
         properties = FileProperties(priority=priority)
         peer08.publish_file(queue, b"%d" % priority, f"{queue}-{priority}", properties=properties)
     peer08.files(queue)
-    assert [peer08.take_file().body for _ in range(10)] == [b"%d" % n for n in range(9, -1, -1)]
+    assert [peer08.take_file().body for _ in range(10)] == [b"%d" % level for level in order]
 
 
 @pytest.mark.rule("0-10t#146")

@@ -65,17 +65,23 @@ def test_a_publisher_is_held_back_in_an_overflow_and_told_nothing(mode: int) -> 
     publisher.settle()
 
 
-@pytest.mark.rule("0-10t#242")
-def test_priority_9_is_received_before_priority_0(peer: Peer, name: str) -> None:
+@pytest.mark.departs("0-10t#242")
+@pytest.mark.parametrize("arguments", [{}, TEN_LEVELS], ids=["classic", "priorities"])
+def test_priority_9_is_received_before_priority_0_where_the_queue_was_declared_with_levels(
+    peer: Peer, name: str, arguments: dict[str, int]
+) -> None:
     """Send a number of priority 0 messages, then one of priority 9; it is received first."""
-    peer.queue(name, arguments=TEN_LEVELS)
+    peer.queue(name, arguments=arguments)
     for number in range(5):
         transfer(peer, name, b"%d" % number, priority=0)
     transferred(peer, name, b"urgent", priority=9)
     consume(peer, name)
-    expect_transfer(peer, b"urgent", priority=9)
+    if arguments:
+        expect_transfer(peer, b"urgent", priority=9)
     for number in range(5):
         expect_transfer(peer, b"%d" % number, priority=0)
+    if not arguments:
+        expect_transfer(peer, b"urgent", priority=9)
 
 
 @pytest.mark.rule("0-10t#243")

@@ -11,7 +11,9 @@ from harebell.model.xa_states import State
 from harebell.model.xid import FORMAT_0_8, Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_peers as own
+from harebell.wire.v09.methods_file import FileAck, FileQos, FileReject
 from tests.conformance.sites import MemorySite
+from tests.conformance.v08.contents import Peer08
 from tests.conformance.v08.peer import Peer8
 
 Connect = Callable[[], Peer8]
@@ -127,3 +129,30 @@ def test_select_twice_is_fine_and_beside_tx_is_not(older: Peer8) -> None:
     older.send(m.TxSelect(), channel=3)
     text = "COMMAND_INVALID - the channel works on a distributed transaction"
     older.expect_channel_close(503, text, "tx.select", channel=3)
+
+
+@pytest.mark.parametrize("how", ["ack", "reject"])
+def test_a_file_that_a_branch_settles_leaves_room_for_the_next(
+    memory: MemorySite, how: str
+) -> None:
+    peer = Peer08(memory, memory.connect())
+    peer.open()
+    queue = peer.queue("files")
+    peer.ask(FileQos(prefetch_count=1))
+    for body in (b"1", b"2", b"3"):
+        peer.publish_file(queue, body, f"f-{body!r}")
+    _started(peer, "files")
+    peer.files(queue)
+    for body in (b"1", b"2"):
+        found = peer.take_file()
+        assert found.body == body
+        tag = found.method.delivery_tag
+        peer.send(FileAck(tag) if how == "ack" else FileReject(tag))
+    assert peer.take_file().body == b"3"
+    branches = memory.broker.branches
+    peer.ask(own.DtxStart("the next"))
+    branches.rollback("/", _xid("files"))
+    # They come again one by one: the third still takes up the window.
+    peer.expect_silence()
+    peer.send(FileAck(3))
+    assert peer.take_file().body == b"1"

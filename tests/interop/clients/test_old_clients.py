@@ -1,7 +1,8 @@
-"""Clients of 2007 to 2011 as they were published, which speak 0-8: they just work.
+"""Clients of 0-8 and 0-9 as they were published, the oldest in 2007: they just work.
 
 Their archives are fetched once below `build/interop` (`tests.interop.suites.fetch`): Python's
-amqplib 1.0.2 is rewritten for Python 3 there, and node's amqp 0.0.2 finds in node what it expects.
+amqplib 1.0.2 and Qpid's client are rewritten for Python 3 there, node's amqp 0.0.2 finds in node
+what it expects, and txAMQP gets the documents of 0-8 and 0-9 that it reads.
 `make interop` runs their whole suites; here each does a day's work, with a 0-9-1 client at the
 other end.
 """
@@ -18,7 +19,7 @@ import pika
 import pytest
 
 from tests.interop.suites.catalogue import SUITES, Suite
-from tests.interop.suites.fetch import fetch, source
+from tests.interop.suites.fetch import fetch, folder, packages, source
 from tests.running import RunningBroker
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1_200)]
@@ -50,10 +51,11 @@ def node_amqp() -> Suite:
 
 def _run(command: list[str], suite: Suite, script: str, *words: str) -> str:
     """What a script says that works with the client."""
+    paths = [source(suite), source(suite) / "src", packages(suite)]
     done = subprocess.run(
         [*command, textwrap.dedent(script), *words],
         cwd=source(suite),
-        env={**os.environ, **suite.variables, "PYTHONPATH": str(source(suite))},
+        env={**os.environ, **suite.variables, "PYTHONPATH": os.pathsep.join(map(str, paths))},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -174,3 +176,94 @@ def test_nodes_amqp_of_2010_sends_and_receives(
     """
     said = _run(["node", "-e"], node_amqp, script, str(broker.port), name("old"))
     assert said.strip() == "1"
+
+
+VERSIONS = pytest.mark.parametrize("version", ["0-8", "0-9"])
+
+
+@VERSIONS
+def test_qpids_client_sends_receives_and_commits(
+    broker: RunningBroker, name: Names, version: str
+) -> None:
+    qpid = _suite(f"qpid-python 1.36.0.post1 (PyPI) in {version}")
+    script = """
+        import sys
+        from qpid import specs_config
+        from qpid.client import Client
+        from qpid.content import Content
+        from qpid.spec08 import load
+        port, queue, version = sys.argv[1:]
+        spec = load(getattr(specs_config, "amqp_spec_" + version.replace("-", "_")))
+        client = Client("127.0.0.1", int(port), spec)
+        client.start(username="guest", password="guest")
+        channel = client.channel(1)
+        channel.channel_open()
+        channel.queue_declare(queue=queue, exclusive=True)
+        channel.queue_bind(queue=queue, exchange="amq.topic", routing_key=queue + ".#")
+        channel.tx_select()
+        for size in (0, 5, 300000):
+            sent = Content("x" * size, properties={"headers": {"n": size}, "content_type": "a/b"})
+            channel.basic_publish(exchange="amq.topic", routing_key=queue + ".x", content=sent)
+        channel.tx_commit()
+        tag = channel.basic_consume(queue=queue).consumer_tag
+        received = client.queue(tag)
+        for size in (0, 5, 300000):
+            found = received.get(timeout=60)
+            assert len(found.content.body) == size, found
+            assert found.content["headers"] == {"n": size}, found
+            assert found.content["content_type"] == "a/b", found
+            channel.basic_ack(delivery_tag=found.delivery_tag)
+        channel.tx_commit()
+        print(channel.queue_delete(queue=queue).message_count)
+        client.close()
+    """
+    assert _python(qpid, script, str(broker.port), name("old"), version) == "0\n"
+
+
+@VERSIONS
+def test_txamqp_sends_and_receives(broker: RunningBroker, name: Names, version: str) -> None:
+    txamqp = _suite("txamqp 0.8.2 (PyPI) in 0-9")
+    script = """
+        import sys
+        from twisted.internet import reactor
+        from twisted.internet.defer import inlineCallbacks
+        from twisted.internet.protocol import ClientCreator
+        from txamqp.client import TwistedDelegate
+        from txamqp.content import Content
+        from txamqp.protocol import AMQClient
+        from txamqp.spec import load
+        port, queue, document = sys.argv[1:]
+
+        @inlineCallbacks
+        def work():
+            creator = ClientCreator(reactor, AMQClient, TwistedDelegate(), "/", load(document))
+            client = yield creator.connectTCP("127.0.0.1", int(port))
+            yield client.authenticate("guest", "guest")
+            channel = yield client.channel(1)
+            yield channel.channel_open()
+            yield channel.queue_declare(queue=queue, exclusive=True)
+            for size in (0, 5, 300000):
+                sent = Content("x" * size, properties={"headers": {"n": size}})
+                channel.basic_publish(routing_key=queue, content=sent)
+            yield channel.basic_consume(queue=queue, consumer_tag="tag")
+            received = yield client.queue("tag")
+            for size in (0, 5, 300000):
+                found = yield received.get(timeout=60)
+                assert len(found.content.body) == size, found
+                assert found.content["headers"] == {"n": size}, found
+                channel.basic_ack(delivery_tag=found.delivery_tag)
+            gone = yield channel.queue_delete(queue=queue)
+            yield client.close(within=60)
+            return gone.message_count
+
+        def told(result):
+            print(result)
+            reactor.stop()
+
+        work().addBoth(told)
+        reactor.run()
+    """
+    documents = {"0-8": "specs/qpid/amqp.0-8.xml", "0-9": "specs/standard/amqp0-9.stripped.xml"}
+    document = folder(txamqp) / documents[version]
+    said = _python(txamqp, script, str(broker.port), name("old"), str(document))
+    assert said == "0\n"

@@ -13,13 +13,13 @@ import sys
 from pathlib import Path
 
 from tests.interop.qpid.port import port
-from tests.interop.suites.fetch import BUILD, CannotFetchError, unpack
+from tests.interop.suites.archives import BUILD, CannotFetchError, unpack
 
 NAME, VERSION = "qpid-python", "1.36.0.post1"
 SHA256 = "1a341981723a7980163e6d33530f29133433742f6f9b5b12b46d5d239548afee"
 PORTED = ("qpid", "qpid_tests", "mllib")
 _SECONDS = 600.0
-_EDITION = "2"
+_EDITION = "7"
 """Changes when the port does."""
 
 _BACKEND = """

@@ -65,6 +65,17 @@ _LOCKED = """def synchronized(meth):
   return locked
 
 """
+_FRAME_TYPE = """DECODERS = {}
+
+class FrameType(type):
+"""
+_FRAME = """        DECODERS[t.type] = t
+      return t
+
+class Frame(metaclass=FrameType):
+
+  DECODERS = DECODERS
+"""
 _UTF8 = '.encode("latin-1").decode("utf8")'
 
 _CHANGES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -100,16 +111,31 @@ _CHANGES: dict[str, tuple[tuple[str, str], ...]] = {
         (" cmp(", " _cmp("),
     ),
     "qpid/mimetype.py": (("import re, rfc822", "import re\nimport email.utils as rfc822"),),
-    "qpid/spec08.py": (("import re, new, ", "import re, types as new, "),),
+    "qpid/spec08.py": (
+        ("import re, new, ", "import re, types, "),
+        ("new.module(", "types.ModuleType("),
+    ),
+    "qpid/codec.py": (("from struct import *", "from latin_struct import *"),),
+    "qpid/peer.py": (("(str, buffer)", "str"), ("isAlive()", "is_alive()")),
+    "qpid/queue.py": (("isAlive()", "is_alive()"),),
+    "qpid/connection08.py": (
+        ("return SockIO(sock)", "return SockIO(Latin(sock))"),
+        ("from .exceptions import", "from .util import Latin\nfrom .exceptions import"),
+        ("class Frame:\n\n  DECODERS = {}\n\n  class __metaclass__(type):\n", _FRAME_TYPE),
+        ("        Frame.DECODERS[t.type] = t\n      return t\n", _FRAME),
+    ),
     # Its management over messages is another package, and another broker's.
     "qpid/testlib.py": (
         ("import qpid.client, qmf.console\n", ""),
         ("from qpidtoollibs import BrokerAgent\n", ""),
+        ("import queue\n", "import queue as standard_queue\n"),
+        ("except queue.Empty", "except standard_queue.Empty"),
     ),
     "mllib/parsers.py": (
         ("import sgmllib, xml", "import xml"),
         ("sgmllib.SGMLParser", "object"),
     ),
+    "qpid_tests/broker_0_9/echo.py": (("FRAME_MIN_SIZE / 2", "FRAME_MIN_SIZE // 2"),),
     "qpid_tests/broker_0_10/exchange.py": (
         ("import queue, ", "import queue as standard_queue\nimport "),
         ("queue.Empty", "standard_queue.Empty"),
@@ -158,7 +184,7 @@ def _imported(path: Path, text: str) -> str:
     text = re.sub(r"^import ([\w, ]+)$", apart, text, flags=re.MULTILINE)
     text = re.sub(r"^import (.*, )?struct\b(, .*)?$", _with_latin_struct, text, flags=re.MULTILINE)
     text = text.replace("def __next__(self", "def next(self")
-    return re.sub(r"(?<!def )\bnext\(self\)", "self.next()", text)
+    return re.sub(r"(?<!def )\bnext\((self(?:\.\w+)*)\)", r"\1.next()", text)
 
 
 def _with_latin_struct(match: re.Match[str]) -> str:

@@ -15,8 +15,9 @@ import subprocess
 import sys
 
 from harebell.base.version import VERSION
+from tests.interop.suites.archives import BUILD, ROOT, CannotFetchError
 from tests.interop.suites.catalogue import SUITES, Suite
-from tests.interop.suites.fetch import BUILD, ROOT, CannotFetchError, fetch
+from tests.interop.suites.fetch import fetch
 from tests.interop.suites.outcomes import Outcomes
 from tests.interop.suites.page import Comparison, reason, render
 
@@ -104,7 +105,7 @@ def verdict(comparisons: list[Comparison]) -> int:
             code = 1
         for test in (*found.worse, *found.better, *found.neither):
             where = "worse than RabbitMQ" if test in found.worse else "not explained"
-            if not reason(found.suite, test):
+            if not reason(found.suite, test, better=test in found.better):
                 _say(f"{found.suite.label}: {where}: {test}")
                 code = 1
     return code

@@ -20,14 +20,20 @@ class Suite:
         version: the release that is tested, with its own tests.
         registry: "pypi" or "npm".
         sha256: of the archive.
-        runner: "pytest", "node" (its own test runner), "vows", or "scripts" (each file is a test).
-        tests: what the runner is given: files or patterns, below the archive's folder.
+        runner: "pytest", "node" (its own test runner), "vows", "scripts" (each file is a test), or
+            "qpid" (Qpid's, see `tests.interop.qpid`).
+        tests: what the runner is given: files or patterns, below the archive's folder; modules for
+            Qpid's.
+        amqp: the version of AMQP, for a client that runs its tests in several; "" for others.
         needs: packages beside the client, with versions; "--no-deps" is not assumed.
         variables: environment variables.
         cleaned: whether it deletes queues over HTTP; see cleaner.py.
         files: files to be written before the run, by name.
         old_python: folders in Python 2 that are rewritten for Python 3 after unpacking.
+        specs: documents of AMQP that the client reads, which its archive lacks: by path below the
+            suite's folder, the name that Qpid's archive has them by.
         rabbitmq: lines of configuration without which RabbitMQ turns the client away.
+        ours: why tests pass on Harebell that do not on RabbitMQ, where one reason is enough.
         left_out: patterns of test names (for pytest: `-k` words) and why they do not count.
     """
 
@@ -37,22 +43,32 @@ class Suite:
     sha256: str
     runner: str
     tests: tuple[str, ...]
+    amqp: str = ""
     needs: tuple[str, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
     cleaned: bool = False
     files: dict[str, str] = field(default_factory=dict)
     old_python: tuple[str, ...] = ()
+    specs: dict[str, str] = field(default_factory=dict)
     rabbitmq: tuple[str, ...] = ()
+    ours: str = ""
     left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
         """The client, its version and where it is from, for people."""
         origin = {"pypi": "PyPI", "npm": "npm"}[self.registry]
-        return f"{self.name} {self.version} ({origin})"
+        version = f" in {self.amqp}" if self.amqp else ""
+        return f"{self.name} {self.version} ({origin}){version}"
 
 
 _TLS = "needs certificates that its archive does not have, and dials out with others"
+_OLDER = "asks for what 0-8 and 0-9 have and 0-9-1 has not, or in Qpid's layout of 0-8"
+_QPID_0_8, _QPID_0_9 = (f"amqp-0-{minor}-qpid-stripped.xml" for minor in (8, 9))
+_QPID_TESTS = tuple(
+    f"0_8.{name}" for name in ("basic", "broker", "example", "exchange", "queue", "testlib", "tx")
+)
+_QPID_TESTS_0_9 = tuple(f"0_9.{name}" for name in ("query", "queue", "messageheader", "echo"))
 
 SUITES = (
     Suite(
@@ -150,6 +166,33 @@ SUITES = (
         # It settles for no limit on channels, which RabbitMQ has to have offered.
         rabbitmq=("channel_max = 0",),
     ),
+    *(
+        Suite(
+            "txamqp", "0.8.2", "pypi",
+            "6447a2c5294876eb58c065fe89342980e09a26959fc71ba7014cb3318941a949",
+            "pytest", ("src/txamqp/test/test_*.py",), version,
+            needs=("twisted==26.10.0", "six==1.17.0"),
+            # By the broker that its tests are for, it chooses the document that it reads.
+            variables={"TXAMQP_BROKER": broker},
+            specs={
+                "specs/standard/amqp0-9.stripped.xml": _QPID_0_9,
+                "source/src/specs/standard/amqp0-9.stripped.xml": _QPID_0_9,
+                "specs/qpid/amqp.0-8.xml": _QPID_0_8,
+                "specs/rabbitmq/amqp0-8.stripped.rabbitmq.xml": _QPID_0_8,
+            },
+            ours=_OLDER,
+        )
+        for version, broker in (("0-9", "RABBITMQ"), ("0-8", "QPID"))
+    ),
+    *(
+        Suite(
+            "qpid-python", "1.36.0.post1", "pypi",
+            "1a341981723a7980163e6d33530f29133433742f6f9b5b12b46d5d239548afee",
+            "qpid", tuple(f"qpid_tests.broker_{module}" for module in modules), version,
+            ours=_OLDER,
+        )
+        for version, modules in (("0-8", _QPID_TESTS), ("0-9", (*_QPID_TESTS, *_QPID_TESTS_0_9)))
+    ),
 )  # fmt: skip
 
 _OLD_NODE = "expects what old versions of node did; the broker has no part in it"
@@ -158,6 +201,7 @@ _RACE = (
     "binds on one channel and publishes on another without waiting; Harebell takes up what comes "
     "on a connection in order, RabbitMQ channel by channel"
 )
+_NO_BINDING = "binds to the default exchange, which has no bindings but its own"
 
 KNOWN: dict[tuple[str, str], str] = {
     ("amqp", "test-buffer"): _OLD_NODE,
@@ -174,6 +218,39 @@ KNOWN: dict[tuple[str, str], str] = {
     ("amqp", "test-auto-delete-queue"): "RabbitMQ resets the connection that the client closes",
     ("amqplib", "test_basic_return"): "RabbitMQ refuses immediate, which 0-8 has",
     ("amqplib", "test_exception"): "expects an error of deleting a missing queue, as 0-8 has it",
+    **dict.fromkeys(
+        (("txamqp", "_rabbit"), ("txamqp", "test_default_exchange_rabbit")),
+        "expects 0-9-1's reply code, where clients of 0-8 and 0-9 get that of their documents",
+    ),
+    **{
+        (name, pattern): why
+        for name in ("qpid-python", "txamqp")
+        for pattern, why in (
+            (
+                "rollback",
+                "expects what was rolled back to be delivered again without basic.recover",
+            ),
+            ("test_purge", "declares an exclusive queue again as one that is not: 405 on both"),
+        )
+    },
+    ("qpid-python", "test_message_with_negatives"): (
+        "wants values of types back that the document of 0-9 does not have"
+    ),
+    ("qpid-python", "durable_subscription"): (
+        "expects an exclusive queue to outlive its connection when it is durable"
+    ),
+    ("qpid-python", "testDefaultExchangeExplicitBind"): _NO_BINDING,
+    ("txamqp", "test_default_exchange"): _NO_BINDING,
+    ("txamqp", "test_different_declared_type"): "expects Qpid's 530, and 0-8 has 507 for it",
+    ("txamqp", "BasicTests.test_get"): (
+        "waits for Qpid's recover-ok before anything has shown that it reads Qpid's layout"
+    ),
+    (
+        "qpid-python",
+        "testReservedExchangeNameDisallowed",
+    ): "expects 530, and a reserved name is 403",
+    ("qpid-python", "QueryTests"): "calls methods that the document which it reads does not have",
+    ("qpid-python", "test_flow_control"): "wants queues with Qpid's argument x-qpid-capacity",
     ("amqplib", "ipv6"): "Harebell listens at one address, here 127.0.0.1; `--host ::1` is another",
 }
 """Why tests do not pass on both brokers: by the client and a part of the test's name."""

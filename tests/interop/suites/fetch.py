@@ -7,23 +7,18 @@ versions that the tests of this project use do not meet.
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
+from tests.interop.qpid import fetch as qpid
+from tests.interop.suites.archives import BUILD, CannotFetchError, unpack
 from tests.interop.suites.catalogue import Suite
 
-ROOT = Path(__file__).parents[3]
-BUILD = ROOT / "build" / "interop"
 _FETCH_SECONDS = 600.0
-
-
-class CannotFetchError(RuntimeError):
-    """A suite could not be made ready; the text says what was tried and what came back."""
 
 
 def folder(suite: Suite) -> Path:
@@ -43,32 +38,24 @@ def packages(suite: Suite) -> Path:
 
 def fetch(suite: Suite) -> None:
     """Make a suite ready, unless it is."""
+    if suite.runner == "qpid":
+        qpid.fetched()
+        return
     home = folder(suite)
-    stamp, wanted = home / "ready", json.dumps([suite.sha256, suite.needs])
+    stamp, wanted = home / "ready", json.dumps([suite.sha256, suite.needs, suite.specs])
     if stamp.exists() and stamp.read_text() == wanted:
         return
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
     unpack(_download(suite, home), suite.sha256, source(suite))
     _install(suite)
+    for path, name in suite.specs.items():
+        to = home / path
+        to.parent.mkdir(parents=True, exist_ok=True)
+        text = (qpid.fetched() / "qpid" / "specs" / name).read_text()
+        # Qpid writes some names of domains with blanks, which no other reader takes for the same.
+        to.write_text(re.sub(r'="[a-z ]+"', lambda found: found[0].replace(" ", "-"), text))
     stamp.write_text(wanted)
-
-
-def unpack(archive: Path, sha256: str, to: Path) -> None:
-    """Unpack an archive without its outermost folder.
-
-    Raises:
-        CannotFetchError: it is not the archive that the catalogue means.
-    """
-    found = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if found != sha256:
-        raise CannotFetchError(f"{archive.name} has the SHA-256 {found}, expected was {sha256}")
-    inner = to.with_name("unpacked")
-    with tarfile.open(archive) as opened:
-        opened.extractall(inner, filter="data")
-    (only,) = inner.iterdir()
-    only.rename(to)
-    inner.rmdir()
 
 
 def _download(suite: Suite, home: Path) -> Path:

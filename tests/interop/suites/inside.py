@@ -20,11 +20,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from tests.interop.qpid import inside as qpid
 from tests.interop.rabbitmq import RabbitNode
 from tests.interop.suites import outcomes
+from tests.interop.suites.archives import ROOT
 from tests.interop.suites.catalogue import PORT, SUITES, Suite
 from tests.interop.suites.cleaner import cleaner
-from tests.interop.suites.fetch import ROOT, folder, packages, source
+from tests.interop.suites.fetch import folder, packages, source
 from tests.running import running_broker
 
 _SUITE_SECONDS = 900.0
@@ -78,7 +80,13 @@ def run(suite: Suite) -> outcomes.Outcomes:
         path = source(suite) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    runners = {"pytest": _pytest, "node": _node, "vows": _vows, "scripts": _scripts}
+    runners = {
+        "pytest": _pytest,
+        "node": _node,
+        "vows": _vows,
+        "scripts": _scripts,
+        "qpid": _qpid,
+    }
     with cleaner() if suite.cleaned else nullcontext():
         found = runners[suite.runner](suite)
     return {
@@ -149,6 +157,18 @@ def _scripts(suite: Suite) -> outcomes.Outcomes:
             with (folder(suite) / "output").open("ab") as output:
                 output.write(f"== {file.name}: {found[file.name]}\n".encode() + said)
     return found
+
+
+def _qpid(suite: Suite) -> outcomes.Outcomes:
+    about = [
+        "--amqp",
+        suite.amqp,
+        "--seconds",
+        str(_SCRIPT_SECONDS),
+        f"guest/guest@127.0.0.1:{PORT}",
+    ]
+    command = [sys.executable, "-W", "ignore", qpid.__file__, *about, *suite.tests]
+    return outcomes.from_qpid(_start(suite, command, {"PYTHONPATH": str(source(suite))}))
 
 
 def _matching(suite: Suite, pattern: str) -> list[Path]:

@@ -48,6 +48,13 @@ def from_vows(text: str) -> Outcomes:
     return found
 
 
+def from_qpid(text: str) -> Outcomes:
+    """Read the last line of `tests/interop/qpid/inside.py`: by test, what became of it."""
+    lines = [line for line in text.splitlines() if line.startswith("{")]
+    told: dict[str, str] = json.loads(lines[-1]) if lines else {}
+    return {name: how == "passed" for name, how in told.items() if how != "skipped"}
+
+
 def _put(found: Outcomes, name: str, passed: bool) -> None:
     """Note a test under its name, or under a numbered one where a suite uses a name again."""
     unique, number = name, 1

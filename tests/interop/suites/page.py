@@ -12,8 +12,8 @@ _HEAD = """\
 
 The clients below have test suites of their own, written by their authors against RabbitMQ.
 `make interop` fetches the releases named here, runs their tests on Harebell and on RabbitMQ, and
-writes this page. The tests are run as they are; both brokers have a network of their own, without
-a way out, and start afresh for every suite.
+writes this page. The tests are run as they are, those in Python 2 rewritten for Python 3; both
+brokers have a network of their own, without a way out, and start afresh for every suite.
 
 """
 
@@ -57,12 +57,18 @@ class Comparison:
         return len({*self.harebell, *self.rabbitmq})
 
 
-def reason(suite: Suite, test: str) -> str:
-    """Why a test does not pass everywhere, or "" if nobody has looked yet."""
+def reason(suite: Suite, test: str, *, better: bool = False) -> str:
+    """Why a test does not pass everywhere, or "" if nobody has looked yet.
+
+    Args:
+        suite: where it is from.
+        test: its name.
+        better: whether it passes on Harebell.
+    """
     for (label, pattern), why in KNOWN.items():
         if label == suite.name and pattern in test:
             return why
-    return ""
+    return suite.ours if better else ""
 
 
 def render(comparisons: list[Comparison], versions: dict[str, str], date: str) -> str:
@@ -79,7 +85,8 @@ def render(comparisons: list[Comparison], versions: dict[str, str], date: str) -
         groups = (("RabbitMQ", found.worse), ("Harebell", found.better), ("neither", found.neither))
         for where, tests in groups:
             lines += [
-                f"| {found.suite.label} | {_cell(test)} | {where} | {reason(found.suite, test)} |"
+                f"| {found.suite.label} | {_cell(test)} | {where} | "
+                f"{reason(found.suite, test, better=where == 'Harebell')} |"
                 for test in tests
             ]
     lines += ["", "## Tests that are left out", ""]

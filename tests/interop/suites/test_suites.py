@@ -12,8 +12,8 @@ import pytest
 from tests.docs.markdown import rows
 from tests.interop.suites import outcomes
 from tests.interop.suites.__main__ import PAGE, verdict
+from tests.interop.suites.archives import CannotFetchError, unpack
 from tests.interop.suites.catalogue import SUITES
-from tests.interop.suites.fetch import CannotFetchError, unpack
 from tests.interop.suites.page import Comparison, render
 
 _JUNIT = """<?xml version="1.0"?><testsuites><testsuite>
@@ -32,6 +32,9 @@ _VOWS = """{"0":"subject","1":"a"}
 {"0":"vow","1":{"title":"holds","context":"it","status":"honored","exception":null}}
 {"0":"vow","1":{"title":"breaks","context":"it","status":"errored","exception":"no"}}"""
 
+_QPID = """Error on tearDown:
+{"T.good": "passed", "T.bad": "_queue.Empty", "T.other": "skipped"}"""
+
 
 @pytest.mark.parametrize(
     ("read", "text", "found"),
@@ -40,6 +43,8 @@ _VOWS = """{"0":"subject","1":"a"}
         (outcomes.from_node, _NODE, {"one": True, "one (2)": False}),
         (outcomes.from_vows, _VOWS, {"it holds": True, "it breaks": False}),
         (outcomes.from_node, "", {}),
+        (outcomes.from_qpid, _QPID, {"T.good": True, "T.bad": False}),
+        (outcomes.from_qpid, "it died", {}),
     ],
 )
 def test_each_runners_report_is_read(read: object, text: str, found: outcomes.Outcomes) -> None:

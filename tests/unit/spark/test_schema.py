@@ -17,7 +17,16 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from harebell.spark.schema import MESSAGE, PROPERTIES, SchemaError, message_schema, select
+from harebell.spark.options import parse
+from harebell.spark.schema import (
+    EVERYTHING,
+    MESSAGE,
+    PROPERTIES,
+    SchemaError,
+    message_schema,
+    select,
+    with_body,
+)
 
 TEXT = StringType()
 
@@ -59,7 +68,7 @@ def test_every_column_has_its_row_in_the_documentation() -> None:
     rows = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.+) \|$", section, re.M)
     assert [(name, kind) for name, kind, _ in rows] == [
         (field.name, field.dataType.simpleString().partition("<content")[0])
-        for field in MESSAGE.fields
+        for field in EVERYTHING.fields
     ]
     properties = next(text for name, _, text in rows if name == "properties")
     assert re.findall(r"`(\w+)`", properties) == PROPERTIES.names
@@ -139,3 +148,59 @@ def test_a_schema_without_columns_is_refused() -> None:
         select(StructType([]))
     with pytest.raises(SchemaError, match="column properties of the schema has no fields"):
         select(asked(properties=StructType([])))
+
+
+JSON = {"queue": "q", "bodyFormat": "json"}
+
+
+def test_two_more_columns_can_be_asked_for() -> None:
+    assert message_schema(json=True, raw=True) == EVERYTHING
+    assert select(asked(headers_json=TEXT, headers_raw=BinaryType())).columns == (
+        "headers_json",
+        "headers_raw",
+    )
+
+
+def test_text_bodies_are_strings() -> None:
+    options = parse({"queue": "q", "bodyFormat": "text"}, {})
+    assert str(with_body(asked(value=BinaryType(), offset=LongType()), options)) == (
+        "`value` STRING, `offset` bigint"
+    )
+    assert select(asked(value=TEXT), "text").columns == ("value",)
+    with pytest.raises(SchemaError, match="value is string with bodyFormat=text, not binary"):
+        select(asked(value=BinaryType()), "text")
+
+
+def test_json_bodies_are_structs_and_bad_ones_are_kept() -> None:
+    options = parse(JSON | {"schema": "id BIGINT, total DOUBLE"}, {})
+    assert str(with_body(asked(value=BinaryType()), options)) == (
+        "`value` STRUCT<id BIGINT, total DOUBLE>, `_corrupt_record` STRING"
+    )
+    strict = parse(JSON | {"schema": "id BIGINT", "mode": "failfast"}, {})
+    assert str(with_body(asked(value=BinaryType()), strict)) == "`value` STRUCT<id BIGINT>"
+    body = asked(value=asked(id=LongType()), _corrupt_record=TEXT, offset=LongType())
+    assert select(body, "json").columns == ("value", "offset")
+
+
+def test_somebody_has_to_say_what_is_in_json() -> None:
+    with pytest.raises(SchemaError, match="bodyFormat=json needs to know what is in the bodies"):
+        with_body(MESSAGE, parse(JSON, {}))
+    with pytest.raises(SchemaError, match="value is a struct with bodyFormat=json, not binary"):
+        select(MESSAGE, "json")
+    with pytest.raises(SchemaError, match="no column _corrupt_record"):
+        select(asked(_corrupt_record=TEXT))
+
+
+def test_json_makes_no_maps() -> None:
+    body = asked(value=asked(tags=MapType(TEXT, TEXT)))
+    with pytest.raises(SchemaError, match=r"bodyFormat=json makes no map<string, string>.*from_js"):
+        select(body, "json")
+
+
+def test_json_bodies_may_be_null() -> None:
+    with pytest.raises(SchemaError, match="value cannot be NOT NULL with bodyFormat=json"):
+        select(never_null("value", asked(id=LongType())), "json")
+
+
+def test_a_query_without_bodies_needs_no_format() -> None:
+    assert select(asked(offset=LongType()), "json").columns == ("offset",)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pickle
 
 import pytest
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StringType, StructField, StructType
 
-from harebell.spark.intake import SourceError
 from harebell.spark.options import OptionError
 from harebell.spark.schema import MESSAGE, SchemaError
 from harebell.spark.source import QueueSource
@@ -39,13 +38,23 @@ def test_a_schema_with_an_unknown_column_is_refused_by_the_reader() -> None:
         source.streamReader(wrong)
 
 
-def test_a_batch_read_is_refused_with_the_way_to_do_it() -> None:
-    with pytest.raises(SourceError, match=r"use spark\.readStream with \.trigger\(availableNow"):
-        QueueSource({"queue": "q"}).reader(MESSAGE)
+def test_a_batch_read_takes_filters_only_if_asked() -> None:
+    # Spark refuses a reader that has the method while its own setting is off.
+    plain = QueueSource({"queue": "q"}).reader(MESSAGE)
+    assert type(plain).pushFilters is DataSourceReader.pushFilters
+    filtering = QueueSource({"queue": "q", "pushdown": "true"}).reader(MESSAGE)
+    assert type(filtering).pushFilters is not DataSourceReader.pushFilters
 
 
-def test_executors_never_see_the_password() -> None:
+def test_what_belongs_to_the_other_kind_of_read_is_refused() -> None:
+    with pytest.raises(OptionError, match=r"spark\.read can only peek"):
+        QueueSource({"queue": "q", "delivery": "exactly-once"}).reader(MESSAGE)
+    with pytest.raises(OptionError, match="a streaming query has no end"):
+        QueueSource({"queue": "q", "endingOffsets": "latest"}).streamReader(MESSAGE)
+
+
+def test_readers_never_carry_the_password() -> None:
     source = QueueSource({"queue": "q", "url": "amqp://alice:hunter2@there"})
-    reader = source.streamReader(MESSAGE)
-    assert b"hunter2" not in pickle.dumps(reader)
-    assert b"alice" not in pickle.dumps(reader)
+    for reader in (source.streamReader(MESSAGE), source.reader(MESSAGE)):
+        assert b"hunter2" not in pickle.dumps(reader)
+        assert b"alice" not in pickle.dumps(reader)

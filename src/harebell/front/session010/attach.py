@@ -185,8 +185,13 @@ def attached(session: Session, control: controls.SessionAttached) -> None:
 
 
 def request_timeout(session: Session, control: controls.SessionRequestTimeout) -> None:
-    """session.request-timeout: how long to live without a channel; no number means for ever."""
+    """session.request-timeout: how long to live without a channel; no number means for ever.
+
+    Who asks when there are very many sessions gets nothing.
+    """
     wanted = limits.SESSION_TIMEOUT_SECONDS if control.timeout is None else control.timeout
+    if not session.timeout and len(session.connection.hub.named_sessions) > limits.SESSIONS_KEPT:
+        wanted = 0
     session.timeout = min(wanted, limits.SESSION_TIMEOUT_SECONDS)
     if session.timeout and session.replay is None:
         session.replay = Replay()

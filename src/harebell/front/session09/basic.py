@@ -190,13 +190,10 @@ def nack(channel: Channel, method: methods.BasicNack) -> None:
 
 
 def _recover(channel: Channel, requeue: bool, method_id: int) -> list[Unacked]:
-    """Put everything back; the caller serves the queues."""
+    """Take everything that is out, for the caller to put it back."""
     if not requeue:
         raise hard(540, "requeue=false", _CLASS, method_id)
-    entries: list[Unacked] = [channel.unacked.take(tag) for tag in channel.unacked.numbers()]
-    for entry in entries:
-        entry.requeue()
-    return entries
+    return [channel.unacked.take(tag) for tag in channel.unacked.numbers()]
 
 
 def recover(channel: Channel, method: methods.BasicRecover) -> None:
@@ -207,12 +204,12 @@ def recover(channel: Channel, method: methods.BasicRecover) -> None:
     """
     entries = _recover(channel, method.requeue, 110)
     channel.connection.send(channel.number, methods.BasicRecoverOk())
-    channel.serve_queues(entries)
+    channel.requeue(entries)
 
 
 def recover_async(channel: Channel, method: methods.BasicRecoverAsync) -> None:
     """basic.recover-async: the same without a reply."""
-    channel.serve_queues(_recover(channel, method.requeue, 100))
+    channel.requeue(_recover(channel, method.requeue, 100))
 
 
 HANDLERS = {

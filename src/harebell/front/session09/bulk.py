@@ -141,7 +141,8 @@ def _answer(channel: Channel, method: BulkRead) -> None:
     queue = find(channel, method.queue)
     _check_generation(queue, method.generation)
     thing = rendered("queue", queue.name, queue.vhost)
-    if method.first > method.end or method.end > _LAST:
+    whole = method.group and not method.end
+    if (method.first > method.end and not whole) or method.end > _LAST:
         raise precondition(
             f"positions {method.first} to {method.end} of {thing} are no range: the first position "
             "and the one behind the last are asked for"
@@ -185,7 +186,8 @@ def _pour(channel: Channel, queue: Queue, method: BulkRead, into: BatchBuilder) 
     leases = channel.connection.broker.leases
     group = leases.current(channel.vhost, queue, method.group, method.epoch)
     claim = leases.opened(group, method.claim)
-    return group.queue.pour_claim(claim.runs, method.first, method.end, into)
+    end = method.end or group.bounds(claim)[1]
+    return group.queue.pour_claim(claim.runs, method.first, end, into)
 
 
 def _check_generation(queue: Queue, generation: str) -> None:

@@ -31,6 +31,7 @@ cdef class Channel(ChannelPort):
     cdef Exchange _exchange
     cdef long long _exchange_epoch
     cdef public object topic
+    cdef public object publisher
 
     @cython.locals(connection=Connection, exchange=Exchange, message=Message, queues=tuple)
     cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,

@@ -22,6 +22,7 @@ from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_to
 from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.returning import by_consumer
 from harebell.front.session09.told import consumer_deleted
 from harebell.front.session09.traced import published
 from harebell.front.session09.tx import ChannelTransaction
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.contents.classes import Classes
     from harebell.front.session09.connection import Connection
+    from harebell.front.session09.publisher import Numbered
     from harebell.model.association import Association
     from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
@@ -70,6 +72,7 @@ class Channel(ChannelPort):
         topic: what may be published to the exchange that was used last; None for every key.
         reply_queue: where direct replies to this channel arrive; None until one is consumed.
         classes: what the classes file and stream keep here; None until one of them is used.
+        publisher: whose repeats are dropped; None for everybody else.
     """
 
     def __init__(self, connection: Connection, number: int) -> None:
@@ -93,6 +96,7 @@ class Channel(ChannelPort):
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
         self.topic: TopicPermission | None = None
+        self.publisher: Numbered | None = None
 
     # --- publishing -----------------------------------------------------------------------------
 
@@ -105,6 +109,8 @@ class Channel(ChannelPort):
             raise hard(540, "immediate=true", *_PUBLISH)
         if len(body) > connection.message_max:
             raise self.too_large(len(body))
+        if self.publisher is not None and self.publisher.passes_over(properties):
+            return 0
         exchange = self._exchange
         if (
             exchange is None
@@ -144,6 +150,8 @@ class Channel(ChannelPort):
                 result |= queue.publish(message)
         elif flags & _MANDATORY:
             self._return(message)
+        if self.publisher is not None:
+            self.publisher.taken(result)
         if self.confirms is not None:
             self.confirms.published(result)
         return result
@@ -245,16 +253,22 @@ class Channel(ChannelPort):
         self.serve_queues(entries)
 
     def requeue(self, entries: list[Unacked]) -> None:
-        """Put deliveries back to where they were, then serve whoever is ready."""
-        for entry in entries:
-            entry.requeue()
-        self.serve_queues(entries)
+        """Put deliveries back to where they were, and serve whoever is ready."""
+        for group in by_consumer(entries):
+            for entry in group:
+                entry.requeue()
+            group[0].queue.drain()
+        if self.prefetch_global:
+            self.serve()
 
     def give_back(self, entries: list[Unacked]) -> None:
         """The same for what is given back by basic.nack."""
-        for entry in entries:
-            entry.give_back()
-        self.serve_queues(entries)
+        for group in by_consumer(entries):
+            for entry in group:
+                entry.give_back()
+            group[0].queue.drain()
+        if self.prefetch_global:
+            self.serve()
 
     def serve_queues(self, entries: list[Unacked]) -> None:
         """Deliver what the entries' queues can deliver now."""
@@ -347,6 +361,9 @@ class Channel(ChannelPort):
             # What was accepted is confirmed before the close; afterwards the number may be reused.
             self.confirms.close()
             self.confirms = None
+        if self.publisher is not None:
+            self.publisher.close()
+            self.publisher = None
         if self.association is not None:
             self.association.close()
         if self.transaction is not None:
@@ -356,6 +373,8 @@ class Channel(ChannelPort):
             self.classes.close()
             self.classes = None
         entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
-        self.requeue(entries)
+        for entry in entries:
+            entry.requeue()
+        self.serve_queues(entries)
         for queue in left:
             queue.drain()

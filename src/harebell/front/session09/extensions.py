@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.front.session09 import bulk, lease, stage
+from harebell.front.session09 import bulk, bulk_names, lease, publisher, stage
 
-_CLASSES: tuple[Mapping[Any, Callable[[Any, Any], None]], ...] = (
+_CLASSES: tuple[Mapping[Any, Any], ...] = (
     lease.HANDLERS,
     bulk.HANDLERS,
+    bulk_names.HANDLERS,
+    publisher.HANDLERS,
     stage.HANDLERS,
 )
 """The handlers of each class."""

@@ -1,4 +1,4 @@
-"""Closes channels that hold a delivery for too long without acknowledging it.
+"""Closes channels that hold a delivery for too long without acknowledging it, and ends sessions.
 
 Nothing is noted per message. At every look a mark is set: up to this delivery tag everything was
 delivered by now. The first mark at or after the oldest unacknowledged tag tells since when, at
@@ -9,18 +9,20 @@ RabbitMQ 3.13 only the oldest delivery of a channel is looked at.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
+from harebell.front.session010.session import Session
 from harebell.front.session09.channel import Channel
 from harebell.model.queue.arguments import CONSUMER_TIMEOUT
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
     from harebell.front.hub import Hub
-    from harebell.front.session09.unacked import Unacked
     from harebell.model.queue.kind import Queue
 
+Place = Channel | Session
+"""What holds deliveries; the tags of a session are the numbers of its transfers."""
 Marks = deque[tuple[int, float]]
 """Delivery tags, and when everything up to them was out, in seconds."""
 
@@ -40,7 +42,7 @@ class Overdue:
     def __init__(self, hub: Hub, timeout_ms: int) -> None:
         self._hub = hub
         self._timeout_ms = timeout_ms or None
-        self._marks: dict[Channel, Marks] = {}
+        self._marks: dict[Place, Marks] = {}
 
     def look(self, now: float) -> None:
         """Close the channels whose oldest delivery is out for too long.
@@ -53,14 +55,14 @@ class Overdue:
         known: dict[Queue, int | None] = {}
         for connection in list(self._hub.connections):
             for channel in list(connection.channels.values()):
-                if isinstance(channel, Channel) and channel.unacked.count:
+                if isinstance(channel, Place) and channel.unacked.count:
                     self._look_at(channel, before.get(channel) or deque(), known, now)
 
     def _look_at(
-        self, channel: Channel, marks: Marks, known: dict[Queue, int | None], now: float
+        self, channel: Place, marks: Marks, known: dict[Queue, int | None], now: float
     ) -> None:
         oldest = channel.unacked.first()
-        entry: Unacked = channel.unacked.get(oldest)
+        entry: Any = channel.unacked.get(oldest)
         timeout_ms = self._timeout_of(channel, entry, known)
         if timeout_ms is None:
             return
@@ -76,9 +78,7 @@ class Overdue:
         else:
             self._marks[channel] = marks
 
-    def _timeout_of(
-        self, channel: Channel, entry: Unacked, known: dict[Queue, int | None]
-    ) -> int | None:
+    def _timeout_of(self, channel: Place, entry: Any, known: dict[Queue, int | None]) -> int | None:
         """In ms: the consumer's, or the queue's by argument or policy, or that of the broker."""
         if entry.consumer is not None:
             own: int | None = entry.consumer.arguments.get(CONSUMER_TIMEOUT)
@@ -91,7 +91,7 @@ class Overdue:
         return known[queue]
 
 
-def _close(channel: Channel, entry: Unacked, timeout_ms: int) -> None:
+def _close(channel: Place, entry: Any, timeout_ms: int) -> None:
     """Close a channel for its oldest delivery; everything that it holds goes back."""
     connection = channel.connection
     tag = entry.consumer.tag if entry.consumer is not None else ""

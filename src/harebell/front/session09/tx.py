@@ -58,6 +58,8 @@ def select(channel: Channel, method: methods.TxSelect) -> None:
     """tx.select: gather from now on. Selecting twice changes nothing."""
     if channel.confirms is not None:
         raise soft(406, "cannot switch from confirm to tx mode", _CLASS, 10)
+    if channel.publisher is not None:
+        raise soft(406, "a channel with a publisher cannot have transactions", _CLASS, 10)
     if channel.transaction is None:
         channel.transaction = ChannelTransaction()
     elif not isinstance(channel.transaction, ChannelTransaction):

@@ -267,14 +267,17 @@ class LeasedQueue(SparingQueue):
         """Make rows of what a claim has from a position up to another; as `pour`."""
         orders = dict(self._levels())
         where = [Stretch(*run, orders[run.level].log) for run in runs]
-        return pour_runs(where, self.BITS, first, end, into, self._marker(into))
+        return pour_runs(where, self.BITS, first, end, into, self._marker(into, claimed=True))
 
-    def _marker(self, into: BatchBuilder) -> Callable[[int], None]:
+    def _marker(self, into: BatchBuilder, *, claimed: bool = False) -> Callable[[int], None]:
         """What tells a builder whose rows follow, and which of them may have been delivered."""
         orders = dict(self._levels())
 
         def mark(level: int) -> None:
-            orders[level].mark(into)
+            if claimed:
+                orders[level].mark_claimed(into)
+            else:
+                orders[level].mark(into)
             if self.BITS:
                 into.at_level(self.BITS, level)
 

@@ -217,6 +217,11 @@ class ReadyOrder:
         into.marks(self._cursor, self._seen, self._held, self._fresh, None)
         return 0
 
+    def mark_claimed(self, into: BatchBuilder) -> int:
+        """The same for a claim, which counts as handed out only if it was so before."""
+        into.marks(0, self._seen, None, None, None)
+        return 0
+
     def untouched(self, position: int) -> int:
         """What was just put back counts as never handed out."""
         if self._fresh is None:

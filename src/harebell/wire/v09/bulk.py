@@ -1,6 +1,7 @@
 """The class `bulk`: ranges of a queue's log as Arrow record batches.
 
     span   where the log of a queue begins and ends, and where in it a time stands
+    queues which queues there are that may be read, sorted, from after a name on
     read   some of it: only the wanted columns, of those messages that pass a filter
 
 The content of a `batch` is one encapsulated record batch of Arrow's IPC format; what it has for
@@ -10,6 +11,9 @@ under way on a channel; they are answered in their order. Nothing is taken from 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from harebell.base.errors import ProtocolError
 from harebell.wire.v09.method import Method, Table
 
 NAME = "bulk"
@@ -27,6 +31,8 @@ bulk 61441
                             longlong first end, longstr columns, long rows octets,
                             shortstr compression, table filter, bit skip-lost
   batch           21  S   +content: longlong next, long rows, longlong lost
+  queues          30  C   -> queues-ok: shortstr after
+  queues-ok       31  S   : longstr names, bit more
 """
 
 
@@ -73,3 +79,47 @@ class BulkBatch(Method):
     next: int = 0
     rows: int = 0
     lost: int = 0
+
+
+class BulkQueues(Method):
+    """Ask which queues there are that may be read."""
+
+    after: str = ""
+
+
+class BulkQueuesOk(Method):
+    """Their names, each with its size in one octet before it, and whether there are more."""
+
+    names: bytes = b""
+    more: bool = False
+
+
+def encode_names(names: Iterable[str], room: int) -> tuple[bytes, int]:
+    """The field `names` of queues-ok, with as many as fit, but one at least; and how many."""
+    encoded: list[bytes] = []
+    size = 0
+    for name in names:
+        octets = name.encode(errors="surrogateescape")
+        size += 1 + len(octets)
+        if encoded and size > room:
+            break
+        encoded.append(bytes([len(octets)]) + octets)
+    return b"".join(encoded), len(encoded)
+
+
+def decode_names(octets: bytes) -> list[str]:
+    """The way back.
+
+    Raises:
+        ProtocolError: 502, it is cut short.
+    """
+    names: list[str] = []
+    at = 0
+    while at < len(octets):
+        end = at + 1 + octets[at]
+        if end > len(octets):
+            text = "bulk.queues-ok: the last of the field 'names' is cut short"
+            raise ProtocolError(502, text, CLASS, 31)
+        names.append(octets[at + 1 : end].decode(errors="surrogateescape"))
+        at = end
+    return names

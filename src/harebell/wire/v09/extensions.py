@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harebell.wire.v09 import bulk, lease, stage
+from harebell.wire.v09 import bulk, lease, publisher, stage
 
 FIRST_CLASS = 0xF000
 """Classes from here on belong to implementations; the standard's own are far below."""
@@ -43,6 +43,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     Extension(lease.NAME, lease.VERSION, lease.TABLE),
     Extension(bulk.NAME, bulk.VERSION, bulk.TABLE),
     Extension(stage.NAME, stage.VERSION, stage.TABLE),
+    Extension(publisher.NAME, publisher.VERSION, publisher.TABLE),
 )
 """Those that Harebell has."""
 

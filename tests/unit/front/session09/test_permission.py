@@ -123,7 +123,7 @@ _FREE = """
     channel.open confirm.select connection.blocked connection.close connection.close-ok
     connection.open connection.secure-ok connection.start-ok connection.tune-ok
     connection.unblocked connection.update-secret tx.commit tx.rollback tx.select
-    stage.open stage.append stage.commit stage.abort publisher.declare publisher.forget
+    stage.open stage.append stage.commit stage.abort publisher.declare publisher.forget bulk.queues
 """.split()  # noqa: SIM905 - a table reads better so
 """Methods that name no resource, or answer for one that was asked for before.
 

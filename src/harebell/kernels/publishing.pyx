@@ -1,0 +1,78 @@
+"""Find the number that a publisher gave a message, in C; publishing.py says what this does."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.string cimport memcmp
+
+from harebell.kernels.arrays cimport u32
+
+from harebell.base.row_columns import PUBLISHING_ID
+
+cdef bytes NUMBER_NAME = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID
+
+
+cdef Py_ssize_t _fixed_size(unsigned char tag) noexcept:
+    """Octets of a value behind its tag; -1 for one that says it itself."""
+    if tag == c"V":
+        return 0
+    if tag == c"t" or tag == c"b" or tag == c"B":
+        return 1
+    if tag == c"s" or tag == c"u":
+        return 2
+    if tag == c"I" or tag == c"i" or tag == c"f":
+        return 4
+    if tag == c"l" or tag == c"L" or tag == c"d" or tag == c"T":
+        return 8
+    return 5 if tag == c"D" else -1
+
+
+cdef long long _number(const unsigned char* p, unsigned char tag, Py_ssize_t size) noexcept:
+    """The integer of a value; -1 for anything else, and for what is below 0."""
+    cdef unsigned long long found = 0
+    cdef Py_ssize_t at
+    cdef bint is_signed = tag == c"b" or tag == c"s" or tag == c"I" or tag == c"l" or tag == c"L"
+    if not (is_signed or tag == c"B" or tag == c"u" or tag == c"i"):
+        return -1
+    for at in range(size):
+        found = found << 8 | p[at]
+    if is_signed and p[0] & 0x80:
+        return -1
+    return <long long>found
+
+
+def publishing_id(bytes raw not None):
+    """The header `x-publishing-id` of a property list that was checked; see the twin."""
+    cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(raw)
+    cdef const char* wanted = PyBytes_AS_STRING(NUMBER_NAME)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(raw), at = 2, end, size, name
+    cdef Py_ssize_t name_size = PyBytes_GET_SIZE(NUMBER_NAME)
+    cdef unsigned char tag
+    if n < 6 or not p[0] & 0x20:
+        return -1
+    if p[0] & 0x80:
+        at += 1 + p[at]
+    if p[0] & 0x40 and at < n:
+        at += 1 + p[at]
+    if at + 4 > n:
+        return -1
+    end = at + 4 + <Py_ssize_t>u32(p + at)
+    at += 4
+    if end > n:
+        return -1
+    while at < end:
+        name = at
+        at += 1 + p[at]
+        if at >= end:
+            return -1
+        tag = p[at]
+        at += 1
+        size = _fixed_size(tag)
+        if size < 0:
+            if at + 4 > end:
+                return -1
+            size = 4 + <Py_ssize_t>u32(p + at)
+        if at + size > end:
+            return -1
+        if at - 1 - name == name_size and memcmp(p + name, wanted, name_size) == 0:
+            return _number(p + at, tag, size)
+        at += size
+    return -1

@@ -1,0 +1,322 @@
+"""A queue of Harebell that is leased: every message is processed exactly once.
+
+    latestOffset(claim 3)   claims up to 3 are in Spark's commit log: they are committed, which
+                            settles their messages; claim 4 is made
+    partitions(3, 4)        the range of claim 4, the same however often it is read
+
+The group that claims has its name from the first offset of the query, and so lives as long as the
+checkpoint. Opening it begins a new epoch: a query that runs on the same checkpoint somewhere else
+is fenced, and told so.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import replace
+from typing import Any
+
+from harebell.client.errors import Fenced, LeaseLost, NotFound
+from harebell.client.leases import Claim, Lease
+from harebell.spark.bounds import EARLIEST
+from harebell.spark.intake import SourceError
+from harebell.spark.link import Link
+from harebell.spark.losses import Losses, no_queue
+from harebell.spark.offsets import Claimed, OffsetError, Point
+from harebell.spark.option_values import OptionError
+from harebell.spark.options import Options
+from harebell.spark.planning import Range
+
+_LOG = logging.getLogger("harebell.spark")
+
+
+class _Group:
+    """A group that this process holds."""
+
+    def __init__(self, name: str, lease: Lease, link: Link) -> None:
+        self.name = name
+        self.epoch = lease.epoch
+        self.generation = lease.generation
+        self.committed = lease.committed
+        self.newest = lease.last
+        self.claims = {claim.number: claim for claim in lease.claims}
+        self.link_made = link.made
+
+    def missing(self, first: int, last: int) -> list[int]:
+        """Claims after `first` up to `last` that are neither open nor committed."""
+        numbers = range(max(first, self.committed) + 1, min(last, self.newest) + 1)
+        found = [number for number in numbers if number not in self.claims]
+        # The broker has never heard of these: its data directory is an older one.
+        return found + list(range(max(self.newest, first) + 1, last + 1))
+
+
+class LeasedPart:
+    """One leased queue.
+
+    Args:
+        options: which queue, and how.
+        link: the connection.
+        kind: of the queue.
+    """
+
+    def __init__(self, options: Options, link: Link, kind: str) -> None:
+        self.queue = options.queue
+        self._options = options
+        self._link = link
+        self._kind = kind
+        self._losses = Losses(options)
+        self._group: _Group | None = None
+        self._begun: Claimed | None = None
+        self._left: int | None = None
+        self._over = False
+
+    def begin(self) -> Point:
+        """A new query begins at the head of the queue, with a group of its own.
+
+        Raises:
+            OptionError: it is to begin somewhere else.
+        """
+        place = self._options.starting.of(self.queue)
+        if place is not None and place.kind != EARLIEST:
+            raise OptionError(
+                f"the option startingOffsets says {place} for queue {self.queue!r}, but a "
+                f"{self._kind} queue is always read from its head: leave it out, or use "
+                "delivery=peek"
+            )
+        if self._begun is None:
+            name = self._options.group or f"spark-{uuid.uuid4().hex}"
+            self._open(name)
+            assert self._group is not None, "it was opened"
+            # A group that was there before goes on where it was.
+            self._begun = Claimed(self._group.generation, name, self._group.committed)
+        return self._begun
+
+    def before(self, end: Point) -> Point:
+        """Before the first claim."""
+        return replace(self._own(end), claim=0)
+
+    def prepare(self) -> None:
+        """Remember how many messages are ready; those that are claimed already count apart."""
+        try:
+            found = self._link.call(lambda channel: channel.declare_queue(self.queue, passive=True))
+        except NotFound as error:
+            raise no_queue(self._options) from error
+        self._left = found.message_count
+        self._over = False
+
+    def advance(self, start: Point, most: int, octets: int | None) -> Point:
+        """Commit what Spark has committed, and claim what comes next."""
+        here = self._own(start)
+        if self._over:
+            return here
+        group = self._held(here)
+        here = self._settled(here, group)
+        following = [number for number in sorted(group.claims) if number > here.claim]
+        if following:
+            # Claimed by a process that died before Spark wrote it down.
+            return replace(here, claim=following[0])
+        return self._claimed(here, most, octets)
+
+    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+        """One more claim."""
+        here = self._own(end)
+        group = self._held(here)
+        if any(number > here.claim for number in group.claims):
+            return here
+        return self._claimed(here, most, octets)
+
+    def plan(self, start: Point, end: Point) -> list[Range]:
+        """The ranges of the claims between two points."""
+        first, last = self._own(start), self._own(end)
+        group = self._held(last)
+        if group.generation != last.generation:
+            return []
+        if first.generation != last.generation or first.claim > last.claim:
+            # Where a lost log or a forgotten group was passed over, counting began again.
+            first = replace(first, claim=0)
+        missing = group.missing(first.claim, last.claim)
+        if missing:
+            self._losses.report(
+                f"{_claims(missing)} of group {last.group!r} on queue {self.queue!r}, which Spark "
+                "had planned, went back to the queue when the lease's time was over, by an "
+                "operator's word, or with the broker's data: their messages come again in later "
+                "micro-batches"
+            )
+        if first.claim < group.committed:
+            # Only what was in Spark's commit log is ever committed, so its sink has it.
+            _LOG.warning(
+                "claims up to %d of group %r on queue %r are planned again, but were committed: "
+                "the sink has their rows, and they are not read again",
+                min(group.committed, last.claim),
+                last.group,
+                self.queue,
+            )
+        chosen = [
+            claim
+            for number, claim in sorted(group.claims.items())
+            if first.claim < number <= last.claim
+        ]
+        return [self._range(group, claim) for claim in chosen]
+
+    def report(self) -> dict[str, Any] | None:
+        """The last claim, and how many messages wait for the next one."""
+        group = self._group
+        if group is None:
+            return None
+        try:
+            found = self._link.call(lambda channel: channel.declare_queue(self.queue, passive=True))
+        except NotFound:
+            return None
+        point = Claimed(group.generation, group.name, group.newest).to_json()
+        return point | {"ready": found.message_count}
+
+    def finish(self, start: Point) -> None:
+        """Commit the last claims and hold the group no longer."""
+        self._over = True
+        group, self._group = self._group, None
+        if group is not None and not group.claims:
+            self._link.call(
+                lambda channel: channel.lease_close(self.queue, group.name, group.epoch)
+            )
+
+    def stop(self) -> None:
+        """Leave: the group waits for the query to start again, as long as the lease lasts."""
+        self._group = None
+
+    # --- the group ------------------------------------------------------------------------------
+
+    def _held(self, point: Claimed) -> _Group:
+        """The group of a point, held by this process.
+
+        Raises:
+            SourceError: somebody else has taken it over, or the queue is another one.
+        """
+        group = self._group
+        if group is None or group.name != point.group:
+            group = self._open(point.group)
+        elif group.link_made != self._link.made:
+            self._ask(
+                "hold",
+                group,
+                lambda channel, queue, name, epoch: channel.lease_renew(queue, name, epoch),
+            )
+            group.link_made = self._link.made
+        if group.generation != point.generation:
+            self._losses.report(
+                f"queue {self.queue!r} was deleted and declared again since the checkpoint: its "
+                f"log was {point.generation} and is {group.generation}; messages that were in the "
+                "old one are gone"
+            )
+        return group
+
+    def _open(self, name: str) -> _Group:
+        try:
+            lease = self._link.call(
+                lambda channel: channel.lease_open(
+                    self.queue, name, timeout=self._options.lease_timeout
+                )
+            )
+        except NotFound as error:
+            raise no_queue(self._options) from error
+        self._group = _Group(name, lease, self._link)
+        return self._group
+
+    def _settled(self, here: Claimed, group: _Group) -> Claimed:
+        """Commit up to a point; the point, or where a new log begins."""
+        if group.generation != here.generation:
+            return Claimed(group.generation, group.name, group.committed)
+        missing = group.missing(0, here.claim)
+        if missing:
+            self._losses.report(
+                f"{_claims(missing)} of group {group.name!r} on queue {self.queue!r} went back to "
+                "the queue before they could be committed, when the lease's time was over, by an "
+                "operator's word, or with the broker's data: their messages come again, although "
+                "Spark has processed them"
+            )
+        if group.newest < here.claim:
+            # The broker has forgotten the group, and counts from 1 again.
+            return Claimed(group.generation, group.name, group.committed)
+        open_ones = [number for number in group.claims if number <= here.claim]
+        if open_ones:
+            upto = max(open_ones)
+            self._ask(
+                "commit",
+                group,
+                lambda channel, queue, name, epoch: channel.lease_commit(queue, name, epoch, upto),
+            )
+            group.committed = max(group.committed, upto)
+            for number in open_ones:
+                del group.claims[number]
+        return here
+
+    def _claimed(self, here: Claimed, most: int, octets: int | None) -> Claimed:
+        group = self._held(here)
+        if self._left is not None:
+            most = min(most, self._left)
+        if most <= 0:
+            return here
+        claim: Claim | None = self._ask(
+            "claim",
+            group,
+            lambda channel, queue, name, epoch: channel.lease_claim(
+                queue, name, epoch, most, octets or 0
+            ),
+        )
+        if claim is None:
+            return here
+        group.claims[claim.number] = claim
+        group.newest = claim.number
+        if self._left is not None:
+            self._left -= claim.messages
+        return replace(here, claim=claim.number)
+
+    def _ask(self, what: str, group: _Group, call: Any) -> Any:
+        """One method of the group.
+
+        Raises:
+            SourceError: fenced, or the lease is lost.
+        """
+        try:
+            return self._link.call(
+                lambda channel: call(channel, self.queue, group.name, group.epoch)
+            )
+        except Fenced as error:
+            raise SourceError(
+                f"another query has taken over the lease of group {group.name!r} on queue "
+                f"{self.queue!r}, and this one ends ({error.text}): two queries must not share a "
+                "checkpoint"
+            ) from error
+        except LeaseLost as error:
+            self._group = None
+            raise SourceError(
+                f"group {group.name!r} on queue {self.queue!r} cannot {what}: {error.text}; start "
+                "the query again to see what is lost"
+            ) from error
+        except NotFound as error:
+            raise no_queue(self._options) from error
+
+    def _range(self, group: _Group, claim: Claim) -> Range:
+        return Range(
+            self.queue,
+            group.generation,
+            claim.first,
+            claim.end,
+            claim.messages,
+            group.name,
+            group.epoch,
+            claim.number,
+        )
+
+    def _own(self, point: Point) -> Claimed:
+        if not isinstance(point, Claimed):
+            raise OffsetError(
+                f"the checkpoint holds the offset {point.to_json()!r} for queue {self.queue!r}, "
+                "which belongs to a query of another delivery: use a new checkpoint"
+            )
+        return point
+
+
+def _claims(numbers: list[int]) -> str:
+    if len(numbers) == 1:
+        return f"claim {numbers[0]}"
+    return f"{len(numbers)} claims from {numbers[0]} to {numbers[-1]}"

@@ -1,0 +1,40 @@
+"""Which queues a query reads: those that it names, or those that match its pattern."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from harebell.client.blocking import Channel
+from harebell.spark.intake import SourceError
+from harebell.spark.link import Link
+from harebell.spark.options import Options
+
+
+def queues(link: Link, options: Options) -> tuple[str, ...]:
+    """The queues that a query reads.
+
+    Raises:
+        SourceError: the pattern matches none.
+    """
+    if options.pattern is None:
+        return options.queues
+    pattern = re.compile(options.pattern)
+    found = tuple(name for name in _all(link) if pattern.fullmatch(name))
+    if not found:
+        raise SourceError(
+            f"the option queuePattern, {options.pattern!r}, matches no queue in the virtual host "
+            f"{options.url.vhost!r} at {options.url.address}"
+        )
+    return found
+
+
+def _all(link: Link) -> list[str]:
+    """Every queue that may be read."""
+    names: list[str] = []
+    more = True
+    while more:
+        ask = partial(Channel.queue_names, after=names[-1] if names else "")
+        page, more = link.call(ask)
+        names += page
+    return names

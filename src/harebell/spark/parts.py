@@ -1,0 +1,230 @@
+"""Which way each queue of a query is read: the choice between `spooled`, `positions`, `leased`.
+
+    peer                      delivery                      stream       another queue
+    Harebell                  exactly-once (default)        positions    leased
+    Harebell                  at-least-once, at-most-once   positions    spooled
+    Harebell                  peek                          positions    positions
+    anything else             at-least-once (default),      spooled      spooled
+                              at-most-once
+
+A query that goes on from a checkpoint is read as its offsets say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from harebell.spark.intake import SourceError
+from harebell.spark.leased import LeasedPart
+from harebell.spark.link import Link
+from harebell.spark.naming import queues
+from harebell.spark.offsets import Claimed, Offset, OffsetError, Point, Position
+from harebell.spark.options import (
+    AT_LEAST_ONCE,
+    AT_MOST_ONCE,
+    EXACTLY_ONCE,
+    PEEK,
+    OptionError,
+    Options,
+)
+from harebell.spark.planning import Range, RangePartition, cut
+from harebell.spark.positions import STREAM, PositionPart, span_of
+from harebell.spark.query import Part, Query
+from harebell.spark.schema import Selection
+from harebell.spark.spooled import SpooledPart
+
+_LOG = logging.getLogger("harebell.spark")
+NEEDED = ("bulk", "lease")
+_SPOOLED = (AT_LEAST_ONCE, AT_MOST_ONCE)
+
+
+class Parts:
+    """Makes the parts of a query.
+
+    Args:
+        options: which queues, and how.
+        selection: the wanted columns.
+        schema: of record batches as they come from the broker.
+    """
+
+    def __init__(self, options: Options, selection: Selection, schema: pa.Schema) -> None:
+        self._options = options
+        self._selection = selection
+        self._schema = schema
+        self._link: Link | None = None
+
+    def query(self, points: Mapping[str, Point] | None) -> Query:
+        """A query, from a checkpoint or, without points, a new one.
+
+        Raises:
+            SourceError: the broker cannot do what was asked for.
+            OptionError: an option does not go with it.
+        """
+        if points is None:
+            parts = self._new()
+        else:
+            parts = {queue: self._of(queue, point) for queue, point in points.items()}
+            parts |= self._discovered(parts)
+            self._check_queues(parts)
+        discover = self._discovered if self._options.pattern is not None else None
+        return Query(parts, self._long_poll(parts), self._cut, discover)
+
+    def fit(self, query: Query, points: Mapping[str, Point]) -> bool:
+        """Whether a query reads its queues as these points say."""
+        return all(
+            queue in query.parts and isinstance(query.parts[queue], _way(point))
+            for queue, point in points.items()
+        )
+
+    def leave(self) -> None:
+        """Close the connection."""
+        if self._link is not None:
+            self._link.abandon()
+
+    # --- a new query ----------------------------------------------------------------------------
+
+    def _new(self) -> dict[str, Part]:
+        delivery = self._options.delivery
+        link = self._linked()
+        able = all(name in link.extensions for name in NEEDED)
+        if not able:
+            check_plain(self._options, link)
+            if delivery is None:
+                _LOG.warning(
+                    "the broker at %s (%s) has no leases: queue %s is read at least once, and a "
+                    "message can be processed twice after a failure",
+                    self._options.url.address,
+                    link.product,
+                    ", ".join(self._options.queues),
+                )
+            parts: dict[str, Part] = {q: self._spooled(q) for q in self._options.queues}
+            self.leave()
+            return parts
+        return {queue: self._chosen(queue) for queue in queues(link, self._options)}
+
+    def _chosen(self, queue: str) -> Part:
+        """The way that the option `delivery` asks for."""
+        about = self._options.about(queue)
+        link = self._linked()
+        kind = span_of(link, about).kind
+        if kind == STREAM or about.delivery == PEEK:
+            return PositionPart(about, link, kind)
+        if about.delivery in _SPOOLED:
+            if about.starting.of(queue) is not None:
+                raise OptionError(
+                    f"the option startingOffsets does not go with delivery={about.delivery} for "
+                    f"the {kind} queue {queue!r}, which is always read from its head"
+                )
+            return self._spooled(queue)
+        return LeasedPart(about, link, kind)
+
+    def _discovered(self, known: Mapping[str, Part]) -> dict[str, Part]:
+        """Queues that match the pattern and are new."""
+        if self._options.pattern is None:
+            return {}
+        found = queues(self._linked(), self._options)
+        return {queue: self._chosen(queue) for queue in found if queue not in known}
+
+    # --- from a checkpoint ----------------------------------------------------------------------
+
+    def _of(self, queue: str, point: Point) -> Part:
+        """The way that a checkpoint was begun."""
+        delivery = self._options.delivery
+        allowed: dict[type[Point], tuple[str | None, ...]] = {
+            Offset: (None, *_SPOOLED),
+            Claimed: (None, EXACTLY_ONCE),
+            Position: (None, PEEK, EXACTLY_ONCE, *_SPOOLED),
+        }
+        if delivery not in allowed[type(point)]:
+            was = "exactly-once" if isinstance(point, Claimed) else "at-least-once or at-most-once"
+            raise OffsetError(
+                f"the option delivery is {delivery}, but the checkpoint was begun with {was} for "
+                f"queue {queue!r}: use that, or a new checkpoint"
+            )
+        about = self._options.about(queue)
+        if isinstance(point, Offset):
+            return self._spooled(queue)
+        link = self._linked()
+        if not all(name in link.extensions for name in NEEDED):
+            raise SourceError(
+                f"the checkpoint was begun with Harebell, and the broker at {about.url.address} "
+                f"({link.product}) has no leases: use a new checkpoint"
+            )
+        kind = span_of(link, about).kind
+        if isinstance(point, Claimed):
+            return LeasedPart(about, link, kind)
+        return PositionPart(about, link, kind)
+
+    def _check_queues(self, parts: Mapping[str, Part]) -> None:
+        if self._options.pattern is not None:
+            return
+        asked, found = set(self._options.queues), set(parts)
+        if asked != found:
+            raise OffsetError(
+                f"the checkpoint belongs to a query over {', '.join(sorted(found))}, and this one "
+                f"reads {', '.join(sorted(asked))}: use another checkpoint"
+            )
+
+    # --- made of --------------------------------------------------------------------------------
+
+    def _linked(self) -> Link:
+        if self._link is None:
+            name = f"spark: {self._options.pattern or ', '.join(self._options.queues)}"
+            self._link = Link(self._options.url, self._options.fetch_timeout, name)
+        return self._link
+
+    def _spooled(self, queue: str) -> SpooledPart:
+        about = self._options.about(queue)
+        others = len(self._options.queues)
+        about = replace(about, long_poll_ms=about.long_poll_ms // others)
+        return SpooledPart(about, self._selection, self._schema)
+
+    def _long_poll(self, parts: Mapping[str, Part]) -> float:
+        # Spooled parts wait by themselves.
+        spooled = any(isinstance(part, SpooledPart) for part in parts.values())
+        return 0.0 if spooled else self._options.long_poll_ms / 1000
+
+    def _cut(self, ranges: list[Range]) -> list[InputPartition]:
+        options = self._options
+        pieces = cut(
+            ranges,
+            options.partitions,
+            options.max_records_per_partition,
+            by_queue=options.partition_by == "queue",
+        )
+        return [RangePartition(piece, options.url) for piece in pieces]
+
+
+def check_plain(options: Options, link: Link) -> None:
+    """See that a broker without our extensions can do what was asked for.
+
+    Raises:
+        SourceError: it cannot.
+    """
+    broker = f"the broker at {options.url.address} ({link.product})"
+    if options.delivery in (EXACTLY_ONCE, PEEK):
+        raise SourceError(
+            f"{broker} cannot do delivery={options.delivery}, which needs Harebell's leases and "
+            "bulk reads: use delivery=at-least-once"
+        )
+    if options.pattern is not None:
+        raise SourceError(
+            f"{broker} does not tell its queues over AMQP: name them with the option queues "
+            "instead of queuePattern"
+        )
+    if options.starting.all:
+        raise SourceError(
+            f"{broker} has no positions over AMQP: leave the option startingOffsets out, and a "
+            "queue is read from its head"
+        )
+
+
+def _way(point: Point) -> type:
+    if isinstance(point, Offset):
+        return SpooledPart
+    return LeasedPart if isinstance(point, Claimed) else PositionPart

@@ -1,0 +1,96 @@
+"""Ranges of a log, cut into what tasks read.
+
+A range may have fewer messages than positions: some were settled, or belong to other claims. It is
+cut as if they were spread evenly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql.datasource import InputPartition
+
+from harebell.base.limits import SPARK_ROWS_PER_PARTITION
+from harebell.client.url import URL
+
+
+@dataclass(frozen=True)
+class Range:
+    """Positions of one queue.
+
+    Args:
+        queue: the queue.
+        generation: which log of it.
+        first: first position.
+        end: position after the last.
+        messages: how many there are, as far as that is known.
+        group: who leases them; "" if nobody does.
+        epoch: of the group.
+        claim: of the group; 0 without one.
+    """
+
+    queue: str
+    generation: str
+    first: int
+    end: int
+    messages: int
+    group: str = ""
+    epoch: int = 0
+    claim: int = 0
+
+
+class RangePartition(InputPartition):
+    """What one task reads from the broker.
+
+    The address is in here and not in the reader, for it has a password, and only tasks need it.
+
+    Args:
+        ranges: in their order.
+        url: where the broker is, and as whom.
+    """
+
+    def __init__(self, ranges: list[Range], url: URL) -> None:
+        super().__init__(None)
+        self.ranges = ranges
+        self.url = url
+
+    def __repr__(self) -> str:
+        return f"RangePartition({self.ranges!r})"
+
+
+def cut(
+    ranges: Sequence[Range], partitions: int, most: int | None, *, by_queue: bool = False
+) -> list[list[Range]]:
+    """Cut ranges into partitions of about equal size.
+
+    Args:
+        ranges: in their order.
+        partitions: how many are wanted; small ranges make fewer.
+        most: most messages of a partition, or None.
+        by_queue: make one partition of every queue.
+    """
+    ranges = [one for one in ranges if one.first < one.end]
+    if by_queue:
+        queues = dict.fromkeys(one.queue for one in ranges)
+        return [[one for one in ranges if one.queue == queue] for queue in queues]
+    total = sum(one.messages for one in ranges)
+    count = max(1, min(partitions, -(-total // SPARK_ROWS_PER_PARTITION)))
+    if most is not None:
+        count = max(count, -(-total // most))
+    bounds = [total * number // count for number in range(1, count + 1)]
+    made: list[list[Range]] = [[] for _ in bounds]
+    number = before = 0
+    for one in ranges:
+        done, first = 0, one.first
+        while number < count - 1 and before + one.messages > bounds[number]:
+            share = bounds[number] - before
+            at = one.first + (one.end - one.first) * share // one.messages
+            if at > first:
+                made[number].append(replace(one, first=first, end=at, messages=share - done))
+            done, first = share, max(at, first)
+            number += 1
+        if first < one.end:
+            made[number].append(replace(one, first=first, messages=one.messages - done))
+        before += one.messages
+    return [part for part in made if part]

@@ -1,0 +1,31 @@
+"""Archives of other people's clients: where they are unpacked, and that they are what was meant."""
+
+from __future__ import annotations
+
+import hashlib
+import tarfile
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+BUILD = ROOT / "build" / "interop"
+
+
+class CannotFetchError(RuntimeError):
+    """A suite could not be made ready; the text says what was tried and what came back."""
+
+
+def unpack(archive: Path, sha256: str, to: Path) -> None:
+    """Unpack an archive without its outermost folder.
+
+    Raises:
+        CannotFetchError: it is not the archive that the catalogue means.
+    """
+    found = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if found != sha256:
+        raise CannotFetchError(f"{archive.name} has the SHA-256 {found}, expected was {sha256}")
+    inner = to.with_name("unpacked")
+    with tarfile.open(archive) as opened:
+        opened.extractall(inner, filter="data")
+    (only,) = inner.iterdir()
+    only.rename(to)
+    inner.rmdir()

@@ -1,0 +1,125 @@
+"""kill -9 instead of the N-th call to the disk, while batches are committed and repeats dropped."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from harebell.client import blocking
+from harebell.client.errors import ConnectionFailed, ConnectionLost
+from tests.robustness import strace
+from tests.robustness.lives import life
+from tests.running import DidNotStartError
+
+POINTS = 4
+SOAK_POINTS = 100
+KINDS = ("pwrite64", "fdatasync,fsync,syncfs", "write")
+_FLAGS = ("--segment-bytes", "65536")
+_MOST = 120
+_ROWS = 200
+_NUMBERS = 50
+_MOST_BATCHES = 500
+"""Of one life: it is killed long before."""
+
+
+def _batch(number: int) -> bytes:
+    """The rows of a batch; their bodies are numbers that no other row has."""
+    rows = [b"%d" % row for row in range(number * _ROWS, (number + 1) * _ROWS)]
+    return bytes(pa.record_batch({"value": rows}).serialize().to_pybytes())
+
+
+class _Sender:
+    """Sends batches and numbered messages, and does the last ones again after each loss."""
+
+    def __init__(self, rng: Random) -> None:
+        self._rng = rng
+        self._run = 0
+        self.repeated = 0
+
+    def live(self, url: str, batches: int) -> None:
+        """Send so many batches, or until the broker dies."""
+        self._run += 1
+        run = f"run {self._run}"
+        with blocking.connect(url) as connection:
+            channel = connection.channel()
+            for queue in ("staged", "numbered"):
+                channel.declare_queue(queue, durable=True)
+            first = channel.stage_open("query", run)
+            for number in range(max(first - 1, 0), first + batches):
+                self._stage(channel, run, number, first)
+                self._number(connection)
+
+    def _stage(self, channel: blocking.Channel, run: str, number: int, first: int) -> None:
+        attempt = self._rng.randrange(1000)
+        options = {"batch": number, "attempt": attempt, "part": 0, "number": 0}
+        channel.stage_append("query", run, **options, columns="value", data=_batch(number))
+        parts = [(0, attempt, _ROWS if number >= first else 0)]
+        done = channel.stage_commit("query", run, batch=number, parts=parts, routing_key="staged")
+        assert done.repeated == (number < first)
+        self.repeated += done.repeated
+
+    def _number(self, connection: blocking.Connection) -> None:
+        channel = connection.channel()
+        first = channel.publisher_declare("publisher")
+        for number in range(max(first - 10, 0), first + _NUMBERS):
+            channel.publish_nowait(
+                b"%d" % number,
+                routing_key="numbered",
+                delivery_mode=2,
+                headers={"x-publishing-id": number},
+            )
+        channel.close()
+
+
+def _taken(url: str, queue: str) -> list[int]:
+    """Every message of a queue, as the number that it is."""
+    with blocking.connect(url) as connection:
+        channel = connection.channel()
+        found = []
+        while (message := channel.get(queue, no_ack=True)) is not None:
+            found.append(int(message.body))
+        return found
+
+
+def _lives(folder: Path, seed: int, points: int) -> _Sender:
+    rng = Random(seed)
+    sender = _Sender(rng)
+    data_dir = folder / "data"
+    for _ in range(points):
+        prefix = strace.kill_at(rng.choice(KINDS), rng.randint(1, _MOST))
+        try:
+            with life(data_dir, *_FLAGS, prefix=prefix) as broker:
+                with pytest.raises((ConnectionLost, ConnectionFailed)):
+                    sender.live(broker.address(), _MOST_BATCHES)
+                assert broker.process.wait(60) == -signal.SIGKILL, broker.log
+                assert "Traceback" not in broker.log, broker.log
+        except DidNotStartError as error:
+            if error.code != -signal.SIGKILL:
+                raise
+    with life(data_dir, *_FLAGS) as broker:
+        sender.live(broker.address(), 2)
+        for queue in ("staged", "numbered"):
+            found = _taken(broker.address(), queue)
+            assert found == list(range(len(found))), f"{queue}: lost, repeated or out of order"
+            assert found
+        assert broker.stop() == 0
+    return sender
+
+
+@pytest.mark.timeout(900)
+def test_every_batch_and_number_is_there_once_whenever_the_broker_is_killed(
+    tmp_path: Path, seed: int, counted: Callable[[str], None]
+) -> None:
+    sender = _lives(tmp_path, seed, POINTS)
+    counted(f"{sender.repeated} batches were committed again and not published again")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7_200)
+def test_batches_and_numbers_bear_many_kills(tmp_path: Path, seed: int) -> None:
+    assert _lives(tmp_path, seed, SOAK_POINTS).repeated > SOAK_POINTS // 10

@@ -1,0 +1,165 @@
+"""Leases, positions and batch reads through Spark itself: every message once in the lake."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from tests.patience import eventually
+from tests.spark.conftest import PATIENT
+from tests.spark.test_streaming import publish, waiting
+
+pytestmark = pytest.mark.timeout(1_200)
+
+
+class Lake:
+    """A query from a queue into Parquet, which can be run again.
+
+    Args:
+        spark: the session.
+        url: the broker.
+        queue: the queue.
+        folder: for results and checkpoint.
+    """
+
+    def __init__(self, spark: SparkSession, url: str, queue: str, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.options = PATIENT | {"url": url, "queue": queue, "maxOffsetsPerTrigger": "40"}
+
+    def writer(self) -> Any:
+        stream = self.spark.readStream.format("harebell").options(**self.options).load()
+        return stream.writeStream.option(
+            "checkpointLocation", str(self.folder / "checkpoint")
+        ).trigger(availableNow=True)
+
+    def run(self) -> Any:
+        """Read what there is; the query, which has ended."""
+        query = self.writer().format("parquet").start(str(self.folder / "lake"))
+        assert query.awaitTermination(300), "the query should have ended by itself"
+        return query
+
+    def ids(self) -> list[int]:
+        stored = self.spark.read.parquet(str(self.folder / "lake"))
+        return sorted(int(row["value"]) for row in stored.select("value").collect())
+
+    def forget_last_commit(self) -> None:
+        """What a crash between the sink's commit and Spark's own leaves behind."""
+        commits = self.folder / "checkpoint" / "commits"
+        last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
+        for name in (f"{last}", f".{last}.crc"):
+            (commits / name).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def lake(spark: SparkSession, broker_url: str, queue: str, tmp_path: Path) -> Lake:
+    return Lake(spark, broker_url, queue, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["classic", "stream"])
+def test_every_message_is_stored_once_over_many_runs(
+    lake: Lake, channel: Any, queue: str, kind: str
+) -> None:
+    if kind == "stream":
+        channel.queue_delete(queue)
+        channel.queue_declare(queue, durable=True, arguments={"x-queue-type": "stream"})
+        lake.options["startingOffsets"] = "earliest"
+    publish(channel, queue, 0, 100)
+    first = lake.run()
+    assert [batch["numInputRows"] for batch in first.recentProgress] == [40, 40, 20]
+    lake.forget_last_commit()
+    publish(channel, queue, 100, 130)
+    lake.run()
+    lake.run()
+    assert lake.ids() == list(range(130))
+    assert waiting(channel, queue) == (130 if kind == "stream" else 0)
+
+
+def test_a_batch_that_fails_is_the_same_when_it_is_repeated(
+    lake: Lake, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 100)
+    seen: list[tuple[int, list[int]]] = []
+
+    def take(rows: DataFrame, batch: int) -> None:
+        numbers = sorted(int(row["value"]) for row in rows.select("value").collect())
+        seen.append((batch, numbers))
+        if batch == 1 and len(seen) == 2:
+            raise RuntimeError("the sink is down")
+
+    with pytest.raises(PySparkException, match="the sink is down"):
+        lake.writer().foreachBatch(take).start().awaitTermination(300)
+    assert lake.writer().foreachBatch(take).start().awaitTermination(300)
+    assert seen == [
+        (0, list(range(40))),
+        (1, list(range(40, 80))),
+        (1, list(range(40, 80))),
+        (2, list(range(80, 100))),
+    ]
+    assert eventually(lambda: waiting(channel, queue) == 0)
+
+
+def test_a_query_that_goes_on_reads_what_comes_and_stops_when_told(
+    lake: Lake, channel: Any, queue: str
+) -> None:
+    stream = lake.spark.readStream.format("harebell").options(**lake.options).load()
+    writer = stream.writeStream.format("memory").queryName("leased")
+    query = writer.option("checkpointLocation", str(lake.folder / "live")).start()
+    try:
+        for first in (0, 10, 20):
+            publish(channel, queue, first, first + 10)
+            query.processAllAvailable()
+        rows = lake.spark.sql("SELECT value, redelivered FROM leased").collect()
+    finally:
+        query.stop()
+    assert sorted(int(row["value"]) for row in rows) == list(range(30))
+    assert not any(row["redelivered"] for row in rows)
+
+
+def test_a_batch_read_shows_what_is_there(lake: Lake, channel: Any, queue: str) -> None:
+    publish(channel, queue, 0, 10)
+    channel.basic_publish("", queue, b'{"id": 7, "name": "x"}')
+    reader = lake.spark.read.format("harebell").options(**lake.options)
+    frame = reader.option("bodyFormat", "json").option("schema", "id BIGINT, name STRING").load()
+    rows = frame.select("value.*", "_corrupt_record", "queue").orderBy("offset").collect()
+    assert [row["_corrupt_record"] for row in rows[:10]] == [str(n) for n in range(10)]
+    assert (rows[10]["id"], rows[10]["name"], rows[10]["queue"]) == (7, "x", queue)
+    assert waiting(channel, queue) == 11
+    lake.spark.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW looked USING harebell OPTIONS "
+        f"(url '{lake.options['url']}', queue '{queue}', bodyFormat 'text')"
+    )
+    found = lake.spark.sql("SELECT count(*) AS n, max(value) AS last FROM looked").collect()[0]
+    assert (found["n"], found["last"]) == (11, '{"id": 7, "name": "x"}')
+
+
+def test_filters_are_pushed_down_when_asked(lake: Lake, channel: Any, queue: str) -> None:
+    publish(channel, queue, 0, 10)
+    reader = lake.spark.read.format("harebell").options(**lake.options)
+    setting = "spark.sql.python.filterPushdown.enabled"
+    lake.spark.conf.set(setting, "true")
+    try:
+        frame = reader.option("pushdown", "true").load()
+        first = frame.agg({"offset": "min"}).collect()[0][0]
+        some = frame.where(f"offset >= {first + 4} AND routing_key = '{queue}'")
+        assert [int(row["value"]) for row in some.orderBy("offset").collect()] == [4, 5, 6, 7, 8, 9]
+        assert frame.where("routing_key = 'another'").count() == 0
+    finally:
+        lake.spark.conf.unset(setting)
+
+
+def test_credentials_are_not_in_the_plan(lake: Lake, capfd: pytest.CaptureFixture[str]) -> None:
+    lake.options |= {"url": "amqp://127.0.0.1:1", "username": "alice", "password": "hunter2"}
+    frame = lake.spark.read.format("harebell").options(**lake.options).load()
+    frame.explain(True)
+    shown = capfd.readouterr().out
+    assert "harebell" in shown
+    assert "hunter2" not in shown
+    with pytest.raises(PySparkException) as caught:
+        frame.collect()
+    assert "127.0.0.1:1" in str(caught.value)
+    assert "hunter2" not in str(caught.value)

@@ -1,0 +1,481 @@
+"""The stream reader over leases, without a JVM: every message once, whatever happens between."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from harebell.client import blocking
+from harebell.spark.intake import SourceError
+from harebell.spark.losses import DataLoss
+from harebell.spark.offsets import OffsetError
+from harebell.spark.option_values import OptionError
+from harebell.spark.planning import RangePartition
+from harebell.spark.schema import MESSAGE
+from harebell.spark.source import QueueSource
+from harebell.spark.stream_source import QueueStreamReader
+from tests.patience import eventually
+from tests.running import RunningBroker
+from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
+from tests.spark.conftest import PATIENT
+
+Readers = Callable[..., QueueStreamReader]
+
+
+@pytest.fixture
+def reader(broker_url: str, queue: str) -> Iterator[Readers]:
+    """Makes readers of the queue, which are stopped afterwards."""
+    made: list[QueueStreamReader] = []
+
+    def make(schema: StructType = BODIES, **options: str) -> QueueStreamReader:
+        given = {"url": broker_url} | (
+            {} if {"queues", "queuePattern"} & set(options) else {"queue": queue}
+        )
+        made.append(QueueSource(PATIENT | given | options).streamReader(schema))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.stop()
+
+
+def claim_of(offset: dict[str, Any], queue: str) -> int:
+    return int(offset[queue]["claim"])
+
+
+def test_a_query_begins_at_the_same_offset_however_often_it_is_asked(
+    reader: Readers, queue: str
+) -> None:
+    one = reader()
+    start = one.initialOffset()
+    assert one.initialOffset() == start
+    assert list(start) == [queue]
+    assert list(start[queue]) == ["generation", "group", "claim"]
+    assert start[queue]["claim"] == 0
+
+
+def test_messages_come_in_order_with_their_positions(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 100)
+    one = reader()
+    start = one.initialOffset()
+    end = gathered(one, start)
+    found = rows(one, start, end)
+    assert [int(row["value"]) for row in found] == list(range(100))
+    positions = [row["offset"] for row in found]
+    assert positions == sorted(set(positions))
+    assert not any(row["redelivered"] for row in found)
+
+
+def test_all_columns_are_as_a_message_has_them(reader: Readers, channel: Any, queue: str) -> None:
+    import pika
+
+    properties = pika.BasicProperties(
+        content_type="text/plain", headers={"n": 7, "t": {"deep": True}}, message_id="m", priority=4
+    )
+    channel.basic_publish("", queue, b"one", properties)
+    schema = StructType([*MESSAGE.fields, StructField("headers_json", StringType())])
+    one = reader(schema)
+    start = one.initialOffset()
+    (row,) = rows(one, start, gathered(one, start))
+    assert (row["value"], row["routing_key"], row["exchange"]) == (b"one", queue, "")
+    assert (row["queue"], row["delivery_count"], row["redelivered"]) == (queue, 0, False)
+    assert dict(row["headers"]) == {"n": "7", "t": '{"deep":true}'}
+    assert row["properties"]["message_id"] == "m"
+    assert row["properties"]["priority"] == 4
+    assert row["headers_json"] == '{"n":7,"t":{"deep":true}}'
+
+
+def test_a_micro_batch_is_no_larger_than_asked_for(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 25)
+    one = reader(maxOffsetsPerTrigger="10")
+    one.prepareForTriggerAvailableNow()
+    assert [len(batch) for batch in drained(one, one.initialOffset())] == [10, 10, 5]
+
+
+def test_a_micro_batch_has_no_more_octets_than_asked_for(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    for _ in range(10):
+        channel.basic_publish("", queue, bytes(100_000))
+    one = reader(maxBytesPerTrigger="350000")
+    one.prepareForTriggerAvailableNow()
+    start = one.initialOffset()
+    sizes = []
+    while (end := one.latestOffset(start, one.getDefaultReadLimit())) != start:
+        sizes.append(len(rows(one, start, end)))
+        start = end
+    assert sum(sizes) == 10
+    assert max(sizes) <= 4
+
+
+def test_nothing_is_settled_before_spark_has_committed_it(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 10)
+    one = reader(maxOffsetsPerTrigger="5", leaseTimeout="1s")
+    start = one.initialOffset()
+    first = gathered(one, start)
+    assert bodies(one, start, first) == [0, 1, 2, 3, 4]
+    one.commit(first)
+    assert waiting(channel, queue) == 5
+    one.stop()
+    assert eventually(lambda: waiting(channel, queue) == 10)
+
+
+def test_asking_for_what_comes_after_settles_what_came_before(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 10)
+    one = reader(maxOffsetsPerTrigger="5", leaseTimeout="1s")
+    start = one.initialOffset()
+    first = gathered(one, start)
+    second = gathered(one, first)
+    assert bodies(one, first, second) == [5, 6, 7, 8, 9]
+    one.stop()
+    # The second claim goes back, the first one never.
+    assert eventually(lambda: waiting(channel, queue) == 5)
+    assert channel.basic_get(queue, auto_ack=True)[2] == b"5"
+
+
+def test_available_now_ends_with_what_was_there(reader: Readers, channel: Any, queue: str) -> None:
+    publish(channel, queue, 0, 20)
+    one = reader(maxOffsetsPerTrigger="8")
+    one.prepareForTriggerAvailableNow()
+    publish(channel, queue, 20, 30)
+    batches = drained(one, one.initialOffset())
+    assert [n for batch in batches for n in batch] == list(range(20))
+    assert waiting(channel, queue) == 10
+
+
+def test_available_now_on_an_empty_queue_ends_at_once(reader: Readers) -> None:
+    one = reader()
+    one.prepareForTriggerAvailableNow()
+    start = one.initialOffset()
+    assert one.latestOffset(start, one.getDefaultReadLimit()) is start
+
+
+def test_an_idle_query_answers_with_the_same_offset(reader: Readers) -> None:
+    one = reader(longPollMs="10")
+    start = one.initialOffset()
+    assert one.latestOffset(start, one.getDefaultReadLimit()) is start
+
+
+def test_a_micro_batch_that_was_not_committed_is_the_same_after_a_restart(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 10)
+    dead = reader(maxOffsetsPerTrigger="5")
+    start = dead.initialOffset()
+    planned = gathered(dead, start)
+    before = rows(dead, start, planned)
+    dead.stop()
+    alive = reader(maxOffsetsPerTrigger="5")
+    # Spark plans what it has written down before it asks for anything else.
+    assert rows(alive, start, planned) == before
+    following = gathered(alive, planned)
+    assert bodies(alive, planned, following) == [5, 6, 7, 8, 9]
+    assert waiting(channel, queue) == 0
+
+
+def test_a_claim_that_spark_never_heard_of_is_found_again(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 10)
+    dead = reader(maxOffsetsPerTrigger="5")
+    start = dead.initialOffset()
+    planned = gathered(dead, start)
+    dead.stop()
+    alive = reader(maxOffsetsPerTrigger="5")
+    assert alive.latestOffset(start, alive.getDefaultReadLimit()) == planned
+    assert bodies(alive, start, planned) == [0, 1, 2, 3, 4]
+
+
+def test_a_micro_batch_whose_claim_was_committed_is_empty(
+    reader: Readers, channel: Any, queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Spark's last commit file is gone: the sink has the rows, and knows the batch.
+    publish(channel, queue, 0, 5)
+    dead = reader()
+    start = dead.initialOffset()
+    planned = gathered(dead, start)
+    dead.prepareForTriggerAvailableNow()
+    assert dead.latestOffset(planned, dead.getDefaultReadLimit()) is planned
+    dead.stop()
+    alive = reader()
+    with caplog.at_level(logging.WARNING, "harebell.spark"):
+        assert alive.partitions(start, planned) == []
+    assert "the sink has their rows" in caplog.text
+    publish(channel, queue, 5, 8)
+    assert bodies(alive, planned, gathered(alive, planned)) == [5, 6, 7]
+
+
+def test_a_query_that_was_taken_over_is_told_so(reader: Readers, channel: Any, queue: str) -> None:
+    publish(channel, queue, 0, 10)
+    one = reader(maxOffsetsPerTrigger="5")
+    start = one.initialOffset()
+    planned = gathered(one, start)
+    tasks = one.partitions(start, planned)
+    other = reader(maxOffsetsPerTrigger="5")
+    assert bodies(other, start, planned) == [0, 1, 2, 3, 4]
+    told = "another query has taken over the lease of group .*two queries must not share a checkp"
+    with pytest.raises(SourceError, match=told):
+        one.latestOffset(planned, one.getDefaultReadLimit())
+    with pytest.raises(SourceError, match=told):
+        list(one.read(tasks[0]))
+    assert bodies(other, planned, gathered(other, planned)) == [5, 6, 7, 8, 9]
+
+
+def test_a_queue_that_was_declared_again_is_noticed(
+    reader: Readers, channel: Any, queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    publish(channel, queue, 0, 5)
+    dead = reader()
+    start = dead.initialOffset()
+    planned = gathered(dead, start)
+    dead.stop()
+    channel.queue_delete(queue)
+    channel.queue_declare(queue, durable=True)
+    publish(channel, queue, 10, 13)
+    told = "was deleted and declared again since the checkpoint.*failOnDataLoss=false reads on"
+    with pytest.raises(DataLoss, match=told):
+        reader().partitions(start, planned)
+    with pytest.raises(DataLoss, match=told):
+        reader().latestOffset(planned, reader().getDefaultReadLimit())
+    bold = reader(failOnDataLoss="false")
+    with caplog.at_level(logging.WARNING, "harebell.spark"):
+        assert bold.partitions(start, planned) == []
+        assert bodies(bold, planned, gathered(bold, planned)) == [10, 11, 12]
+    assert "was deleted and declared again" in caplog.text
+
+
+def test_claims_that_were_given_back_are_noticed(
+    reader: Readers, channel: Any, queue: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    publish(channel, queue, 0, 5)
+    dead = reader(leaseTimeout="1s")
+    start = dead.initialOffset()
+    planned = gathered(dead, start)
+    dead.stop()
+    assert eventually(lambda: waiting(channel, queue) == 5)
+    told = "claim 1 of group .* went back to the queue"
+    with pytest.raises(DataLoss, match=told):
+        reader().partitions(start, planned)
+    bold = reader(failOnDataLoss="false")
+    with caplog.at_level(logging.WARNING, "harebell.spark"):
+        assert bold.partitions(start, planned) == []
+    assert "their messages come again in later micro-batches" in caplog.text
+    again = gathered(bold, planned)
+    assert bodies(bold, planned, again) == [0, 1, 2, 3, 4]
+    assert all(row["redelivered"] for row in rows(bold, planned, again))
+
+
+def test_large_micro_batches_are_cut_for_the_tasks(
+    reader: Readers, broker_url: str, queue: str
+) -> None:
+    with blocking.connect(broker_url) as connection:
+        many = (b"%d" % number for number in range(20_000))
+        connection.channel().publish_many(many, routing_key=queue)
+    one = reader(minPartitions="5", rowsPerBatch="1000")
+    one.prepareForTriggerAvailableNow()
+    start = one.initialOffset()
+    end = one.latestOffset(start, one.getDefaultReadLimit())
+    tasks = one.partitions(start, end)
+    assert len(tasks) == 5
+    sizes = [sum(batch.num_rows for batch in one.read(task)) for task in tasks]
+    assert sum(sizes) == 20_000
+    assert min(sizes) > 2_000
+    assert bodies(one, start, end) == list(range(20_000))
+
+
+def test_tasks_log_in_but_do_not_show_how(reader: Readers, channel: Any, queue: str) -> None:
+    publish(channel, queue, 0, 3)
+    one = reader(username="guest", password="guest")
+    start = one.initialOffset()
+    (task,) = one.partitions(start, gathered(one, start))
+    assert isinstance(task, RangePartition)
+    assert task.url.password == "guest"
+    assert b"password" not in pickle.dumps(one)
+
+
+def test_several_queues_share_a_micro_batch(reader: Readers, channel: Any, queue: str) -> None:
+    other = f"{queue}.other"
+    channel.queue_declare(other, durable=True)
+    try:
+        publish(channel, queue, 0, 30)
+        publish(channel, other, 100, 105)
+        one = reader(queues=f"{queue},{other}", maxOffsetsPerTrigger="20")
+        one.prepareForTriggerAvailableNow()
+        start = one.initialOffset()
+        assert list(start) == sorted([queue, other])
+        batches = drained(one, start)
+        assert sorted(n for batch in batches for n in batch) == [*range(30), *range(100, 105)]
+        assert [len(batch) for batch in batches] == [15, 20]
+    finally:
+        channel.queue_delete(other)
+
+
+def test_a_queue_can_be_one_task(reader: Readers, channel: Any, queue: str) -> None:
+    other = f"{queue}.other"
+    channel.queue_declare(other, durable=True)
+    try:
+        publish(channel, queue, 0, 3)
+        publish(channel, other, 10, 13)
+        one = reader(queues=f"{queue},{other}", partitionBy="queue")
+        one.prepareForTriggerAvailableNow()
+        start = one.initialOffset()
+        end = one.latestOffset(start, one.getDefaultReadLimit())
+        tasks = one.partitions(start, end)
+        found = [
+            [int(row["value"]) for batch in one.read(task) for row in batch.to_pylist()]
+            for task in tasks
+        ]
+        assert sorted(found) == [[0, 1, 2], [10, 11, 12]]
+    finally:
+        channel.queue_delete(other)
+
+
+def test_a_leased_queue_is_read_from_its_head(reader: Readers) -> None:
+    with pytest.raises(OptionError, match=r"startingOffsets says latest .* always read from its"):
+        reader(startingOffsets="latest").initialOffset()
+    assert reader(startingOffsets="earliest").initialOffset()
+
+
+def test_a_checkpoint_of_another_delivery_is_refused(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 3)
+    leased = reader().initialOffset()
+    with pytest.raises(OffsetError, match="is at-least-once, but the checkpoint was begun"):
+        reader(delivery="at-least-once").partitions(leased, leased)
+    spooled = {"position": 0, "spool": ""}
+    with pytest.raises(OffsetError, match="delivery is exactly-once, but the checkpoint was begun"):
+        reader(delivery="exactly-once").latestOffset(spooled, reader().getDefaultReadLimit())
+
+
+def test_an_old_checkpoint_over_plain_amqp_goes_on(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 3)
+    old = {"position": 0, "spool": ""}
+    one = reader()
+    end = gathered(one, old)
+    assert set(end) == {"position", "spool"}
+    assert bodies(one, old, end) == [0, 1, 2]
+
+
+def test_a_checkpoint_of_other_queues_is_refused(reader: Readers, queue: str) -> None:
+    start = reader().initialOffset()
+    with pytest.raises(OffsetError, match="belongs to a query over"):
+        reader(queues=f"{queue},more").latestOffset(start, reader().getDefaultReadLimit())
+
+
+def test_a_missing_queue_is_named(reader: Readers) -> None:
+    with pytest.raises(SourceError, match="there is no queue 'no such queue' in the virtual host"):
+        reader(queue="no such queue").initialOffset()
+
+
+def test_the_lag_is_what_is_ready(reader: Readers, channel: Any, queue: str) -> None:
+    one = reader(maxOffsetsPerTrigger="10")
+    assert one.reportLatestOffset() is None
+    publish(channel, queue, 0, 25)
+    gathered(one, one.initialOffset())
+    report = one.reportLatestOffset()
+    assert report is not None
+    assert report[queue]["ready"] == 15
+
+
+def test_json_bodies_become_structs(reader: Readers, channel: Any, queue: str) -> None:
+    channel.basic_publish("", queue, b'{"id": 7, "name": "x"}')
+    channel.basic_publish("", queue, b"bad")
+    body = StructType([StructField("id", LongType())])
+    schema = StructType([StructField("value", body), StructField("_corrupt_record", StringType())])
+    one = reader(schema, bodyFormat="json")
+    one.prepareForTriggerAvailableNow()
+    start = one.initialOffset()
+    end = one.latestOffset(start, one.getDefaultReadLimit())
+    assert rows(one, start, end) == [
+        {"value": {"id": 7}, "_corrupt_record": None},
+        {"value": None, "_corrupt_record": "bad"},
+    ]
+
+
+def test_at_most_once_is_settled_before_spark_sees_it(
+    reader: Readers, channel: Any, queue: str, tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    publish(channel, queue, 0, 5)
+    options = {"delivery": "at-most-once", "spoolDir": str(tmp_path)}
+    dead = reader(**options)
+    start = dead.initialOffset()
+    planned = gathered(dead, start)
+    assert bodies(dead, start, planned) == [0, 1, 2, 3, 4]
+    dead.stop()
+    assert waiting(channel, queue) == 0
+    alive = reader(**options)
+    with caplog.at_level(logging.WARNING, "harebell.spark"):
+        assert alive.partitions(start, planned) == []
+    assert "delivery is at-most-once" in caplog.text
+
+
+def test_a_broker_that_was_killed_has_the_claims_still(tmp_path: Any) -> None:
+    flags = ("--data-dir", str(tmp_path / "data"))
+    broker = RunningBroker(*flags)
+    port = str(broker.port)
+    try:
+        url = broker.address() + "/%2F"
+        with blocking.connect(url) as connection:
+            channel = connection.channel()
+            channel.declare_queue("q", durable=True)
+            channel.publish_many([b"%d" % n for n in range(10)], routing_key="q", delivery_mode=2)
+        given = PATIENT | {"url": url, "queue": "q", "maxOffsetsPerTrigger": "5"}
+        one = QueueSource(given).streamReader(BODIES)
+        start = one.initialOffset()
+        planned = gathered(one, start)
+        tasks = one.partitions(start, planned)
+        broker.process.kill()
+        broker.process.wait()
+        broker.remove()
+        broker = RunningBroker(*flags, "--port", port)
+        # Tasks go on by themselves, and so does the query.
+        found = [
+            int(row["value"]) for task in tasks for b in one.read(task) for row in b.to_pylist()
+        ]
+        assert found == [0, 1, 2, 3, 4]
+        assert bodies(one, planned, gathered(one, planned)) == [5, 6, 7, 8, 9]
+        one.stop()
+    finally:
+        broker.stop()
+        broker.remove()
+
+
+def test_all_queues_that_match_are_read_and_new_ones_join(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    names = [f"{queue}.eu", f"{queue}.us", f"{queue}.new"]
+    try:
+        for number, name in enumerate(names[:2]):
+            channel.queue_declare(name, durable=True)
+            publish(channel, name, number * 10, number * 10 + 3)
+        one = reader(queuePattern=rf"{queue}\..*")
+        start = one.initialOffset()
+        assert list(start) == sorted(names[:2])
+        end = one.latestOffset(start, one.getDefaultReadLimit())
+        assert sorted(bodies(one, start, end)) == [0, 1, 2, 10, 11, 12]
+        channel.queue_declare(names[2], durable=True)
+        publish(channel, names[2], 20, 23)
+        joined = gathered(one, end)
+        assert list(joined) == sorted(names)
+        assert bodies(one, end, joined) == [20, 21, 22]
+        with pytest.raises(SourceError, match="queuePattern, 'none of them', matches no queue"):
+            reader(queuePattern="none of them").initialOffset()
+    finally:
+        for name in names:
+            channel.queue_delete(name)

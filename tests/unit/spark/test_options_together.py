@@ -1,0 +1,195 @@
+"""Every option wrong once, with its sentence; and options that do not go together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harebell.spark.bounds import LATEST, POSITION, TIME, Place
+from harebell.spark.options import _TABLE, OptionError, Options, for_batch, for_stream, parse
+
+NOTHING: dict[str, str] = {}
+SECRET = "hunter2"
+
+
+def wrong(**given: str) -> str:
+    with pytest.raises(OptionError) as caught:
+        parse({"queue": "q", **given}, NOTHING)
+    assert SECRET not in str(caught.value)
+    return str(caught.value)
+
+
+def right(**given: str) -> Options:
+    return parse({"queue": "q", **given}, NOTHING)
+
+
+WRONG = {
+    "queue": ("", "the option queue must be a queue's name of 1 to 255 octets"),
+    "queues": ("a,,b", "the option queues must be names between commas, such as orders,payments, "),
+    "queuePattern": ("a(", "the option queuePattern is no regular expression: missing )"),
+    "url": ("http://there", "the option url is wrong: an AMQP address begins with amqp:// or "),
+    "username": (" ", "the option username is empty"),
+    "passwordFile": ("/no/such", "the option passwordFile cannot be read: [Errno 2] No such file"),
+    "vhost": ("", "the option vhost is empty"),
+    "cacertfile": ("/ca.pem", "the option cacertfile belongs to TLS: the url must begin with amqp"),
+    "certfile": ("/me.pem", "the option certfile belongs to TLS: the url must begin with amqps://"),
+    "keyfile": ("/me.key", "the option keyfile belongs to TLS: the url must begin with amqps://"),
+    "delivery": (
+        "twice",
+        "the option delivery must be peek, at-most-once, at-least-once or exactly-once, not 'twic",
+    ),
+    "startingOffsets": ("now", "the option startingOffsets must be earliest, latest, a position, "),
+    "startingTimestamp": ("now", "the option startingTimestamp must be milliseconds since 1970 or"),
+    "startingOffsetsByTimestamp": ("{", "the option startingOffsetsByTimestamp is no JSON: "),
+    "startingOffsetsByTimestampStrategy": (
+        "guess",
+        "the option startingOffsetsByTimestampStrategy must be error or latest, not 'guess'",
+    ),
+    "endingOffsets": ("never", "the option endingOffsets must be earliest, latest, a position, a "),
+    "endingTimestamp": ("never", "the option endingTimestamp must be milliseconds since 1970 or a"),
+    "endingOffsetsByTimestamp": ("7", "the option endingOffsetsByTimestamp must be a JSON object "),
+    "maxOffsetsPerTrigger": ("0", "the option maxOffsetsPerTrigger must be a whole number at leas"),
+    "maxBytesPerTrigger": (
+        "64 parsecs",
+        "the option maxBytesPerTrigger must be a size above 0 such as 64m, 512k or 1000000, not '",
+    ),
+    "prefetch": ("none", "the option prefetch must be a whole number at least 1, not 'none'"),
+    "fetchTimeout": ("0", "the option fetchTimeout must be a time above 0 such as 30s, 500ms or 2"),
+    "longPollMs": ("-1", "the option longPollMs must be a whole number from 0 to 60000, not '-1'"),
+    "rowsPerBatch": ("0", "the option rowsPerBatch must be a whole number from 1 to 65536, not '0"),
+    "minPartitions": ("0", "the option minPartitions must be a whole number from 1 to 10000, not "),
+    "maxRecordsPerPartition": (
+        "0",
+        "the option maxRecordsPerPartition must be a whole number at least 1, not '0'",
+    ),
+    "partitionBy": ("key", "the option partitionBy must be range or queue, not 'key'"),
+    "failOnDataLoss": ("maybe", "the option failOnDataLoss must be true or false, not 'maybe'"),
+    "group": ("", "the option group must be a name of 1 to 255 octets"),
+    "leaseTimeout": ("never", "the option leaseTimeout must be a time above 0 such as 30s, 500ms "),
+    "wireCompression": ("zip", "the option wireCompression must be none or lz4, not 'zip'"),
+    "pushdown": ("yes", "the option pushdown must be true or false, not 'yes'"),
+    "spoolDir": ("here", "the option spoolDir must be an absolute path that every executor sees, "),
+    "includeHeaders": ("1", "the option includeHeaders must be true or false, not '1'"),
+    "includeProperties": ("1", "the option includeProperties must be true or false, not '1'"),
+    "includeHeadersJson": ("1", "the option includeHeadersJson must be true or false, not '1'"),
+    "includeRawHeaders": ("1", "the option includeRawHeaders must be true or false, not '1'"),
+    "bodyFormat": ("xml", "the option bodyFormat must be binary, text or json, not 'xml'"),
+    "schema": (" ", "the option schema is empty"),
+    "mode": (
+        "strict",
+        "the option mode must be PERMISSIVE, DROPMALFORMED or FAILFAST, not 'strict'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_option_is_answered_with_its_sentence(name: str) -> None:
+    value, sentence = WRONG[name]
+    with pytest.raises(OptionError) as caught:
+        parse({name: value} if name.startswith("queue") else {"queue": "q", name: value}, NOTHING)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_every_option_is_wrong_once() -> None:
+    # A password may be anything.
+    assert set(WRONG) == set(_TABLE) - {"password"}
+
+
+def test_a_query_reads_one_queue_or_several_or_those_that_match() -> None:
+    assert parse({"queues": "a, b,c"}, NOTHING).queues == ("a", "b", "c")
+    assert parse({"queues": '["a,b", "c"]'}, NOTHING).queues == ("a,b", "c")
+    assert parse({"queuePattern": "orders-.*"}, NOTHING).pattern == "orders-.*"
+    assert right().queues == ("q",)
+    assert wrong(queues="a") == "the options queue and queues exclude each other: give one of them"
+
+
+def test_a_queue_is_not_read_twice() -> None:
+    with pytest.raises(OptionError, match="the option queues names queue 'a' twice"):
+        parse({"queues": "a,b,a"}, NOTHING)
+
+
+@pytest.mark.parametrize("value", ["[1]", "[", "[]"])
+def test_names_as_json_are_texts(value: str) -> None:
+    with pytest.raises(OptionError, match="the option queues"):
+        parse({"queues": value}, NOTHING)
+
+
+def test_access_can_be_given_apart_from_the_address(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET + "\n")
+    options = right(url="amqps://there", username="alice", passwordFile=str(secret), vhost="v")
+    assert (options.url.username, options.url.password) == ("alice", SECRET)
+    assert (options.url.host, options.url.vhost) == ("there", "v")
+    assert right(url="amqps://there", cacertfile="/ca.pem").url.cacertfile == "/ca.pem"
+    assert right(password=SECRET).url.password == SECRET
+    assert SECRET not in repr(options)
+
+
+def test_a_password_is_given_once(tmp_path: Path) -> None:
+    text = wrong(password=SECRET, passwordFile=str(tmp_path / "secret"))
+    assert text == "the options password and passwordFile exclude each other"
+
+
+def test_a_timestamp_wins_over_offsets_as_with_kafka() -> None:
+    options = right(
+        startingOffsets="7",
+        startingOffsetsByTimestamp='{"q": 5}',
+        startingTimestamp="9",
+        endingOffsets="7",
+        endingOffsetsByTimestamp='{"q": 5}',
+    )
+    assert options.starting.of("q") == Place(TIME, 9_000)
+    assert options.ending.of("q") == Place(TIME, 5_000)
+    assert right(startingOffsets="7").starting.of("q") == Place(POSITION, 7)
+
+
+def test_a_place_of_a_queue_that_is_not_read_is_a_mistake() -> None:
+    assert wrong(startingOffsets='{"other": 7}') == (
+        "a starting or ending option names queue 'other', which is not read: q"
+    )
+    options = parse({"queuePattern": ".*", "startingOffsets": '{"other": "latest"}'}, NOTHING)
+    assert options.starting.of("other") == Place(LATEST)
+
+
+def test_a_schema_is_for_json() -> None:
+    assert wrong(schema="id INT") == (
+        "the option schema describes JSON bodies: add bodyFormat=json"
+    )
+    assert right(schema="id INT", bodyFormat="JSON").body_schema == "id INT"
+
+
+def test_avro_is_answered_with_the_way_to_do_it() -> None:
+    assert wrong(bodyFormat="avro") == (
+        "the option bodyFormat cannot be avro: read binary bodies and decode them in the query "
+        "with from_avro(value, ...) of Spark's package spark-avro"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "octets"), [("1000", 1000), ("64m", 2**26), ("2 KB", 2048), ("1g", 2**30)]
+)
+def test_sizes_have_units(text: str, octets: int) -> None:
+    assert right(maxBytesPerTrigger=text).max_bytes_per_trigger == octets
+
+
+def test_a_streaming_query_has_no_end_and_no_pushdown() -> None:
+    with pytest.raises(OptionError, match=r"endingOffsets belongs to spark\.read"):
+        for_stream(right(endingOffsets="latest"))
+    with pytest.raises(OptionError, match=r"pushdown belongs to spark\.read"):
+        for_stream(right(pushdown="true"))
+    assert for_stream(right()) == right()
+
+
+@pytest.mark.parametrize("delivery", ["at-most-once", "at-least-once", "exactly-once"])
+def test_a_batch_read_only_peeks(delivery: str) -> None:
+    with pytest.raises(OptionError, match=rf"delivery is {delivery}, but spark\.read can only pee"):
+        for_batch(right(delivery=delivery))
+    assert for_batch(right(delivery="peek")).delivery == "peek"
+
+
+def test_a_batch_read_has_rows() -> None:
+    with pytest.raises(OptionError, match="startingOffsets cannot be latest"):
+        for_batch(right(startingOffsets="latest"))
+    with pytest.raises(OptionError, match="endingOffsets cannot be earliest"):
+        for_batch(right(endingOffsets='{"q": -2}'))
