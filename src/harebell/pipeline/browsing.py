@@ -37,19 +37,6 @@ def serves_ranges(url: URL) -> bool:
     return isinstance(told, dict) and _BULK in told
 
 
-def _reads_ranges(address: str, queue: str) -> bool:
-    """Whether the format reads queues in one go; asking it connects to nothing."""
-    from harebell.spark.intake import SourceError
-    from harebell.spark.source import QueueSource
-
-    source = QueueSource({"url": address, "queue": queue})
-    try:
-        source.reader(source.schema())
-    except SourceError:
-        return False
-    return True
-
-
 def browse(spark: SparkSession, address: str, queue: str) -> DataFrame:
     """What is in a queue now.
 
@@ -62,7 +49,7 @@ def browse(spark: SparkSession, address: str, queue: str) -> DataFrame:
         PipelineError: there is no such queue, or it cannot be looked at.
     """
     url = URL.parse(address)
-    if _reads_ranges(address, queue) and serves_ranges(url):
+    if serves_ranges(url):
         return spark.read.format(FORMAT).option("url", address).option("queue", queue).load()
     with take(url, queue) as taken:
         return spark.createDataFrame(taken.table())
