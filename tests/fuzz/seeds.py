@@ -17,6 +17,7 @@ from harebell.wire.v09.fields import encode_table
 from tests.fuzz.batches import batch_seeds
 from tests.fuzz.contents import content_seeds
 from tests.fuzz.messages010t import messages010t_seeds
+from tests.fuzz.row_batches import row_seeds
 from tests.fuzz.segments import composite_seeds, segment_seeds
 from tests.fuzz.transfers import reference_seeds, transfer_seeds
 from tests.fuzz.transitional import connection010t_seeds, typed_seeds
@@ -94,6 +95,8 @@ def seeds(target: str) -> list[bytes]:
         return list(typed_seeds())
     if target == "connection010t":
         return list(connection010t_seeds())
+    if target == "row_batches":
+        return row_seeds()
     if target == "composites":
         return composite_seeds()
     if target in ("contents", "staged", "connection08"):

@@ -21,6 +21,7 @@ from harebell.wire.v09.states import ConnectionState
 from tests.fuzz.batches import TARGETS as BATCHES
 from tests.fuzz.contents import TARGETS as CONTENTS
 from tests.fuzz.messages010t import messages010t
+from tests.fuzz.row_batches import row_batches
 from tests.fuzz.segments import composites, connection010, segments
 from tests.fuzz.splits import anyhow, singly
 from tests.fuzz.transfers import references, transfer
@@ -202,6 +203,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         connection010t,
         *CONTENTS,
         *BATCHES,
+        row_batches,
         canary,
     )
 }

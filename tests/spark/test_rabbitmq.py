@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pika
 import pytest
 
 from harebell.client import blocking
+from harebell.spark.intake import SourceError
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
@@ -111,3 +113,39 @@ def left(url: str, queue: str) -> tuple[int, int]:
         return declared.message_count, declared.consumer_count
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (
+            {"delivery": "exactly-once"},
+            r"\(RabbitMQ\) cannot do delivery=exactly-once, .*",
+        ),
+        ({"delivery": "peek"}, r"cannot do delivery=peek, which needs Harebell's leases"),
+        ({"startingOffsets": "earliest"}, r"has no positions over AMQP: leave the option starting"),
+    ],
+)
+def test_what_rabbitmq_cannot_do_is_said_at_once(
+    rabbit: str, tmp_path: Path, options: dict[str, str], told: str
+) -> None:
+    with pytest.raises(SourceError, match=told):
+        reader(rabbit, "any", tmp_path, **options).initialOffset()
+
+
+def test_rabbitmq_is_not_looked_at(rabbit: str) -> None:
+    looking = QueueSource({"url": rabbit, "queue": "any"}).reader(message_schema())
+    with pytest.raises(SourceError, match=r"cannot be read with spark\.read, which needs Harebell"):
+        looking.partitions()
+    everything = QueueSource({"url": rabbit, "queuePattern": ".*"})
+    with pytest.raises(SourceError, match="name them with the option queues instead"):
+        everything.streamReader(message_schema()).initialOffset()
+
+
+def test_who_does_not_choose_is_told_what_is_promised(
+    rabbit: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "harebell.spark"):
+        start = reader(rabbit, "any", tmp_path).initialOffset()
+    assert start == {"position": 0, "spool": ""}
+    assert "has no leases: queue any is read at least once" in caplog.text

@@ -74,8 +74,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Remember how much there is: the query ends when that is processed."""
+        self._asking(None).prepare()
         self._now = True
-        self._asking(None)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """How much Spark may ask for at once."""
