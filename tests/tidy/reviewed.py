@@ -241,6 +241,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "base/version": ("tests/docs/test_reference.py", "is compared with the project's version"),
     "wire/v09/frames": ("tests/unit/kernels/test_frames.py", "passes the kernel's names on"),
     **dict.fromkeys(
+        ("cli/leases", "server/manage/leases"),
+        ("tests/cli/test_leases.py", "is run by the command against a real broker"),
+    ),
+    **dict.fromkeys(
         ("model/lease", "model/queue/leased"),
         ("tests/unit/front/session09/test_lease.py", "is asked there as peers ask, of every kind"),
     ),

@@ -30,6 +30,7 @@ VERBS = {
     "channels": "Look at the channels of a running broker.",
     "consumers": "Look at the consumers of a running broker.",
     "transactions": "Look at the distributed transactions of a running broker, and end them.",
+    "leases": "Look at the leases on queues of a running broker, and release them.",
     "users": "Manage the users of a running broker.",
     "permissions": "Manage what users may do in a vhost.",
     "topic-permissions": "Manage which routing keys users may use with a topic exchange.",

@@ -11,7 +11,8 @@ _SHOWN = ("vhost", "name", "type", "messages", "consumers", "durability", "polic
 _COLUMNS = (
     *("vhost", "name", "type", "durable", "auto_delete", "exclusive", "owner", "arguments"),
     *("policy", "operator_policy", "effective_policy_definition"),
-    *("messages_ready", "messages_unacknowledged", "messages_delayed", "messages"),
+    *("messages_ready", "messages_unacknowledged", "messages_delayed", "messages_leased"),
+    "messages",
     "consumers",
     *("durability", "state"),
 )

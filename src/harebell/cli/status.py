@@ -71,6 +71,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("consumers", str(overview["consumers"])),
         ("messages ready", str(overview["messages_ready"])),
         ("messages unacked", str(overview["messages_unacknowledged"])),
+        ("messages leased", str(overview["messages_leased"])),
         ("message memory", f"{octets(used)}{share}{alarm}"),
         ("disk free", _disk(overview)),
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),

@@ -24,6 +24,7 @@ def overview(**changed: Any) -> dict[str, Any]:
         "consumers": 4,
         "messages_ready": 5,
         "messages_unacknowledged": 6,
+        "messages_leased": 7,
         "memory_used_bytes": 1024,
         "memory_high_watermark_bytes": 4096,
         "memory_alarm": False,

@@ -6,6 +6,7 @@ they say.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
@@ -108,7 +109,7 @@ def close(channel: Channel, method: wire.LeaseClose) -> None:
     group.queue.drain()
 
 
-HANDLERS = {
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     wire.LeaseOpen: open_group,
     wire.LeaseClaim: claim,
     wire.LeaseCommit: commit,

@@ -15,6 +15,7 @@ from harebell.server.manage import (
     connections,
     definitions,
     exchanges,
+    leases,
     limits,
     parameters,
     policies,
@@ -30,7 +31,7 @@ COMMANDS: dict[str, Command] = {
     name: command
     for module in (
         *(users, topics, vhosts, limits, policies, parameters, definitions),
-        *(queues, exchanges, connections, transactions),
+        *(queues, exchanges, connections, transactions, leases),
     )
     for name, command in module.COMMANDS.items()
 }

@@ -39,7 +39,9 @@ def _shown(vhost: VHost) -> dict[str, Any]:
         "tracing": metadata.tracing,
         "queues": len(vhost.queues),
         "exchanges": len(vhost.exchanges),
-        "messages": sum(queue.ready_count() + queue.unacked for queue in vhost.queues.values()),
+        "messages": sum(
+            queue.ready_count() + queue.unacked + queue.leased for queue in vhost.queues.values()
+        ),
     }
 
 
