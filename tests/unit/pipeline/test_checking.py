@@ -244,3 +244,11 @@ def test_no_complaint_shows_a_password(tmp_path: Path) -> None:
         described(tmp_path, text)
     assert "s3cret" not in str(error.value)
     assert error.value.complaints[0].line == 3
+
+
+@pytest.mark.parametrize("name", ["flights", "flights_weather"])
+def test_the_examples_have_nothing_wrong_with_them(tmp_path: Path, name: str) -> None:
+    file = Path(__file__).parents[3] / "examples" / f"{name}.yaml"
+    found = check(file, {"LAKE": str(tmp_path)})
+    assert found.name.startswith("flights")
+    assert found.sinks[0].target.startswith(str(tmp_path))
