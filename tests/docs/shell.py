@@ -1,7 +1,8 @@
 """Runs the commands of a documentation block as a reader would, and compares what they print.
 
 In a `console` block a line that begins with `$ ` is a command and the lines below it are what it
-prints, with `...` for what differs from run to run. In a `sh` block every line is a command. The
+prints, with `...` for what differs from run to run. In a `sh` block every line is a command. A
+`yaml` block that begins with `# name.yaml` is that file, where the commands below it run. The
 reader's broker on port 5672 is the test's own on another port; `harebell serve` is started, has to
 become ready, and is stopped.
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,8 @@ from tests.docs.markdown import Block
 from tests.running import RunningBroker, command, environment
 
 _SERVE = re.compile(r"((?:[A-Z_]+=\S+ )*)harebell serve\b(.*)")
-_COMMAND_SECONDS = 300
+_COMMAND_SECONDS = 600
+_FILE = re.compile(r"# ([\w-]+\.yaml)\n")
 
 
 @dataclass
@@ -54,14 +55,23 @@ def steps(block: Block) -> list[Step]:
     return found
 
 
-def check(step: Step, broker: RunningBroker) -> None:
-    """Run a command against a broker and compare its output."""
+def keep_file(block: Block, folder: Path) -> Path | None:
+    """Write the file that a block shows; None if it shows none."""
+    named = _FILE.match(block.text)
+    if named is None:
+        return None
+    (folder / named[1]).write_text(block.text + "\n")
+    return folder / named[1]
+
+
+def check(step: Step, broker: RunningBroker, files: Path) -> None:
+    """Run a command against a broker, in a folder with some files, and compare its output."""
     serving = _SERVE.fullmatch(step.command)
     if serving is not None:
         printed = _serve(serving[1].split(), shlex.split(serving[2]))
         wanted = [re.sub(r":\d{4,5}$", ":...", line) for line in step.output or []]
     else:
-        printed = _run(step.command, broker)
+        printed = _run(step.command, broker, files)
         wanted = [line.replace(":5672", f":{broker.port}") for line in step.output or []]
     if step.output is not None:
         assert len(printed) == len(wanted), f"{step.command} prints: {printed}"
@@ -70,22 +80,22 @@ def check(step: Step, broker: RunningBroker) -> None:
             assert re.fullmatch(expression, line), f"{step.command} prints: {line}"
 
 
-def _run(text: str, broker: RunningBroker) -> list[str]:
+def _run(text: str, broker: RunningBroker, files: Path) -> list[str]:
     about = {
         "HAREBELL_URL": broker.address(),
         "HAREBELL_DATA_DIR": str(broker.data_dir),
+        "HAREBELL_PIPELINES": str(files / "registry"),
         "PATH": f"{Path(command()).parent}:/usr/bin:/bin",
     }
-    with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", text.replace(":5672", f":{broker.port}")],
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            env=environment(about),
-            timeout=_COMMAND_SECONDS,
-            check=False,
-        )
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", text.replace(":5672", f":{broker.port}")],
+        capture_output=True,
+        text=True,
+        cwd=files,
+        env=environment(about),
+        timeout=_COMMAND_SECONDS,
+        check=False,
+    )
     assert done.returncode == 0, f"{text} fails with {done.returncode}: {done.stderr}"
     return done.stdout.splitlines()
 

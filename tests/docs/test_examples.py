@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harebell.pipeline.checking import check
 from harebell.server.config import load
 from tests.docs import shell
 from tests.docs.markdown import ROOT, Document, documents
@@ -16,7 +18,7 @@ from tests.running import RunningBroker, running_broker
 
 DOCUMENTS = documents()
 RUN = ("console", "sh", "python")
-KNOWN = (*RUN, "toml", "")
+KNOWN = (*RUN, "toml", "yaml", "")
 
 
 @pytest.fixture
@@ -33,8 +35,9 @@ def reviewed(command: str) -> bool:
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
 def test_the_examples_of_a_document_work_in_their_order(
-    document: Document, broker: RunningBroker
+    document: Document, broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    files = tmp_path_factory.mktemp("files")
     namespace: dict[str, Any] = {"__name__": "__example__"}
     for block in document.blocks:
         if block.language == "python" and document.name not in UNRUN_FILES:
@@ -45,7 +48,9 @@ def test_the_examples_of_a_document_work_in_their_order(
         elif block.language in ("console", "sh"):
             for step in shell.steps(block):
                 if not reviewed(step.command):
-                    shell.check(step, broker)
+                    shell.check(step, broker, files)
+        elif block.language == "yaml":
+            shell.keep_file(block, files)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
@@ -68,6 +73,18 @@ def test_configuration_files_in_documents_are_accepted(
             file = tmp_path_factory.mktemp("toml") / "harebell.toml"
             file.write_text(block.text)
             load(environ={}, config_file=file)
+
+
+def test_pipelines_in_documents_have_nothing_wrong_with_them(tmp_path: Path) -> None:
+    found = 0
+    for document in DOCUMENTS:
+        for block in document.blocks:
+            if block.language == "yaml":
+                file = shell.keep_file(block, tmp_path)
+                assert file is not None, f"{document.name}, line {block.line}: name the file"
+                check(file, {"HAREBELL_URL": "amqp://"})
+                found += 1
+    assert found
 
 
 def test_every_make_target_that_is_shown_exists() -> None:

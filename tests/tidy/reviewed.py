@@ -30,6 +30,8 @@ FUNNELS: dict[str, str] = {
         ),
         "whatever goes wrong with one command ends its session and leaves the others alone",
     ),
+    "src/harebell/pipeline/running.py": "steps are users' code, and may raise anything when they "
+    "are made: it becomes the pipeline's error, in one sentence",
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "
     "error is told by the batch, and the shell ends the process",
 }
@@ -258,6 +260,28 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),
+    **dict.fromkeys(
+        ("pipeline/check_sinks", "pipeline/check_sources", "pipeline/description"),
+        ("tests/unit/pipeline/test_checking.py", "is what a file is read with, or becomes"),
+    ),
+    **dict.fromkeys(
+        (
+            *("pipeline/frames", "pipeline/hosting", "pipeline/running", "pipeline/sinks"),
+            *("pipeline/staging", "pipeline/parquet_sink", "pipeline/delta_sink"),
+            *("pipeline/exchange_sink", "pipeline/dead_letters"),
+        ),
+        ("tests/spark/test_pipeline.py", "needs Spark, and is run there as pipelines are"),
+    ),
+    **dict.fromkeys(
+        (
+            *("cli/sql", "cli/shipped", "pipeline/taking", "pipeline/queries", "pipeline/lakes"),
+            *("pipeline/browsing", "pipeline/looking", "pipeline/replaying", "pipeline/shipped"),
+        ),
+        ("tests/spark/test_sql.py", "needs Spark and a broker, and is run there as people do"),
+    ),
+    **dict.fromkeys(
+        ("cli/pipeline", "cli/piping"), ("tests/cli/test_pipeline.py", "is run as a command")
+    ),
     "spark/batch_source": ("tests/spark/test_batch.py", "is called there as Spark calls it"),
     "spark/leased": ("tests/spark/test_leased.py", "needs a real broker's leases"),
     "spark/positions": ("tests/spark/test_positions.py", "needs a real broker's streams"),

@@ -268,6 +268,27 @@ SPARK_MEMORY_BYTES = 1_610_612_736
 MASTER_ANSWER_SECONDS = 5.0
 """Time that the master of a cluster has to take a connection from `harebell spark doctor`."""
 
+# --- pipelines ----------------------------------------------------------------------------------
+PIPELINE_FILE_BYTES = 1_048_576
+"""Longest file that describes a pipeline."""
+PIPELINE_NODES = 10_000
+"""Most values in such a file, those that anchors repeat counted each time."""
+PIPELINE_DEPTH = 20
+"""Most values within each other there."""
+PIPELINE_STOP_SECONDS = 60.0
+"""Time that a pipeline may take to end its micro-batch when it is told to stop."""
+PIPELINE_POLL_SECONDS = 0.5
+"""How often a running pipeline looks at its progress and writes its state."""
+PIPELINE_BAD_ROWS = 100_000
+"""Most bad rows of one micro-batch that are sent to a dead-letter exchange; more of them are a
+wrong schema, and stop the pipeline."""
+TAKEN_MESSAGES = 500_000
+"""Most messages of a queue that a DELETE, MOVE or RETRY looks at: it holds them all meanwhile."""
+TAKEN_BYTES = 536_870_912
+"""Most octets of bodies that it holds."""
+SETTLED_MESSAGES = 10_000
+"""Messages that it settles in one transaction."""
+
 # --- the store ----------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608
 """Size from which a queue's log goes on in a new segment (8 MiB)."""

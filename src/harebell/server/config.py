@@ -24,7 +24,10 @@ from harebell.server.certificate import DISTINGUISHED_NAME
 from harebell.server.settings import ALIASES, BY_NAME, PREFIX, SETTINGS
 
 CONFIG_VARIABLE = "HAREBELL_CONFIG"
-OTHER_VARIABLES = (CONFIG_VARIABLE, "HAREBELL_IMPL", "HAREBELL_URL", "HAREBELL_BUILD_THREADS")
+OTHER_VARIABLES = (
+    *(CONFIG_VARIABLE, "HAREBELL_IMPL", "HAREBELL_URL", "HAREBELL_BUILD_THREADS"),
+    "HAREBELL_PIPELINES",
+)
 """Variables with our prefix that are no keys of the broker."""
 FOREIGN_PREFIXES = ("HAREBELL_TEST_", "HAREBELL_BENCH_")
 """Variables of the project's own tests and benchmark."""

@@ -105,3 +105,33 @@ def test_settled_positions_in_order_take_no_memory_of_their_own(kernel: Any) -> 
         assert positions.settle(number)
     assert positions.live == 0
     assert len(positions.ranges()) == 12
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=1, max_size=30),
+    st.sets(st.integers(0, 29)),
+    st.integers(FIRST - 2, FIRST + 32),
+    st.integers(FIRST - 2, FIRST + 40),
+    st.integers(1, 20),
+    st.integers(-1, 300),
+)
+def test_so_many_messages_reach_as_far_as_they_would_one_by_one(
+    sizes: list[int], settled: set[int], begin: int, end: int, messages: int, octets: int
+) -> None:
+    for kernel in KERNELS:
+        positions = kernel.Positions(FIRST)
+        at = 100
+        for size in sizes:
+            positions.add(at)
+            at += size
+        for index in settled:
+            positions.settle(FIRST + index)
+        reached, count, total = begin, 0, 0
+        for index, size in enumerate(sizes):
+            position = FIRST + index
+            if position < begin or position >= end or index in settled:
+                continue
+            if count == messages or (octets >= 0 and total + size > octets):
+                break
+            reached, count, total = position + 1, count + 1, total + size
+        assert positions.reach(begin, end, at, messages, octets) == (reached, count, total)

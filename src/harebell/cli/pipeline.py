@@ -1,0 +1,177 @@
+"""`harebell pipeline`: files that describe pipelines, checked and run, and those that run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harebell.base.limits import PIPELINE_STOP_SECONDS
+from harebell.cli.failure import Failure, WrongUsage
+from harebell.cli.piping import pipeline, run_all, sentences
+from harebell.cli.shipped import ACTIONS
+
+if TYPE_CHECKING:
+    from harebell.pipeline.description import Description
+
+assert ACTIONS, "importing them made them actions of the group"
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_SET = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="What ${NAME} in the file stands for; else the environment says. May be repeated.",
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+
+
+def _variables(settings: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for each in settings:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise WrongUsage(f"--set wants NAME=VALUE, not {each!r}")
+        found[name] = value
+    return found
+
+
+def _checked(file: Path, settings: tuple[str, ...]) -> Description:
+    from harebell.pipeline.checking import check as check_file
+
+    return check_file(file, _variables(settings))
+
+
+@pipeline.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE...")
+@_SET
+def check(files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
+    """Say what is wrong with pipelines, without Spark and without a broker."""
+    wrong: list[str] = []
+    for file in files:
+        try:
+            with sentences():
+                found = _checked(file, settings)
+        except WrongUsage as error:
+            wrong.append(error.message)
+        else:
+            click.echo(f"{file}: pipeline {found.name} is fine")
+    if wrong:
+        raise WrongUsage("\n".join(wrong))
+
+
+@pipeline.command()
+@click.argument("file", type=_FILE)
+@_SET
+def explain(file: Path, settings: tuple[str, ...]) -> None:
+    """Say what a pipeline will do, without Spark and without a broker."""
+    from harebell.pipeline.explaining import explain as explained
+
+    with sentences():
+        click.echo(explained(_checked(file, settings)))
+
+
+@pipeline.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE...")
+@_SET
+@click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
+def run(files: tuple[Path, ...], settings: tuple[str, ...], master: str | None) -> None:
+    """Run pipelines in one driver, until they end or are told to stop."""
+    with sentences():
+        pipelines = [_checked(file, settings) for file in files]
+    run_all(pipelines, master)
+
+
+@pipeline.command("list")
+@_JSON
+def list_(as_json: bool) -> None:
+    """Print the pipelines that run on this machine, and how those ended that ran before."""
+    from harebell.pipeline.registry import default_folder, states
+
+    with sentences():
+        found = states(default_folder())
+    if as_json:
+        _print([asdict(state) for state in found])
+        return
+    from harebell.pipeline.console_sink import table
+
+    rows = [
+        (each.name, each.state, each.batch if each.batch >= 0 else "", each.rows, _lag(each.lag))
+        for each in found
+    ]
+    for line in table(("name", "state", "batch", "rows", "behind"), rows):
+        click.echo(line)
+
+
+def _lag(lag: dict[str, int]) -> str:
+    return str(sum(lag.values())) if lag else ""
+
+
+@pipeline.command()
+@click.argument("name")
+@_JSON
+def status(name: str, as_json: bool) -> None:
+    """Print all that is known of one pipeline; fails if it failed or was lost."""
+    from harebell.pipeline.registry import default_folder, state_of
+
+    with sentences():
+        state = state_of(default_folder(), name)
+    if as_json:
+        _print(asdict(state))
+    else:
+        for key, value in asdict(state).items():
+            if value != "":
+                click.echo(f"{key}: {_value(key, value)}")
+    if state.state in ("failed", "lost"):
+        raise Failure(f"pipeline {name} {_END[state.state]}")
+
+
+_END = {"failed": "has failed", "lost": "was lost: its process died"}
+
+
+def _value(key: str, value: Any) -> str:
+    if key in ("started", "updated"):
+        return time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(value))
+    if isinstance(value, dict):
+        if not value:
+            return "unknown" if key == "lag" else "nothing"
+        return ", ".join(f"{name} {count}" for name, count in value.items())
+    return f"{value:.0f}" if isinstance(value, float) else str(value)
+
+
+def _print(value: Any) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.encode(value).decode())
+
+
+@pipeline.command()
+@click.argument("name")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=PIPELINE_STOP_SECONDS * 2,
+    metavar="SECONDS",
+    help=f"How long to wait for its end.  [default: {PIPELINE_STOP_SECONDS * 2:g}]",
+)
+def stop(name: str, timeout: float) -> None:
+    """Let a pipeline finish its micro-batch and end; others in the same driver end with it."""
+    from harebell.pipeline.registry import alive, default_folder, state_of
+
+    folder = default_folder()
+    with sentences():
+        state = state_of(folder, name)
+    if not alive(folder, name):
+        raise Failure(f"pipeline {name} does not run: {state.state}")
+    os.kill(state.pid, signal.SIGTERM)
+    until = time.monotonic() + timeout
+    while alive(folder, name):
+        if time.monotonic() > until:
+            raise Failure(f"pipeline {name} was told to stop and has not ended yet")
+        time.sleep(0.05)
+    click.echo(f"pipeline {name} has ended")

@@ -1,0 +1,55 @@
+"""What the actions of `harebell pipeline` share: the group, sentences for errors, and the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from harebell.base.errors import HarebellError
+from harebell.cli.failure import Failure, WrongUsage
+from harebell.cli.noun import Noun
+
+if TYPE_CHECKING:
+    from harebell.pipeline.description import Description
+
+
+@click.group(cls=Noun)
+def pipeline() -> None:
+    """Run pipelines: queues through SQL into exchanges, tables and files, each from one file."""
+
+
+@contextmanager
+def sentences() -> Iterator[None]:
+    """Errors of pipelines as sentences and exit codes."""
+    from harebell.pipeline.places import DescriptionError
+
+    try:
+        yield
+    except DescriptionError as error:
+        raise WrongUsage(str(error)) from None
+    except HarebellError as error:
+        raise Failure(str(error)) from None
+
+
+def run_all(pipelines: list[Description], master: str | None) -> None:
+    """Run pipelines and show how they are."""
+    from harebell.pipeline.hosting import host
+    from harebell.pipeline.registry import default_folder
+    from harebell.pipeline.views import View, end_of
+
+    names = [each.name for each in pipelines]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise WrongUsage(f"two of these pipelines are named {twice[0]}")
+    chosen = {"spark.master": master} if master else {}
+    with sentences():
+        states = host(pipelines, default_folder(), View(click.echo), chosen)
+    for state in states:
+        if state.state != "failed":
+            click.echo(end_of(state))
+    failed = [end_of(state) for state in states if state.state == "failed"]
+    if failed:
+        raise Failure("\n".join(failed))

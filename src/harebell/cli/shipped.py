@@ -1,0 +1,323 @@
+"""The pipelines that come with Harebell, as actions of `harebell pipeline`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harebell.cli.failure import WrongUsage
+from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
+from harebell.cli.piping import pipeline, run_all, sentences
+from harebell.cli.sql import print_rows, session
+from harebell.client.url import URL, URLError
+
+if TYPE_CHECKING:
+    from harebell.pipeline.description import Trigger
+
+_MASTER = click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
+_EVERY = click.option(
+    "--every",
+    metavar="TIME",
+    help="Go on for ever, with a micro-batch that often, such as 5s.  [default: end when empty]",
+)
+_OUTPUT = click.option(
+    "--output",
+    type=click.Choice(("table", "json", "csv")),
+    default="table",
+    help="How rows are printed.  [default: table]",
+)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+_SHOWN = 1_000
+
+
+def _address(url: str | None, flag: str = "--url") -> str:
+    """An address that can be read, from a flag or the environment."""
+    address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+    try:
+        URL.parse(address)
+    except URLError as error:
+        raise WrongUsage(f"{flag if url else URL_VARIABLE}: {error}") from None
+    return address
+
+
+def _trigger(every: str | None) -> Trigger:
+    from harebell.pipeline.description import Trigger
+    from harebell.pipeline.values import seconds_of
+
+    if every is None:
+        return Trigger()
+    seconds = seconds_of(every)
+    if seconds is None:
+        raise WrongUsage(f"--every wants a time such as 5s or 2m, not {every!r}")
+    return Trigger("every", seconds)
+
+
+def _condition(text: str | None) -> str:
+    from harebell.pipeline.statements import StatementError, condition
+
+    if text:
+        try:
+            condition(text)
+        except StatementError as error:
+            raise WrongUsage(f"--where: {error}") from None
+    return text or ""
+
+
+@pipeline.command()
+@click.argument("queue", required=False)
+@click.option("--to", "folder", type=_FOLDER, required=True, help="Folder of the table.")
+@click.option("--exchange", metavar="NAME", help="Keep what this exchange routes, by a queue.")
+@click.option(
+    "--binding-key", "keys", multiple=True, metavar="KEY", help="Only this.  [default: #]"
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(("delta", "parquet")),
+    default="delta",
+    help="Kind of table.  [default: delta]",
+)
+@click.option(
+    "--by",
+    type=click.Choice(("day", "hour", "none")),
+    default="day",
+    help="What the table is partitioned by.  [default: day]",
+)
+@click.option(
+    "--compact-every",
+    type=click.IntRange(min=0),
+    default=20,
+    metavar="NUMBER",
+    help="Micro-batches after which small files are put together.  [default: 20]",
+)
+@_EVERY
+@url_flag
+@_MASTER
+def archive(
+    queue: str | None,
+    folder: Path,
+    exchange: str | None,
+    keys: tuple[str, ...],
+    kind: str,
+    by: str,
+    compact_every: int,
+    every: str | None,
+    url: str | None,
+    master: str | None,
+) -> None:
+    """Keep every message of a queue, or of an exchange, in a table."""
+    from harebell.pipeline import shipped
+
+    if (queue is None) == (exchange is None):
+        raise WrongUsage("say what to keep: a queue, or --exchange NAME")
+    address, trigger = _address(url), _trigger(every)
+    with sentences():
+        if exchange is not None:
+            queue = shipped.tapped(URL.parse(address), exchange, keys or ("#",))
+        assert queue is not None
+        described = shipped.archive(
+            address,
+            queue,
+            folder,
+            kind=kind,
+            period=by,
+            trigger=trigger,
+            compact_every=compact_every,
+        )
+    run_all([described], master)
+
+
+@pipeline.command()
+@click.argument("queue")
+@click.option("--to", "target", metavar="URL", required=True, help="Broker to publish to.")
+@click.option("--exchange", default="", metavar="NAME", help="Exchange to publish to.")
+@click.option("--to-queue", metavar="NAME", help="Queue for all messages.  [default: QUEUE]")
+@click.option(
+    "--checkpoint",
+    type=_FOLDER,
+    required=True,
+    help="Folder where it remembers how far it is.",
+)
+@_EVERY
+@url_flag
+@_MASTER
+def mirror(
+    queue: str,
+    target: str,
+    exchange: str,
+    to_queue: str | None,
+    checkpoint: Path,
+    every: str | None,
+    url: str | None,
+    master: str | None,
+) -> None:
+    """Publish every message of a queue to another broker."""
+    from harebell.pipeline import shipped
+
+    if exchange and to_queue is not None:
+        raise WrongUsage("--exchange and --to-queue exclude each other")
+    described = shipped.mirror(
+        _address(url),
+        queue,
+        _address(target, "--to"),
+        exchange=exchange,
+        to_queue=None if exchange else to_queue or queue,
+        checkpoint=checkpoint,
+        trigger=_trigger(every),
+    )
+    run_all([described], master)
+
+
+@pipeline.command()
+@click.argument("lake", type=_FOLDER)
+@click.option("--exchange", default="", metavar="NAME", help="Exchange to publish to.")
+@click.option("--routing-key", metavar="KEY", help="For all.  [default: each message's own]")
+@click.option("--where", metavar="SQL", help="Only rows for which this is true.")
+@click.option("--since", default="", metavar="TIME", help="Only from this time on.")
+@click.option("--until", default="", metavar="TIME", help="Only up to before this time.")
+@click.option("--rate", type=click.FloatRange(min=0), default=0.0, help="Most per second.")
+@click.option("--skip", type=click.IntRange(min=0), default=0, help="Leave out so many.")
+@click.option("--dry-run", is_flag=True, help="Only count them.")
+@url_flag
+@_MASTER
+def replay(
+    lake: Path,
+    exchange: str,
+    routing_key: str | None,
+    where: str | None,
+    since: str,
+    until: str,
+    rate: float,
+    skip: int,
+    dry_run: bool,
+    url: str | None,
+    master: str | None,
+) -> None:
+    """Publish the messages of a table again, in their order."""
+    from harebell.pipeline.lakes import lake_of
+    from harebell.pipeline.replaying import Choice, chosen
+    from harebell.pipeline.replaying import replay as replayed
+
+    choice = Choice(_condition(where), since, until, skip)
+    broker = URL.parse(_address(url))
+    with sentences(), session("harebell replay", master) as spark:
+        rows = chosen(lake_of(spark, str(lake), Path()), choice)
+        if dry_run:
+            click.echo(f"{rows.count()} messages would be published")
+            return
+        told = _Told()
+        count = replayed(rows, broker, exchange, routing_key, rate, told)
+    click.echo(f"{count} messages published and confirmed")
+
+
+class _Told:
+    """Says now and then how far it is."""
+
+    def __init__(self) -> None:
+        self._next = 10_000
+
+    def __call__(self, confirmed: int) -> None:
+        if confirmed >= self._next:
+            click.echo(f"{confirmed} messages confirmed so far", err=True)
+            self._next = confirmed + 10_000
+
+
+@pipeline.command()
+@click.argument("queue")
+@click.option(
+    "--by",
+    "groups",
+    multiple=True,
+    type=click.Choice(("queue", "reason", "routing_key", "signature")),
+    help="What to group by; may be repeated.  [default: all four]",
+)
+@click.option("--where", metavar="SQL", help="Only messages for which this is true.")
+@click.option("--retry", is_flag=True, help="Publish these again where they came from.")
+@click.option("--discard", is_flag=True, help="Delete these.")
+@click.option("--set-value", metavar="SQL", help="With --retry: what the body becomes.")
+@_OUTPUT
+@url_flag
+@_MASTER
+def triage(
+    queue: str,
+    groups: tuple[str, ...],
+    where: str | None,
+    retry: bool,
+    discard: bool,
+    set_value: str | None,
+    output: str,
+    url: str | None,
+    master: str | None,
+) -> None:
+    """Show dead letters in groups, try them again, or discard them."""
+    from harebell.pipeline.looking import GROUPS
+    from harebell.pipeline.looking import triage as asked
+
+    condition = _condition(where)
+    if retry and discard:
+        raise WrongUsage("--retry and --discard exclude each other")
+    if set_value and not retry:
+        raise WrongUsage("--set-value belongs to --retry")
+    if not retry and not discard:
+        _show(asked(queue, groups or tuple(GROUPS), condition), url, output, master)
+        return
+    if not condition:
+        raise WrongUsage("say which messages: --where SQL; --where true is all of them")
+    _settle(queue, condition, retry, set_value, url, master)
+
+
+def _settle(
+    queue: str, where: str, retry: bool, value: str | None, url: str | None, master: str | None
+) -> None:
+    from harebell.pipeline.queries import settle
+    from harebell.pipeline.verbs import Settlement
+
+    verb = "RETRY" if retry else "DELETE"
+    settlement = Settlement(verb, queue, where, None, {"value": value} if value else {})
+    broker = URL.parse(_address(url))
+    with sentences(), session("harebell triage", master) as spark:
+        done = settle(spark, settlement, broker)
+    what = "published again where they came from" if retry else "discarded"
+    click.echo(f"{done.settled} of {done.looked} messages of queue {queue!r} {what}")
+
+
+@pipeline.command()
+@click.argument("queue")
+@click.option("--window", default="1m", metavar="TIME", help="Length of a window.  [default: 1m]")
+@click.option("--keys", type=click.IntRange(min=1), metavar="NUMBER", help="Show so many top keys.")
+@_OUTPUT
+@url_flag
+@_MASTER
+def stats(
+    queue: str,
+    window: str,
+    keys: int | None,
+    output: str,
+    url: str | None,
+    master: str | None,
+) -> None:
+    """Show the flow of a queue: rates, sizes, delays, hot keys."""
+    from harebell.pipeline.looking import stats as asked
+    from harebell.pipeline.looking import top_keys
+    from harebell.pipeline.values import seconds_of
+
+    seconds = seconds_of(window)
+    if seconds is None:
+        raise WrongUsage(f"--window wants a time such as 10s or 1m, not {window!r}")
+    _show(top_keys(queue, keys) if keys else asked(queue, seconds), url, output, master)
+
+
+def _show(selection: Any, url: str | None, output: str, master: str | None) -> None:
+    from harebell.pipeline.queries import select
+
+    address = _address(url)
+    with sentences(), session("harebell look", master) as spark:
+        print_rows(select(spark, selection, address, Path()), _SHOWN, output)
+
+
+ACTIONS: tuple[Callable[..., Any], ...] = (archive, mirror, replay, triage, stats)
+"""The actions, for whoever imports this module for their sake."""

@@ -1,0 +1,131 @@
+"""`harebell sql`: SQL over the messages of live queues, and over tables on disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harebell.cli.failure import WrongUsage
+from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
+from harebell.cli.piping import sentences
+from harebell.cli.verb import Verb
+from harebell.client.url import URL, URLError
+
+_OUTPUTS = ("table", "json", "csv")
+_ROWS = 1_000
+
+
+@click.command(cls=Verb)
+@click.argument("statement")
+@url_flag
+@click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
+@click.option(
+    "--output",
+    type=click.Choice(_OUTPUTS),
+    default=_OUTPUTS[0],
+    help="How rows are printed.  [default: table]",
+)
+@click.option(
+    "--rows",
+    type=click.IntRange(min=1),
+    default=_ROWS,
+    metavar="NUMBER",
+    help=f"Most rows that are printed.  [default: {_ROWS}]",
+)
+@click.option(
+    "--lake",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    help="Folder that lake('name') begins from.  [default: the working directory]",
+)
+def sql(
+    statement: str, url: str | None, master: str | None, output: str, rows: int, lake: Path
+) -> None:
+    """Ask queues and tables with SQL, or delete, move and retry messages with it.
+
+    SELECT takes nothing from any queue. Tables are queue('name'), stream('name') and lake('path').
+    """
+    from harebell.pipeline.places import PipelineError
+    from harebell.pipeline.queries import route_text, select, settle
+    from harebell.pipeline.statements import StatementError
+    from harebell.pipeline.verbs import Settlement, understand
+
+    try:
+        understood = understand(statement)
+    except StatementError as error:
+        raise WrongUsage(str(error)) from None
+    except PipelineError as error:
+        raise WrongUsage(str(error)) from None
+    address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
+    try:
+        broker = URL.parse(address)
+    except URLError as error:
+        raise WrongUsage(f"{'--url' if url else URL_VARIABLE}: {error}") from None
+    with sentences(), session("harebell sql", master) as spark:
+        if isinstance(understood, Settlement):
+            done = settle(spark, understood, broker)
+            where = "" if understood.verb == "DELETE" else f" to {route_text(understood.target)}"
+            verb = {"DELETE": "deleted", "MOVE": "moved", "RETRY": "published again"}
+            click.echo(
+                f"{done.settled} of {done.looked} messages of queue {understood.queue!r} "
+                f"{verb[understood.verb]}{where}"
+            )
+            return
+        print_rows(select(spark, understood, address, lake), rows, output)
+
+
+def session(name: str, master: str | None) -> Any:
+    """A session for one statement, as a context."""
+    from harebell.pipeline.hosting import session as opened
+
+    return opened(name, {"spark.master": master} if master else {}, short_lived=True)
+
+
+def print_rows(frame: Any, rows: int, output: str) -> None:
+    """Print the rows of a data frame."""
+    from harebell.pipeline.failures import collected
+
+    found = collected(frame, rows + 1)
+    shown = found[:rows]
+    if output == "table":
+        from harebell.pipeline.console_sink import table
+
+        for line in table(frame.columns, [tuple(row) for row in shown]):
+            click.echo(line)
+    elif output == "json":
+        import msgspec
+
+        for row in shown:
+            click.echo(msgspec.json.encode(_plain(row.asDict(recursive=True))).decode())
+    else:
+        import csv
+        import sys
+
+        writer = csv.writer(sys.stdout)
+        writer.writerow(frame.columns)
+        writer.writerows([[_csv(value) for value in row] for row in shown])
+    if len(found) > rows:
+        click.echo(f"... and more: --rows {rows * 10}", err=True)
+
+
+def _plain(value: Any) -> Any:
+    """Octets as text where they are text."""
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, bytes | bytearray):
+        try:
+            return bytes(value).decode()
+        except UnicodeDecodeError:
+            return bytes(value)  # base64, as msgspec has it
+    return value
+
+
+def _csv(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).decode(errors="replace")
+    return value

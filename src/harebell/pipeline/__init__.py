@@ -1,0 +1,1 @@
+"""Pipelines: what one file describes, checked without Spark and run on it."""

@@ -1,0 +1,347 @@
+"""A pipeline's file to its `Description`, or to everything that is wrong with it.
+
+Nothing here starts Spark or connects to a broker: `harebell pipeline check` takes a moment, and a
+wrong file is told before anything was read from a queue.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from harebell.base.names import did_you_mean
+from harebell.pipeline import statements
+from harebell.pipeline.check_sinks import sink_of
+from harebell.pipeline.check_sources import source_of, watermark_of
+from harebell.pipeline.description import (
+    MODES,
+    SOURCE,
+    Description,
+    Sink,
+    Source,
+    Step,
+    Trigger,
+)
+from harebell.pipeline.places import Complaints, Node, read, unknown_keys
+from harebell.pipeline.values import folder_of, seconds_of, text_of, texts_of
+
+_KEYS = (
+    *("pipeline", "source", "sources", "steps", "sinks", "trigger", "checkpoint", "mode"),
+    *("spark", "master"),
+)
+_STEP_KEYS = ("name", "sql", "python", "from", "watermark")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_VIEW = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_FUNCTION = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def check(path: Path, variables: Mapping[str, str] | None = None) -> Description:
+    """Read a file.
+
+    Args:
+        path: the file.
+        variables: what `${NAME}` in it stands for, beside the environment.
+
+    Raises:
+        PipelineError: it cannot be read.
+        DescriptionError: everything that is wrong with it, each with its line.
+    """
+    root = read(path, {**os.environ, **(variables or {})})
+    return understand(root, path)
+
+
+def understand(root: Node, path: Path) -> Description:
+    """The pipeline that a file's values describe.
+
+    Raises:
+        DescriptionError: everything that is wrong with it.
+    """
+    complaints = Complaints(str(path))
+    if not root.is_mapping:
+        complaints.add(root.line, f"a pipeline is a mapping with {', '.join(_KEYS[:3])} and so on")
+        complaints.settle()
+    description = _Reader(root, path, complaints).description()
+    complaints.settle()
+    return description
+
+
+class _Reader:
+    """Goes through a file once, with one list of complaints."""
+
+    def __init__(self, root: Node, path: Path, complaints: Complaints) -> None:
+        self._root = root
+        self._keys: dict[str, Node] = root.value
+        self._path = path
+        self._folder = path.resolve().parent
+        self._complaints = complaints
+        self._views: dict[str, int] = {}
+
+    def description(self) -> Description:
+        """The whole."""
+        unknown_keys(self._root, _KEYS, "the pipeline", self._complaints)
+        name = self._name()
+        sources = self._sources()
+        steps = self._steps()
+        sinks = self._sinks(steps)
+        settings = self._settings()
+        found = Description(
+            name=name,
+            file=self._path,
+            folder=self._folder,
+            sources=sources,
+            steps=steps,
+            sinks=sinks,
+            trigger=self._trigger(),
+            checkpoint=self._checkpoint(name),
+            mode=self._mode(),
+            settings=settings,
+            master=text_of(self._keys.get("master"), "master", self._complaints) or "",
+        )
+        if not self._complaints.found:
+            self._together(found)
+        return found
+
+    def _name(self) -> str:
+        node = self._keys.get("pipeline")
+        if node is None:
+            return self._path.stem
+        name = text_of(node, "pipeline", self._complaints) or ""
+        if not _NAME.fullmatch(name):
+            self._complaints.add(
+                node.line,
+                f"the name {name!r} cannot be used: letters, digits, dots, dashes and underscores, "
+                "at most 100",
+            )
+        return name
+
+    def _sources(self) -> tuple[Source, ...]:
+        one, many = self._keys.get("source"), self._keys.get("sources")
+        if (one is None) == (many is None):
+            line = self._root.line if many is None else self._root.keys["sources"]
+            self._complaints.add(
+                line,
+                "a pipeline needs either source or sources: source: {queue: orders}, or "
+                "sources: {orders: {queue: orders}, customers: {queue: customers}}",
+            )
+            return ()
+        if one is not None:
+            self._views[SOURCE] = one.line
+            return (source_of(SOURCE, one, self._complaints),)
+        assert many is not None
+        if not many.is_mapping or not many.value:
+            self._complaints.add(
+                many.line, f"sources must be a mapping of names to sources, not {many.kind}"
+            )
+            return ()
+        for name in many.value:
+            self._new_view(name, many.keys[name])
+        return tuple(source_of(name, node, self._complaints) for name, node in many.value.items())
+
+    def _new_view(self, name: str, line: int) -> None:
+        if not _VIEW.fullmatch(name):
+            self._complaints.add(
+                line, f"the name {name!r} cannot be used in SQL: letters, digits and underscores"
+            )
+        if name in self._views:
+            self._complaints.add(
+                line, f"the name {name} is taken: see line {self._views[name]}; choose another one"
+            )
+        self._views.setdefault(name, line)
+
+    def _steps(self) -> tuple[Step, ...]:
+        node = self._keys.get("steps")
+        if node is None:
+            return ()
+        if not node.is_list:
+            self._complaints.add(node.line, f"steps must be a list, not {node.kind}")
+            return ()
+        found = []
+        for number, each in enumerate(node.value, start=1):
+            step = self._step(each, number)
+            if step is not None:
+                found.append(step)
+        return tuple(found)
+
+    def _step(self, node: Node, number: int) -> Step | None:
+        complaints = self._complaints
+        if not node.is_mapping:
+            complaints.add(node.line, f"a step is {{sql: ...}} or {{python: ...}}, not {node.kind}")
+            return None
+        unknown_keys(node, _STEP_KEYS, "a step", complaints)
+        keys: dict[str, Node] = node.value
+        name = text_of(keys.get("name"), "name", complaints) or f"step{number}"
+        before = list(self._views)
+        if ("sql" in keys) == ("python" in keys):
+            complaints.add(node.line, "a step needs either sql or python")
+            self._new_view(name, node.line)
+            return None
+        watermark = watermark_of(keys.get("watermark"), complaints)
+        previous = before[-1] if before else SOURCE
+        if "python" in keys:
+            source = text_of(keys.get("from"), "from", complaints) or previous
+            line = keys["from"].line if "from" in keys else node.line
+            self._known(source, before, line)
+            step = Step(name, python=self._function(keys["python"]), source=source)
+        else:
+            if "from" in keys:
+                complaints.add(
+                    node.keys["from"], "a step with sql names its views in the SQL: leave out from"
+                )
+            step = self._query(name, keys["sql"], before)
+        self._new_view(name, keys["name"].line if "name" in keys else node.line)
+        return Step(step.name, step.sql, step.python, step.source, watermark, step.stateful)
+
+    def _query(self, name: str, node: Node, before: list[str]) -> Step:
+        sql = text_of(node, "sql", self._complaints) or ""
+        if not sql:
+            return Step(name)
+        try:
+            query = statements.query(sql)
+        except statements.StatementError as error:
+            self._complaints.add(node.text_line + error.line - 1, str(error))
+            return Step(name, sql)
+        if not query.tables:
+            known = ", ".join(before)
+            self._complaints.add(node.line, f"this reads no view; there are {known}")
+        for table in query.tables:
+            self._known(table, before, _line_of(table, sql, node))
+        return Step(name, sql, stateful=bool(query.stateful))
+
+    def _known(self, view: str, before: list[str], line: int) -> None:
+        # Spark does not care for the case of a view's name.
+        if view.lower() not in {each.lower() for each in before}:
+            self._complaints.add(
+                line, f"there is no view {view!r} before this step: {did_you_mean(view, before)}"
+            )
+
+    def _function(self, node: Node) -> str:
+        text = text_of(node, "python", self._complaints) or ""
+        if not _FUNCTION.fullmatch(text):
+            self._complaints.add(
+                node.line,
+                f"{text!r} names no function: write module:function; the module is looked for "
+                "beside this file first",
+            )
+        elif not _importable(text.partition(":")[0], self._folder):
+            module = text.partition(":")[0]
+            self._complaints.add(
+                node.line,
+                f"there is no module {module!r}, neither beside this file nor installed",
+            )
+        return text
+
+    def _sinks(self, steps: tuple[Step, ...]) -> tuple[Sink, ...]:
+        node = self._keys.get("sinks")
+        if node is None or not node.is_list or not node.value:
+            line = self._root.line if node is None else node.line
+            self._complaints.add(line, "a pipeline needs sinks: a list with at least one of them")
+            return ()
+        last = steps[-1].name if steps else next(iter(self._views), SOURCE)
+        found: dict[str, Sink] = {}
+        for each in node.value:
+            sink = sink_of(each, last, self._folder, list(found), self._complaints)
+            if sink is None:
+                continue
+            line = each.value["from"].line if "from" in each.value else each.line
+            self._known_to_sink(sink, line)
+            found[sink.name] = sink
+        return tuple(found.values())
+
+    def _known_to_sink(self, sink: Sink, line: int) -> None:
+        if sink.source not in self._views:
+            self._complaints.add(
+                line, f"there is no view {sink.source!r}: {did_you_mean(sink.source, self._views)}"
+            )
+
+    def _trigger(self) -> Trigger:
+        node = self._keys.get("trigger")
+        if node is None:
+            return Trigger()
+        text = str(node.plain)
+        if text in ("now", "asap"):
+            return Trigger(text)
+        seconds = seconds_of(text)
+        if seconds is None:
+            self._complaints.add(
+                node.line,
+                f"the trigger {text!r} is wrong: now (what is there, then it ends), asap, or a "
+                "time between micro-batches such as 5s, 2m, 1h",
+            )
+            return Trigger()
+        return Trigger("every", seconds)
+
+    def _checkpoint(self, name: str) -> Path:
+        node = self._keys.get("checkpoint")
+        if node is None:
+            return self._folder / "checkpoints" / name
+        return folder_of(node, "checkpoint", self._folder, self._complaints)
+
+    def _mode(self) -> str:
+        node = self._keys.get("mode")
+        if node is None:
+            return MODES[0]
+        if node.plain not in MODES:
+            self._complaints.add(
+                node.line, f"the mode is one of {', '.join(MODES)}, not {node.kind}"
+            )
+        return str(node.plain)
+
+    def _settings(self) -> dict[str, str]:
+        node = self._keys.get("spark")
+        found = texts_of(node, "spark", self._complaints)
+        for key in found:
+            if not key.startswith("spark."):
+                assert node is not None
+                self._complaints.add(
+                    node.keys[key],
+                    f"{key!r} is no setting of Spark: they begin with spark., as in "
+                    "spark.sql.shuffle.partitions: 4",
+                )
+        return found
+
+    def _together(self, found: Description) -> None:
+        """What is right alone and wrong together."""
+        stateful = [step for step in found.steps if step.stateful]
+        rules: tuple[tuple[bool, str], ...] = (
+            (
+                found.per_batch and bool(stateful),
+                "which needs the whole stream, but the steps of this pipeline run on one "
+                "micro-batch at a time, because "
+                + (
+                    "bad rows go to a dead-letter exchange: use onError: drop, or fail"
+                    if found.sorts_bad_rows
+                    else "its sinks take different views: make it two pipelines, or give the "
+                    "sinks one view and a where each"
+                ),
+            ),
+            (
+                found.per_batch and len(found.sources) > 1,
+                "and more than one source can only be read as streams: make it two pipelines, "
+                "or give the sinks one view and a where each",
+            ),
+        )
+        for wrong, why in rules:
+            if wrong:
+                step = stateful[0].name if stateful else found.sources[-1].name
+                line = self._views.get(step, self._root.line)
+                self._complaints.add(
+                    line, f"{step} aggregates or joins, {why}" if stateful else why
+                )
+                break
+
+
+def _importable(module: str, folder: Path) -> bool:
+    from importlib.machinery import PathFinder
+    from importlib.util import find_spec
+
+    first = module.partition(".")[0]
+    return PathFinder.find_spec(first, [str(folder)]) is not None or find_spec(first) is not None
+
+
+def _line_of(word: str, sql: str, node: Node) -> int:
+    """The line of a file in which some SQL names a view."""
+    pattern = re.compile(rf"\b{re.escape(word)}\b")
+    found = (n for n, line in enumerate(sql.splitlines()) if pattern.search(line))
+    return node.text_line + next(found, 0)

@@ -1,0 +1,166 @@
+"""One driver that hosts pipelines: a session of Spark, the runs in it, and how these are stopped.
+
+A JVM takes seconds to start and half a gigabyte, so pipelines that are named together share one.
+SIGTERM and SIGINT let every micro-batch under way end; a second one does not wait.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import PIPELINE_POLL_SECONDS
+from harebell.pipeline.description import Description
+from harebell.pipeline.failures import reason_of
+from harebell.pipeline.locking import CheckpointLock
+from harebell.pipeline.places import PipelineError
+from harebell.pipeline.registry import Entry, State
+from harebell.pipeline.running import Run
+from harebell.pipeline.views import View
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def host(
+    pipelines: Sequence[Description],
+    registry: Path,
+    view: View,
+    settings: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
+) -> list[State]:
+    """Run pipelines until all have ended; how they are then.
+
+    Args:
+        pipelines: what to run.
+        registry: where others see their states.
+        view: shows them.
+        settings: of Spark, over those of the pipelines.
+        spark: a session to use; None starts one, and stops it.
+
+    Raises:
+        PipelineError: one could not be begun: its checkpoint is taken, a step is wrong.
+    """
+    with ExitStack() as held:
+        entries = [held.enter_context(Entry(registry, each.name)) for each in pipelines]
+        for each in pipelines:
+            held.enter_context(CheckpointLock(each.checkpoint, each.name))
+        states = [_begun(each) for each in pipelines]
+        for entry, state in zip(entries, states, strict=True):
+            entry.write(state)
+        try:
+            session = spark or held.enter_context(_session(pipelines, settings or {}))
+            runs = [
+                Run(pipeline, session, state, entry, view.say)
+                for pipeline, state, entry in zip(pipelines, states, entries, strict=True)
+            ]
+            held.enter_context(view)
+            _run(runs, view)
+        except BaseException as error:
+            for entry, state in zip(entries, states, strict=True):
+                if state.state not in ("ended", "failed"):
+                    state.state, state.error = "failed", reason_of(error)
+                    entry.write(state)
+            raise
+    return states
+
+
+def _begun(pipeline: Description) -> State:
+    import os
+
+    file = "" if pipeline.file is None else str(pipeline.file.resolve())
+    now = time.time()
+    return State(pipeline.name, file, os.getpid(), started=now, updated=now)
+
+
+def _run(runs: Sequence[Run], view: View) -> None:
+    started: list[Run] = []
+    with _signals() as told:
+        try:
+            for run in runs:
+                run.start()
+                started.append(run)
+        except PipelineError:
+            for run in started:
+                run.stop()
+                run.wait()
+            raise
+        left = list(started)
+        while left:
+            if told.is_set():
+                for run in left:
+                    run.stop()
+            left = [run for run in left if run.step()]
+            view.show(run.state for run in runs)
+            if left:
+                told.wait(PIPELINE_POLL_SECONDS) if not told.is_set() else time.sleep(0.1)
+
+
+@contextmanager
+def _signals() -> Iterator[threading.Event]:
+    """An event that SIGTERM and SIGINT set; the second one ends the process as usual."""
+    told = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield told
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        told.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    for number in before:
+        signal.signal(number, handle)
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def session(
+    name: str, settings: Mapping[str, str], *, short_lived: bool = False
+) -> Iterator[SparkSession]:
+    """A session of Spark, which ends with the context.
+
+    Args:
+        name: of the application.
+        settings: what differs from the defaults.
+        short_lived: whether starting fast matters more than running fast for hours.
+
+    Raises:
+        PipelineError: Spark cannot be started.
+    """
+    try:
+        from harebell.spark.session import build_session
+    except ImportError:
+        raise PipelineError("this needs Spark: pip install 'harebell[spark]'") from None
+    try:
+        opened = build_session(name, short_lived=short_lived, settings=settings)
+    except HarebellError as error:
+        raise PipelineError(str(error)) from None
+    try:
+        yield opened
+    finally:
+        opened.stop()
+
+
+def _session(
+    pipelines: Sequence[Description], settings: Mapping[str, str]
+) -> AbstractContextManager[SparkSession]:
+    """A session for all of them."""
+    chosen: dict[str, str] = {}
+    for pipeline in pipelines:
+        chosen |= pipeline.settings
+        if pipeline.master:
+            chosen["spark.master"] = pipeline.master
+    names = " ".join(pipeline.name for pipeline in pipelines)
+    return session(names, chosen | dict(settings))

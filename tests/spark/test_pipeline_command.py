@@ -1,0 +1,83 @@
+"""`harebell pipeline run` as a process: it is listed, told to stop, and goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from harebell.client import blocking
+from tests.patience import eventually
+from tests.running import command, environment
+
+pytestmark = pytest.mark.timeout(1_200)
+
+PIPELINE = """
+pipeline: live
+source:
+  url: ${URL}
+  queue: ${QUEUE}
+  fetchTimeout: 300s
+steps:
+  - sql: SELECT CAST(value AS STRING) AS value FROM source
+sinks:
+  - parquet: lake
+trigger: 200ms
+"""
+
+
+def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
+    broker_url: str, tmp_path: Path
+) -> None:
+    queue = "live"
+    (tmp_path / "live.yaml").write_text(PIPELINE)
+    about = environment(
+        {"URL": broker_url, "QUEUE": queue, "HAREBELL_PIPELINES": str(tmp_path / "registry")}
+    )
+
+    def harebell(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [command(), "pipeline", *arguments],
+            env=about,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+
+    def rows() -> int:
+        listed = harebell("list", "--json").stdout
+        return sum(state["rows"] for state in json.loads(listed or "[]"))
+
+    with blocking.connect(broker_url) as connection:
+        connection.channel().declare_queue(queue, durable=True)
+        bodies = [b"%d" % number for number in range(5)]
+        connection.channel().publish_many(bodies, routing_key=queue)
+    with (tmp_path / "log").open("wb") as log:
+        running = subprocess.Popen(
+            [command(), "pipeline", "run", "live.yaml"],
+            env=about,
+            cwd=tmp_path,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        assert eventually(lambda: rows() == 5 or running.poll() is not None, 400)
+        assert running.poll() is None, (tmp_path / "log").read_text()
+        stopped = harebell("stop", "live", "--timeout", "250")
+        assert stopped.stdout == "pipeline live has ended\n", stopped.stderr
+        assert running.wait(120) == 0, (tmp_path / "log").read_text()
+    finally:
+        if running.poll() is None:
+            os.kill(running.pid, 9)
+            running.wait()
+    assert "live: 5 rows read; written 5 to parquet" in (tmp_path / "log").read_text()
+    assert harebell("status", "live").stdout.splitlines()[3] == "state: ended"
+    stored = pq.read_table(tmp_path / "lake")["value"].to_pylist()
+    assert sorted(stored) == ["0", "1", "2", "3", "4"]

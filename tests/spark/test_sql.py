@@ -1,0 +1,138 @@
+"""`harebell sql`: queues are asked and settled with SQL, on a real broker and a real session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pika
+import pytest
+from pyspark.sql import SparkSession
+
+from harebell.client.url import URL
+from harebell.pipeline.places import PipelineError
+from harebell.pipeline.queries import Settled, settle
+from harebell.pipeline.verbs import Settlement, understand
+
+pytestmark = pytest.mark.timeout(1_200)
+
+
+class Desk:
+    """Runs statements against the broker of the tests.
+
+    Args:
+        spark: the session.
+        url: the broker.
+        channel: for looking at queues.
+    """
+
+    def __init__(self, spark: SparkSession, url: str, channel: Any) -> None:
+        self.spark = spark
+        self.url = url
+        self.channel = channel
+
+    def settle(self, sql: str) -> Settled:
+        found = understand(sql)
+        assert isinstance(found, Settlement)
+        return settle(self.spark, found, URL.parse(self.url))
+
+    def bodies(self, queue: str) -> list[bytes]:
+        """What is in a queue, taken out of it."""
+        return [body for _, body in self.messages(queue)]
+
+    def messages(self, queue: str) -> list[tuple[Any, bytes]]:
+        found = []
+        while True:
+            method, properties, body = self.channel.basic_get(queue, auto_ack=True)
+            if method is None:
+                return found
+            found.append((properties, body))
+
+
+@pytest.fixture
+def desk(spark: SparkSession, broker_url: str, channel: Any) -> Desk:
+    return Desk(spark, broker_url, channel)
+
+
+@pytest.fixture
+def other(channel: Any, queue: str) -> Iterator[str]:
+    """A second queue."""
+    name = f"{queue}.other"
+    channel.queue_declare(name, durable=True)
+    yield name
+    channel.connection.channel().queue_delete(name)
+
+
+def publish(channel: Any, queue: str, count: int) -> None:
+    for number in range(count):
+        properties = pika.BasicProperties(
+            headers={"n": number, "deep": {"list": [1]}}, delivery_mode=2, message_id=f"m{number}"
+        )
+        channel.basic_publish("", queue, b"%d" % number, properties)
+
+
+def test_exactly_what_was_selected_is_deleted_and_the_rest_keeps_its_order(
+    desk: Desk, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 10)
+    done = desk.settle(f"DELETE FROM queue('{queue}') WHERE CAST(headers['n'] AS INT) % 3 = 0")
+    assert done == Settled(10, 4)
+    assert desk.bodies(queue) == [b"1", b"2", b"4", b"5", b"7", b"8"]
+    assert desk.settle(f"DELETE FROM queue('{queue}') WHERE true") == Settled(0, 0)
+
+
+def test_messages_are_moved_with_all_that_they_have_and_what_set_changes(
+    desk: Desk, channel: Any, queue: str, other: str
+) -> None:
+    publish(channel, queue, 4)
+    done = desk.settle(
+        f"MOVE FROM queue('{queue}') TO queue('{other}') "
+        "SET value = concat('x', CAST(value AS STRING)) WHERE offset >= 2"
+    )
+    assert done == Settled(4, 2)
+    assert desk.bodies(queue) == [b"0", b"1"]
+    moved = desk.messages(other)
+    assert [body for _, body in moved] == [b"x2", b"x3"]
+    assert moved[0][0].headers == {"n": 2, "deep": {"list": [1]}}
+    assert (moved[0][0].message_id, moved[0][0].delivery_mode) == ("m2", 2)
+
+
+def test_dead_letters_are_tried_again_where_they_died(
+    desk: Desk, channel: Any, queue: str, other: str
+) -> None:
+    work = f"{queue}.work"
+    arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": other}
+    channel.queue_declare(work, arguments=arguments)
+    publish(channel, work, 3)
+    for _ in range(3):
+        method, _, _ = channel.basic_get(work)
+        channel.basic_nack(method.delivery_tag, requeue=False)
+    done = desk.settle(
+        f"RETRY FROM queue('{other}') WHERE headers['x-first-death-reason'] = 'rejected' "
+        "AND CAST(value AS STRING) <> '1'"
+    )
+    assert done == Settled(3, 2)
+    assert desk.bodies(other) == [b"1"]
+    tried = desk.messages(work)
+    assert [body for _, body in tried] == [b"0", b"2"]
+    headers = tried[0][0].headers
+    assert (headers["x-retries"], headers["x-retried-from"]) == (1, other)
+    assert not any(name.startswith("x-death") for name in headers)
+    channel.queue_delete(work)
+
+
+def test_what_has_nowhere_to_go_stays_and_is_told(desk: Desk, channel: Any, queue: str) -> None:
+    publish(channel, queue, 2)
+    with pytest.raises(PipelineError, match="2 of the messages had no queue to go to"):
+        desk.settle(f"MOVE FROM queue('{queue}') TO exchange('amq.topic', 'no.where') WHERE true")
+    with pytest.raises(PipelineError, match="no exchange 'none'"):
+        desk.settle(f"MOVE FROM queue('{queue}') TO exchange('none') WHERE true")
+    with pytest.raises(PipelineError, match="does not say which queue it died in"):
+        desk.settle(f"RETRY FROM queue('{queue}') WHERE true")
+    with pytest.raises(PipelineError, match="SET value gives null for message 0"):
+        desk.settle(f"MOVE FROM queue('{queue}') TO queue('{queue}') SET value = null WHERE true")
+    with pytest.raises(PipelineError, match="`nope`"):
+        desk.settle(f"DELETE FROM queue('{queue}') WHERE nope = 1")
+    assert sorted(desk.bodies(queue)) == [b"0", b"1"]
+    with pytest.raises(PipelineError, match="there is no queue 'none'"):
+        desk.settle("DELETE FROM queue('none') WHERE true")

@@ -1,0 +1,254 @@
+"""A file becomes a description, or every complaint about it, each with its line and the mend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harebell.pipeline.checking import check
+from harebell.pipeline.description import Body, Description, Route, Trigger, Watermark
+from harebell.pipeline.places import DescriptionError
+
+RIGHT = """
+pipeline: orders
+source:
+  queue: orders
+  maxOffsetsPerTrigger: 1000
+  body: {format: json, schema: "id BIGINT, total DOUBLE", onError: drop}
+steps:
+  - name: big
+    sql: SELECT data.*, timestamp FROM source WHERE data.total > 100
+  - python: my_steps:enrich
+    watermark: {column: timestamp, delay: 10 minutes}
+sinks:
+  - parquet: lake/orders
+    partitionBy: [id]
+  - exchange: invoices
+    where: total > 1000
+    routingKey: concat('eu.', id)
+    mandatory: true
+trigger: 5s
+spark: {spark.sql.shuffle.partitions: 4}
+"""
+
+
+def described(folder: Path, text: str, **variables: str) -> Description:
+    (folder / "my_steps.py").write_text("")
+    file = folder / "p.yaml"
+    file.write_text(text.lstrip("\n"))
+    return check(file, variables)
+
+
+def test_a_file_becomes_a_description(tmp_path: Path) -> None:
+    found = described(tmp_path, RIGHT)
+    (source,) = found.sources
+    assert (found.name, found.folder) == ("orders", tmp_path.resolve())
+    assert source.options == {"queue": "orders", "maxOffsetsPerTrigger": "1000"}
+    assert source.body == Body("json", "id BIGINT, total DOUBLE", "drop")
+    big, enrich = found.steps
+    assert (big.name, big.stateful) == ("big", False)
+    assert (enrich.name, enrich.python, enrich.source) == ("step2", "my_steps:enrich", "big")
+    assert enrich.watermark == Watermark("timestamp", "10 minutes")
+    parquet, exchange = found.sinks
+    assert parquet.target == str(tmp_path.resolve() / "lake/orders")
+    assert (parquet.source, parquet.partition_by) == ("step2", ("id",))
+    assert (exchange.kind, exchange.target, exchange.where) == (
+        "exchange",
+        "invoices",
+        "total > 1000",
+    )
+    assert exchange.options == {"routingKeyExpression": "concat('eu.', id)", "mandatory": "true"}
+    assert found.trigger == Trigger("every", 5.0)
+    assert found.checkpoint == tmp_path.resolve() / "checkpoints" / "orders"
+    assert found.settings == {"spark.sql.shuffle.partitions": "4"}
+    assert not found.per_batch
+    assert not found.stateful
+
+
+def test_a_file_without_much_has_defaults(tmp_path: Path) -> None:
+    found = described(tmp_path, "source: {queue: q}\nsinks: [{console: }]\n")
+    assert (found.name, found.trigger, found.mode) == ("p", Trigger("now"), "append")
+    assert found.sinks[0].source == "source"
+
+
+def test_bad_rows_that_go_somewhere_make_the_steps_run_per_micro_batch(tmp_path: Path) -> None:
+    text = """
+source:
+  queue: q
+  body: {format: text, onError: dead-letter, deadLetter: {queue: bad}}
+sinks: [{queue: "it's"}]
+"""
+    found = described(tmp_path, text)
+    assert found.sources[0].body.dead_letter == Route("", "bad")
+    assert found.per_batch
+    assert found.sinks[0].options["routingKeyExpression"] == "'it\\'s'"
+
+
+def test_sinks_of_several_views_make_the_steps_run_per_micro_batch(tmp_path: Path) -> None:
+    text = """
+source: {queue: q}
+steps: [{name: a, sql: SELECT * FROM source}]
+sinks: [{console: , from: source}, {console: , from: a}]
+"""
+    found = described(tmp_path, text)
+    assert found.per_batch
+    assert [sink.name for sink in found.sinks] == ["console", "console-2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("[1]", 1, "a pipeline is a mapping"),
+        ("sinks: [{console: }]", 1, "a pipeline needs either source or sources"),
+        ("source: {queue: q}", 1, "a pipeline needs sinks"),
+        ("source: {queue: q}\nsinks: []", 2, "a pipeline needs sinks"),
+        ("pipeline: a/b\nsource: {queue: q}", 1, "the name 'a/b' cannot be used"),
+        ("source:\n  quue: q", 2, "unknown option 'quue': did you mean queue?"),
+        ("source:\n  queue: q\n  longPollMs: x", 3, "the option longPollMs must be a whole number"),
+        ("source: q", 1, "a source is a mapping such as {queue: orders}, not 'q'"),
+        ("source:\n  queue: [q]", 2, "queue must be a text or a number, not a list"),
+        ("sources: {}", 1, "sources must be a mapping of names to sources"),
+        ("sources: {a-b: {queue: q}}", 1, "the name 'a-b' cannot be used in SQL"),
+        ("source:\n  queue: q\n  body: {format: xml}", 3, "the format of bodies is one of binary"),
+        ("source:\n  queue: q\n  body: {format: json}", 3, "need their schema"),
+        (
+            "source:\n  queue: q\n  body:\n    format: json\n    schema: id BIGIT",
+            5,
+            "there is no type BIGIT: did you mean BIGINT?",
+        ),
+        ("source:\n  queue: q\n  body: {schema: a INT}", 3, "of the format binary have no schema"),
+        ("source:\n  queue: q\n  body: {format: text, onError: x}", 3, "onError is one of fail"),
+        (
+            "source:\n  queue: q\n  body: {format: text, onError: dead-letter}",
+            3,
+            "onError: dead-letter and deadLetter: {exchange: ..., routingKey: ...} belong together",
+        ),
+        (
+            "source:\n  queue: q\n  body: {format: text, onError: dead-letter, deadLetter: {}}",
+            3,
+            "deadLetter needs either exchange",
+        ),
+        ("source:\n  queue: q\n  watermark: 5s", 3, "watermark is a mapping"),
+        (
+            "source:\n  queue: q\n  watermark: {column: t, delay: soon}",
+            3,
+            "the delay 'soon' is no time: write 10 minutes",
+        ),
+        ("source: {queue: q}\nsteps: x", 2, "steps must be a list, not 'x'"),
+        ("source: {queue: q}\nsteps:\n  - x", 3, "a step is {sql: ...} or {python: ...}, not 'x'"),
+        ("source: {queue: q}\nsteps:\n  - name: a", 3, "a step needs either sql or python"),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: SELECT 1",
+            3,
+            "this reads no view; there are source",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: |\n      SELECT *\n      FROM sourc",
+            5,
+            "there is no view 'sourc' before this step: did you mean source?",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: |\n      SELECT 1\n      FROM a\n      WHERE",
+            6,
+            "this is no SQL near 'WHERE'",
+        ),
+        ("source: {queue: q}\nsteps:\n  - python: f", 3, "'f' names no function"),
+        ("source: {queue: q}\nsteps:\n  - python: no_such:f", 3, "there is no module 'no_such'"),
+        (
+            "source: {queue: q}\nsteps:\n  - {python: my_steps:f, from: nope}",
+            3,
+            "there is no view 'nope'",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - {sql: SELECT * FROM source, from: source}",
+            3,
+            "leave out from",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - {name: source, sql: SELECT * FROM source}",
+            3,
+            "the name source is taken: see line 1",
+        ),
+        ("source: {queue: q}\nsinks:\n  - x", 3, "a sink is a mapping"),
+        ("source: {queue: q}\nsinks:\n  - parqet: x", 3, "has no kind: did you mean parquet?"),
+        ("source: {queue: q}\nsinks:\n  - {}", 3, "has no kind: exchange, queue, delta"),
+        (
+            "source: {queue: q}\nsinks:\n  - {parquet: a, delta: b}",
+            3,
+            "this is delta and parquet at once: make it 2 sinks",
+        ),
+        (
+            "source: {queue: q}\nsinks:\n  - parquet: a\n    compresion: lz4",
+            4,
+            "unknown key 'compresion' in a sink of the kind parquet: did you mean compression?",
+        ),
+        (
+            "source: {queue: q}\nsinks:\n  - parquet: a\n    compression: zip",
+            4,
+            "there is no compression 'zip'",
+        ),
+        ("source: {queue: q}\nsinks:\n  - parquet: s3://x/y", 3, "a path that this machine sees"),
+        (
+            "source: {queue: q}\nsinks:\n  - {console: , rows: 0}",
+            3,
+            "rows must be a whole number of at least 1, not 0",
+        ),
+        ("source: {queue: q}\nsinks:\n  - console:\n    where: a >", 4, "this is no SQL"),
+        ("source: {queue: q}\nsinks:\n  - console:\n    from: sorce", 4, "did you mean source?"),
+        (
+            "source: {queue: q}\nsinks: [{console: , name: a}, {console: , name: a}]",
+            2,
+            "there are two sinks of the name a",
+        ),
+        ("source: {queue: q}\nsinks: [{console: }]\ntrigger: 5x", 3, "the trigger '5x' is wrong"),
+        ("source: {queue: q}\nsinks: [{console: }]\nmode: all", 3, "the mode is one of append"),
+        ("source: {queue: q}\nsinks: [{console: }]\nspark: {a: 1}", 3, "is no setting of Spark"),
+        ("source: {queue: q}\nsinks: [{console: }]\ncheckpont: a", 3, "did you mean checkpoint?"),
+        (
+            "source:\n  queue: q\n"
+            "  body: {format: text, onError: dead-letter, deadLetter: {queue: b}}\n"
+            "steps:\n  - sql: SELECT count(*) AS n FROM source\nsinks: [{console: }]",
+            5,
+            "because bad rows go to a dead-letter exchange: use onError: drop, or fail",
+        ),
+        (
+            "sources: {a: {queue: q}, b: {queue: r}}\n"
+            "sinks: [{console: , from: a}, {console: , from: b}]",
+            1,
+            "more than one source can only be read as streams",
+        ),
+    ],
+)
+def test_every_mistake_is_told_with_its_line(
+    tmp_path: Path, text: str, line: int, said: str
+) -> None:
+    with pytest.raises(DescriptionError) as error:
+        described(tmp_path, text)
+    wanted = [each for each in error.value.complaints if said in each.text]
+    assert wanted, str(error.value)
+    assert wanted[0].line == line
+
+
+def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(DescriptionError) as error:
+        described(tmp_path, "source: {quue: q}\nsinks: [{parqet: x}]\ntriger: now\n")
+    lines = str(error.value).splitlines()
+    assert len(lines) == 3
+    assert all(line.startswith(f"{tmp_path / 'p.yaml'}:") for line in lines)
+
+
+def test_no_complaint_shows_a_password(tmp_path: Path) -> None:
+    text = "source:\n  queue: q\n  url: amqp://me:s3cret@host:99999/\nsinks: [{console: }]\n"
+    with pytest.raises(DescriptionError) as error:
+        described(tmp_path, text)
+    assert "s3cret" not in str(error.value)
+    assert error.value.complaints[0].line == 3
+
+
+@pytest.mark.parametrize("name", ["flights", "flights_weather"])
+def test_the_examples_have_nothing_wrong_with_them(tmp_path: Path, name: str) -> None:
+    file = Path(__file__).parents[3] / "examples" / f"{name}.yaml"
+    found = check(file, {"LAKE": str(tmp_path)})
+    assert found.name.startswith("flights")
+    assert found.sinks[0].target.startswith(str(tmp_path))

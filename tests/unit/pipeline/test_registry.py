@@ -1,0 +1,65 @@
+"""States are there for others while a pipeline runs and after it; a dead one is told as lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harebell.pipeline.places import PipelineError
+from harebell.pipeline.registry import Entry, State, alive, default_folder, state_of, states
+
+
+def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
+    state = State("orders", "orders.yaml", 7, "running", batch=3, rows=40, lag={"source": 2})
+    with Entry(tmp_path, "orders") as entry:
+        entry.write(state)
+        assert alive(tmp_path, "orders")
+        assert state_of(tmp_path, "orders") == state
+    assert states(tmp_path)[0].rows == 40
+
+
+def test_a_pipeline_that_died_while_it_ran_is_lost(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from harebell.pipeline.registry import *\n"
+        "entry = Entry(Path(sys.argv[1]), 'orders').__enter__()\n"
+        "entry.write(State('orders', '', os.getpid(), 'running'))\n"
+        "os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert not alive(tmp_path, "orders")
+    assert state_of(tmp_path, "orders").state == "lost"
+
+
+def test_two_pipelines_of_one_name_do_not_run_at_a_time(tmp_path: Path) -> None:
+    with (
+        Entry(tmp_path, "orders"),
+        pytest.raises(PipelineError, match="a pipeline named orders runs already"),
+        Entry(tmp_path, "orders"),
+    ):
+        pass
+    with Entry(tmp_path, "orders"):
+        pass
+
+
+def test_a_name_that_never_ran_is_told_with_those_that_did(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError, match="no pipeline named 'x' has run here, nor any other"):
+        state_of(tmp_path, "x")
+    with Entry(tmp_path, "orders") as entry:
+        entry.write(State("orders", "", 1, "ended"))
+    with pytest.raises(PipelineError, match="there are orders"):
+        state_of(tmp_path, "../orders")
+    assert not alive(tmp_path, "x")
+
+
+def test_a_damaged_state_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(PipelineError, match=r"bad\.json is no state of a pipeline"):
+        states(tmp_path)
+
+
+def test_the_folder_is_what_the_environment_says() -> None:
+    assert default_folder({"HAREBELL_PIPELINES": "/a"}) == Path("/a")
+    assert default_folder({"XDG_STATE_HOME": "/s"}) == Path("/s/harebell/pipelines")
