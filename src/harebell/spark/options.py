@@ -8,7 +8,6 @@ are never printed.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harebell.base import limits
+from harebell.base.names import nearest
 from harebell.client.url import URL, URLError
 from harebell.spark import bounds
 from harebell.spark.bounds import EARLIEST, LATEST, NOWHERE, Places
@@ -267,9 +267,9 @@ def _with_access(url: URL, access: dict[str, Any]) -> URL:
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), list(_READERS), n=1)
+    near = nearest(name.lower(), _READERS)
     if near:
-        return f"unknown option {name!r}: did you mean {_NAMES[near[0]]}?"
+        return f"unknown option {name!r}: did you mean {_NAMES[near]}?"
     return f"unknown option {name!r}: the options are {', '.join(sorted(_NAMES.values()))}"
 
 

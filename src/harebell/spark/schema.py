@@ -7,7 +7,6 @@ only these. With `bodyFormat` the column `value` is text or a struct.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -25,6 +24,7 @@ from pyspark.sql.types import (
 )
 
 from harebell.base.errors import HarebellError
+from harebell.base.names import nearest
 from harebell.spark.bodies import CORRUPT, json_problem
 from harebell.spark.options import BINARY, JSON, TEXT, Options
 
@@ -207,9 +207,9 @@ def _same(asked: DataType, wanted: DataType) -> bool:
 
 
 def _unknown(name: str, last: str, known: StructType) -> str:
-    near = difflib.get_close_matches(last.lower(), known.names, n=1)
+    near = nearest(last.lower(), known.names)
     if near:
-        return f"a message has no column {name}: did you mean {near[0]}?"
+        return f"a message has no column {name}: did you mean {near}?"
     return f"a message has no column {name}; it has {_names(known)}"
 
 

@@ -6,7 +6,6 @@ printed.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any
 
 from harebell.base import limits
 from harebell.base.limits import NAME_BYTES
+from harebell.base.names import nearest
 from harebell.client.url import NEWEST, URL, URLError
 from harebell.spark.option_values import (
     OptionError,
@@ -130,9 +130,9 @@ def _checked(read: dict[str, Any]) -> SinkOptions:
 
 def unknown(name: str, names: Mapping[str, str]) -> str:
     """The sentence about an option that there is not."""
-    near = difflib.get_close_matches(name.lower(), list(names), n=1)
+    near = nearest(name.lower(), names)
     if near:
-        return f"unknown option {name!r}: did you mean {names[near[0]]}?"
+        return f"unknown option {name!r}: did you mean {names[near]}?"
     return f"unknown option {name!r}: the options are {', '.join(sorted(names.values()))}"
 
 

@@ -12,13 +12,13 @@ so that a stream can be written as it was read. Any other column is taken for a 
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.types import DataType, IntegralType, MapType, StructType
 
+from harebell.base.names import nearest
 from harebell.base.row_columns import COLUMNS, FIELDS
 from harebell.spark.option_values import OptionError
 
@@ -162,8 +162,8 @@ def _fields(kind: DataType, ignore_unknown: bool) -> tuple[str, ...]:
         if field.name not in FIELDS:
             if ignore_unknown:
                 continue
-            near = difflib.get_close_matches(field.name.lower(), FIELDS, n=1)
-            mend = f"did you mean {near[0]}?" if near else f"there are {', '.join(FIELDS)}"
+            near = nearest(field.name.lower(), FIELDS)
+            mend = f"did you mean {near}?" if near else f"there are {', '.join(FIELDS)}"
             raise SinkSchemaError(f"there is no property {field.name}: {mend}")
         _check_field(field.name, field.dataType)
         fields.append(field.name)
@@ -196,8 +196,8 @@ def _mistyped(name: str, kind: DataType, wanted: str) -> SinkSchemaError:
 
 
 def _unknown(name: str) -> str:
-    near = difflib.get_close_matches(name.lower(), COLUMNS, n=1)
-    mend = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(COLUMNS)}"
+    near = nearest(name.lower(), COLUMNS)
+    mend = f"did you mean {near}?" if near else f"the columns are {', '.join(COLUMNS)}"
     return (
         f"a message has no place for column {name}: {mend} Drop it, or set ignoreUnknownColumns"
         if near

@@ -8,10 +8,10 @@ property list, `properties.message_id` is one of them:
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from harebell.base.names import nearest
 from harebell.wire.arrow.types import (
     BINARY,
     BOOL,
@@ -121,7 +121,7 @@ def selection(text: str) -> Selection:
 
 def _unknown(name: str) -> str:
     known: Iterable[str] = [*COLUMNS, *(f"{PROPERTIES}.{field}" for field in FIELDS)]
-    near = difflib.get_close_matches(name.lower(), known, n=1)
+    near = nearest(name.lower(), known)
     if near:
-        return f"a message has no column {name}: did you mean {near[0]}?"
+        return f"a message has no column {name}: did you mean {near}?"
     return f"a message has no column {name}; it has {', '.join(COLUMNS)}"
