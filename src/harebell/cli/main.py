@@ -43,7 +43,7 @@ VERBS = {
     "global-parameters": "Manage parameters of the whole broker, which are kept for tools.",
     "definitions": "Carry what is declared from one broker to another, also from and to RabbitMQ.",
     "pipeline": "Run pipelines: queues through SQL into exchanges, tables and files.",
-    "sql": "Ask queues and tables with SQL; delete, move and retry messages with it.",
+    "sql": "Ask queues and tables with SQL, or delete, move and retry messages with it.",
     "spark": "See whether Spark can run here, and make it start faster.",
     "store": "Look into the data directory of a broker that does not run.",
 }

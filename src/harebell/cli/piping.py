@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Noun)
 def pipeline() -> None:
-    """Run pipelines: queues through SQL into exchanges, tables and files, each from one file."""
+    """Run pipelines: queues through SQL into exchanges, tables and files."""
 
 
 @contextmanager

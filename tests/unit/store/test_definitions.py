@@ -210,10 +210,10 @@ def change(folder: Path, statement: str, *values: Any) -> None:
 
 
 def test_a_newer_database_is_left_as_it_is(tmp_path: Path) -> None:
-    change(tmp_path, "UPDATE meta SET version = 3")
+    change(tmp_path, "UPDATE meta SET version = 4")
     before = contents(tmp_path)
     with pytest.raises(
-        StoreError, match=r"has format 3, and this version of Harebell reads 1 to 2"
+        StoreError, match=r"has format 4, and this version of Harebell reads 1 to 3"
     ):
         opened(tmp_path)
     after = contents(tmp_path)

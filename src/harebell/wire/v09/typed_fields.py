@@ -317,14 +317,21 @@ def _plainly(value: Any) -> Any:
 
 def _for_json(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _for_json(each) for key, each in value.items()}
+        return {_readable(key): _for_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_for_json(each) for each in value]
-    if isinstance(value, bool | int | float | str) or value is None:
+    if isinstance(value, str):
+        return _readable(value)
+    if isinstance(value, bool | int | float) or value is None:
         return value
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).decode(errors="replace")
     return _plainly(value)
+
+
+def _readable(text: str) -> str:
+    """The text without octets that are no UTF-8, for in JSON they cannot be kept."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _write_table(table: Mapping[str, Any], key: str, depth: int) -> bytes:

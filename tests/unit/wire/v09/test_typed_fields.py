@@ -142,6 +142,13 @@ def test_a_plain_peer_reads_other_values_as_text(value: Any, text: str):
     assert decode_typed(encode_typed({"k": value}))[0] == {"k": text}
 
 
+def test_what_is_no_utf_8_inside_a_table_is_told_by_a_mark_and_can_be_sent_again():
+    name = b"d\xb2p".decode(errors="surrogateescape")
+    found, _ = decode_typed(encode_typed({"k": [{name: {name: b"\xff"}}]}))
+    assert found == {"k": '[{"d\ufffdp": {"d\ufffdp": "\ufffd"}}]'}
+    assert decode_typed(encode_typed(found))[0] == found
+
+
 @pytest.mark.parametrize("value", [7, Long(7), "text", b"\xff"])
 def test_a_plain_peer_reads_texts_and_small_numbers_as_they_are(value: Any):
     assert decode_typed(encode_typed({"k": value}))[0] == {"k": value}
