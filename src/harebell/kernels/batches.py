@@ -51,6 +51,7 @@ _FIRST_FLAG = 0x8000
 _COUNT_NAME = b"\x10x-delivery-count"
 _ROW_OCTETS = 32
 _MILLIS = 1000
+_LAST_MILLISECOND = (2**63 - 1) // _MILLIS
 _LONGLONG = struct.Struct(">q")
 
 
@@ -315,8 +316,8 @@ def _add_readable(column: Column, table: bytes | None) -> None:
 
 
 def _micros(millis: int) -> bytes | None:
-    """A time as the column has it; a store in memory has none."""
-    return _LONGLONG.pack(millis * _MILLIS) if millis else None
+    """A time as the column has it; a store in memory has none, and one that is damaged too much."""
+    return _LONGLONG.pack(millis * _MILLIS) if 0 < millis <= _LAST_MILLISECOND else None
 
 
 def _split(raw: bytes) -> dict[str, bytes]:

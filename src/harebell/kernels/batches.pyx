@@ -33,6 +33,7 @@ cdef enum:
 
 cdef int64_t MICROS = 1000000
 cdef int64_t MILLIS = 1000
+cdef int64_t LAST_MILLISECOND = 9223372036854775LL
 cdef unsigned long long _LAST_SECOND = 9223372036854ULL
 cdef bytes COUNT_NAME = b"\x10x-delivery-count"
 
@@ -233,7 +234,7 @@ cdef class BatchBuilder:
         if self._offset is not None:
             self._offset.add(position << self._shift | self._level)
         if self._time is not None:
-            if time:
+            if 0 < time <= LAST_MILLISECOND:
                 self._time.add(time * MILLIS)
             else:
                 self._time.add_null()

@@ -288,6 +288,16 @@ def test_a_time_that_does_not_fit_is_null() -> None:
     assert times == [0, 9_223_372_036_854_000_000, None, None]
 
 
+def test_a_time_of_a_record_that_does_not_fit_is_null() -> None:
+    to = builder("timestamp")
+    for position, millis in enumerate((0, 1, (2**63 - 1) // 1000, 2**63 // 1000 + 1, 2**63 - 1)):
+        sent = message()
+        sent.timestamp = millis
+        to.message(sent, position)
+    times = batch(to, "timestamp")["timestamp"].cast(pa.int64()).to_pylist()
+    assert times == [None, 1000, (2**63 - 1) // 1000 * 1000, None, None]
+
+
 AGREE = r"""
 import hashlib, random
 from harebell.base import impl
