@@ -6,17 +6,36 @@ Each reader takes the option's name, for its error, and the text that was given.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from harebell.base.errors import HarebellError
 from harebell.base.limits import NAME_BYTES
+from harebell.base.names import nearest
+from harebell.client.url import URL, URLError
 
 Reader = Callable[[str, str], object]
 
 
 class OptionError(HarebellError, ValueError):
     """An option that cannot be used; the text names it."""
+
+
+def unknown(name: str, names: Mapping[str, str]) -> str:
+    """The sentence about an option that there is not; `names` has them by lower case."""
+    near = nearest(name.lower(), names)
+    if near:
+        return f"unknown option {name!r}: did you mean {names[near]}?"
+    return f"unknown option {name!r}: the options are {', '.join(sorted(names.values()))}"
+
+
+def read_url(name: str, value: str) -> URL:
+    """The address of a broker."""
+    try:
+        return URL.parse(value)
+    except URLError as error:
+        # Without the value: it may hold a password.
+        raise OptionError(f"the option {name} is wrong: {error}") from None
 
 
 def read_queue(name: str, value: str) -> str:

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from harebell.base import limits
-from harebell.base.names import nearest
 from harebell.client.url import URL, URLError
 from harebell.spark import bounds
 from harebell.spark.bounds import EARLIEST, LATEST, NOWHERE, Places
@@ -32,6 +31,8 @@ from harebell.spark.option_values import (
     read_queues,
     read_seconds,
     read_text,
+    read_url,
+    unknown,
     whole,
 )
 
@@ -172,7 +173,7 @@ def check_names(given: Iterable[str]) -> None:
     """
     for name in given:
         if name.lower() not in _READERS:
-            raise OptionError(_unknown(name))
+            raise OptionError(unknown(name, _NAMES))
 
 
 def for_stream(options: Options) -> Options:
@@ -266,21 +267,6 @@ def _with_access(url: URL, access: dict[str, Any]) -> URL:
         raise OptionError(f"the option url is wrong: {error}") from None
 
 
-def _unknown(name: str) -> str:
-    near = nearest(name.lower(), _READERS)
-    if near:
-        return f"unknown option {name!r}: did you mean {_NAMES[near]}?"
-    return f"unknown option {name!r}: the options are {', '.join(sorted(_NAMES.values()))}"
-
-
-def _read_url(name: str, value: str) -> URL:
-    try:
-        return URL.parse(value)
-    except URLError as error:
-        # Without the value: it may hold a password.
-        raise OptionError(f"the option {name} is wrong: {error}") from None
-
-
 def _read_pattern(name: str, value: str) -> str:
     try:
         re.compile(value)
@@ -304,7 +290,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "queue": ("queue", read_queue),
     "queues": ("queues", read_queues),
     "queuePattern": ("pattern", _read_pattern),
-    "url": ("url", _read_url),
+    "url": ("url", read_url),
     "username": ("username", read_text),
     "password": ("password", lambda _, value: value),
     "passwordFile": ("password_file", read_text),

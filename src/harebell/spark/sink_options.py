@@ -13,8 +13,7 @@ from typing import Any
 
 from harebell.base import limits
 from harebell.base.limits import NAME_BYTES
-from harebell.base.names import nearest
-from harebell.client.url import NEWEST, URL, URLError
+from harebell.client.url import NEWEST, URL
 from harebell.spark.option_values import (
     OptionError,
     Reader,
@@ -23,6 +22,8 @@ from harebell.spark.option_values import (
     read_queue,
     read_seconds,
     read_text,
+    read_url,
+    unknown,
     whole,
 )
 from harebell.spark.options import DEFAULT_URL, URL_VARIABLE
@@ -128,22 +129,6 @@ def _checked(read: dict[str, Any]) -> SinkOptions:
     return options
 
 
-def unknown(name: str, names: Mapping[str, str]) -> str:
-    """The sentence about an option that there is not."""
-    near = nearest(name.lower(), names)
-    if near:
-        return f"unknown option {name!r}: did you mean {names[near]}?"
-    return f"unknown option {name!r}: the options are {', '.join(sorted(names.values()))}"
-
-
-def _read_url(name: str, value: str) -> URL:
-    try:
-        return URL.parse(value)
-    except URLError as error:
-        # Without the value: it may hold a password.
-        raise OptionError(f"the option {name} is wrong: {error}") from None
-
-
 def _read_name(name: str, value: str) -> str:
     if len(value.encode()) > NAME_BYTES:
         raise OptionError(f"the option {name} must have at most {NAME_BYTES} octets")
@@ -155,7 +140,7 @@ def _read_given_name(name: str, value: str) -> str:
 
 
 _TABLE: dict[str, tuple[str, Reader]] = {
-    "url": ("url", _read_url),
+    "url": ("url", read_url),
     "exchange": ("exchange", _read_name),
     "routingKey": ("routing_key", _read_name),
     "queue": ("queue", read_queue),

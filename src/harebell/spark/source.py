@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
 from harebell.spark.batch_source import FilteredBatchReader, QueueBatchReader
+from harebell.spark.option_values import unknown
 from harebell.spark.options import (
     SOURCE_NAMES,
     OptionError,
@@ -22,7 +23,7 @@ from harebell.spark.options import (
 )
 from harebell.spark.schema import message_schema, with_body
 from harebell.spark.sink import SinkSource
-from harebell.spark.sink_options import SINK_NAMES, unknown
+from harebell.spark.sink_options import SINK_NAMES
 from harebell.spark.stream_source import QueueStreamReader
 
 
