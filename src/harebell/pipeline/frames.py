@@ -57,7 +57,7 @@ def _parsed(body: Body) -> Column:
     """JSON bodies as structs, with one field more for what could not be read.
 
     Spark would put this expression everywhere a field of it is used, and parse every body anew for
-    each field. Exploding an array of one struct is a step of the plan that it does not look through.
+    each field. It does not look through a step that explodes an array of one struct.
     """
     from pyspark.sql import functions as f
 
