@@ -1,4 +1,4 @@
-"""Backlogs of messages of 200 B, for what reads them: published as fast as the broker takes them."""
+"""Backlogs of messages of 200 B, published as fast as the broker takes them."""
 
 from __future__ import annotations
 

@@ -19,11 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 from bench import synthetic
 from bench.brokers import Harebell
 from bench.filling import BODY_BYTES, CLASSIC, STREAM, declare, depth, fill
-from bench.peer import BenchError, Peer
+from bench.peer import BenchError
 from bench.process import cpu_seconds, exact_cpu_seconds
 from bench.queries import drained, latencies
 from harebell.client import blocking
-from harebell.wire.v09 import methods as m
 
 USUAL = "value BINARY, offset BIGINT, routing_key STRING, timestamp TIMESTAMP"
 _QUEUE, _EXCHANGE = "bench.queue", "bench.exchange"
@@ -211,7 +210,9 @@ class Bench:
         """Let workers start and the JVM compile what is played."""
         backlog, lake, written = self.backlog, self.lake, self.written
         try:
-            self.backlog, self.lake, self.written = (min(n, 300_000) for n in (backlog, lake, written))
+            self.backlog, self.lake, self.written = (
+                min(n, 300_000) for n in (backlog, lake, written)
+            )
             self.read("", STREAM, USUAL)
             self.read("", CLASSIC, USUAL)
             self.parquet("")

@@ -13,6 +13,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -78,9 +79,7 @@ class SyntheticReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         first, last = int(start["rows"]), int(end["rows"])
         count = max(1, min(self._partitions, (last - first) // 1024))
         bounds = [first + (last - first) * number // count for number in range(count + 1)]
-        return [
-            InputPartition((begin, end)) for begin, end in zip(bounds, bounds[1:], strict=False)
-        ]
+        return [InputPartition((begin, end)) for begin, end in pairwise(bounds)]
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing is held."""
