@@ -30,6 +30,9 @@ from tests.fuzz.twins import KERNELS, scan, seen
 from tests.model.memory import MemoryBroker
 from tests.model.peer import Reader, call, login
 from tests.model.peer import m as methods
+from tests.unit.kernels.twins import twin, used
+
+_PROPERTY_KERNELS = (used("properties"), twin("properties"))
 
 REFUSED = 2
 """Length of the outcome of a refusal: code and text."""
@@ -70,7 +73,7 @@ def tables(data: bytes) -> None:
 def properties(data: bytes) -> None:
     """A property list is refused by all, or read alike by all, and can be written again."""
     outcomes = []
-    for kernel in KERNELS.values():
+    for kernel in _PROPERTY_KERNELS:
         try:
             outcomes.append(seen(kernel.parse_properties(data)))
         except ProtocolError as error:

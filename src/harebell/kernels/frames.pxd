@@ -46,6 +46,3 @@ cdef class FrameScanner:
                             Properties properties, bytes body) except -1
     cdef Properties _properties(self, const unsigned char* p, Py_ssize_t n)
     cpdef int divert(self, int channel, FrameSink sink) except -1
-
-cdef Properties _parse_properties(const unsigned char* p, Py_ssize_t n)
-cdef bint _table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept

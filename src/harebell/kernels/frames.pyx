@@ -18,9 +18,11 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Properties
+from harebell.kernels.octets cimport u16, u32, u64
+from harebell.kernels.properties cimport read_properties
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, TABLE_DEPTH
+from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES
 
 cdef enum:
     METHOD = 1
@@ -39,19 +41,6 @@ cdef enum:
     BODY_PREFIX_MAX = 0x7FFFFFFF
 
 cdef int FUDGE = FRAME_FUDGE_BYTES
-cdef int DEPTH = TABLE_DEPTH
-
-
-cdef inline unsigned int u16(const unsigned char* p) noexcept:
-    return (p[0] << 8) | p[1]
-
-
-cdef inline unsigned int u32(const unsigned char* p) noexcept:
-    return (<unsigned int>p[0] << 24) | (p[1] << 16) | (p[2] << 8) | p[3]
-
-
-cdef inline unsigned long long u64(const unsigned char* p) noexcept:
-    return (<unsigned long long>u32(p) << 32) | u32(p + 4)
 
 
 cdef str _text(const unsigned char* p, Py_ssize_t n):
@@ -424,7 +413,7 @@ cdef class FrameScanner:
         if PyBytes_GET_SIZE(raw) == n and memcmp(PyBytes_AS_STRING(raw), p, n) == 0:
             return self._last_properties
         try:
-            self._last_properties = _parse_properties(p, n)
+            self._last_properties = read_properties(p, n)
         except ProtocolError:
             return None
         return self._last_properties
@@ -432,113 +421,3 @@ cdef class FrameScanner:
 
 cdef object _short_delivery():
     return ProtocolError(502, "basic.deliver: arguments do not fit the frame", 60, 60)
-
-
-cdef object _malformed(str why):
-    return ProtocolError(505, f"malformed content header: {why}", 60, 0)
-
-
-def parse_properties(bytes raw not None):
-    """Check an encoded property list and pick out what the broker needs; see the twin."""
-    return _parse_properties(<const unsigned char*>PyBytes_AS_STRING(raw), PyBytes_GET_SIZE(raw))
-
-
-cdef Properties _parse_properties(const unsigned char* p, Py_ssize_t n):
-    cdef unsigned int flags
-    cdef Py_ssize_t at = 2, size
-    cdef int bit, mode = 0, priority = -1
-    cdef bytes raw
-    cdef bint suspect
-    if n < 2:
-        raise _malformed("property flags are missing")
-    flags = u16(p)
-    if flags & 3:
-        raise _malformed("unknown property flags")
-    for bit in range(15, 1, -1):
-        if not flags & (1 << bit):
-            continue
-        if bit == 12 or bit == 11:
-            if at + 1 > n:
-                raise _malformed("properties run over the end")
-            if bit == 12:
-                mode = p[at]
-            else:
-                priority = p[at]
-            at += 1
-        elif bit == 6:
-            if at + 8 > n:
-                raise _malformed("properties run over the end")
-            at += 8
-        elif bit == 13:
-            if at + 4 > n:
-                raise _malformed("properties run over the end")
-            size = u32(p + at)
-            if size > n - at - 4:
-                raise _malformed("headers run over the end")
-            if not _table_fits(p + at + 4, size, 1):
-                raise _malformed("headers are not a field table")
-            at += 4 + size
-        else:
-            if at + 1 > n or at + 1 + p[at] > n:
-                raise _malformed("properties run over the end")
-            at += 1 + p[at]
-    if at != n:
-        raise _malformed("octets after the last property")
-    raw = PyBytes_FromStringAndSize(<const char*>p, n)
-    # reply-to, expiration, user-id; or a header CC or BCC, perhaps
-    suspect = (flags & 0x0310) != 0 or (flags & 0x2000 and b"CC" in raw)
-    return Properties(raw, mode, priority, (flags >> 13) & 1, suspect)
-
-
-cdef bint _table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept:
-    """Whether `n` octets are name-value pairs that exactly fill the table."""
-    cdef Py_ssize_t at = 0, used
-    while at < n:
-        at += 1 + p[at]
-        if at >= n:
-            return False
-        used = _value_size(p + at, n - at, depth)
-        if used < 0:
-            return False
-        at += used
-    return at == n
-
-
-cdef Py_ssize_t _value_size(const unsigned char* p, Py_ssize_t n, int depth) noexcept:
-    """Octets of a tagged value, tag included; -1 when it does not fit or is unknown."""
-    cdef Py_ssize_t size
-    cdef Py_ssize_t at
-    cdef Py_ssize_t used
-    cdef unsigned char tag = p[0]
-    if tag == c'V':
-        return 1
-    if tag == c't' or tag == c'b' or tag == c'B':
-        return 2 if n >= 2 else -1
-    if tag == c's' or tag == c'u':
-        return 3 if n >= 3 else -1
-    if tag == c'I' or tag == c'i' or tag == c'f':
-        return 5 if n >= 5 else -1
-    if tag == c'l' or tag == c'L' or tag == c'd' or tag == c'T':
-        return 9 if n >= 9 else -1
-    if tag == c'D':
-        return 6 if n >= 6 else -1
-    if tag == c'S' or tag == c'x' or tag == c'F' or tag == c'A':
-        if n < 5:
-            return -1
-        size = u32(p + 1)
-        if size > n - 5:
-            return -1
-        if tag == c'F':
-            if depth >= DEPTH or not _table_fits(p + 5, size, depth + 1):
-                return -1
-        elif tag == c'A':
-            if depth >= DEPTH:
-                return -1
-            at = 0
-            while at < size:
-                used = _value_size(p + 5 + at, size - at, depth + 1)
-                if used < 0:
-                    return -1
-                at += used
-        return 5 + size
-    return -1

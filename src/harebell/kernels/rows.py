@@ -36,8 +36,8 @@ from harebell.base.row_columns import (
     check_columns,
     default_name,
 )
-from harebell.kernels.frames import parse_properties
 from harebell.kernels.output import OutBuffer
+from harebell.kernels.properties import parse_properties
 
 _FIRST_FLAG = 0x8000
 _HEADERS = PROPERTY_NAMES.index("headers")

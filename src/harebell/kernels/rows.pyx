@@ -13,8 +13,8 @@ from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Message, Properties, new_message
 from harebell.kernels.arrays cimport Buffer, is_utf8, put
-from harebell.kernels.frames cimport _parse_properties, _table_fits
 from harebell.kernels.output cimport OutBuffer
+from harebell.kernels.properties cimport read_properties, table_fits
 
 from harebell.base.errors import BatchError, ProtocolError
 from harebell.base.limits import NAME_BYTES
@@ -226,7 +226,7 @@ cdef class Rows:
 
     cdef Properties _parsed(self, Py_ssize_t row):
         try:
-            return _parse_properties(<const unsigned char*>self._raw_list.data,
+            return read_properties(<const unsigned char*>self._raw_list.data,
                                      self._raw_list.used)
         except ProtocolError as error:
             raise BatchError(f"row {row}: {error.text}") from None
@@ -425,7 +425,7 @@ cdef class Rows:
             return False
         put(raw, b"\0\0\0\0", 4)
         if self._text(&self._raw, row, "headers_raw", row, &p, &n):
-            if not _table_fits(p, n, 1):
+            if not table_fits(p, n, 1):
                 raise BatchError(f"row {row}: headers_raw is no field table")
             put(raw, p, n)
             there = True

@@ -8,6 +8,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcpy
 
 from harebell.base.message cimport Message
+from harebell.kernels.octets cimport u16, u32
 from harebell.kernels.output cimport OutBuffer
 
 cdef extern from "Python.h":
@@ -31,14 +32,6 @@ cdef enum:
     STRUCT_HEAD = 8
     OFFSET_ENTRY = 25
     DELIVERIES_ENTRY = 26
-
-
-cdef inline unsigned int u16(const unsigned char* p) noexcept:
-    return (<unsigned int>p[0] << 8) | p[1]
-
-
-cdef inline unsigned int u32(const unsigned char* p) noexcept:
-    return (<unsigned int>p[0] << 24) | (<unsigned int>p[1] << 16) | (p[2] << 8) | p[3]
 
 
 cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, TABLE_DEPTH
+from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES
+from harebell.kernels.properties import parse_properties
 from tests.unit.kernels import octets as o
-from tests.unit.kernels.twins import outcome, recorder, told, twin, used
+from tests.unit.kernels.twins import outcome, recorder, twin, used
 
 TWIN = twin("frames")
 USED = used("frames")
@@ -382,102 +383,9 @@ def test_what_was_remembered_of_the_last_publish_is_not_mixed_up(module: Any) ->
     assert [(call[3].encode(), call[4].encode()) for call in sink.calls] == routes
 
 
-# --- property lists -------------------------------------------------------------------------------
-
-
-def table(*pairs: bytes) -> bytes:
-    inner = b"".join(pairs)
-    return struct.pack(">I", len(inner)) + inner
-
-
-def nested(depth: int, tag: bytes = b"F") -> bytes:
-    """A table `depth` levels deep, counting the header table itself."""
-    inner = b""
-    for _ in range(depth - 1):
-        name = b"\x01n" if tag == b"F" else b""
-        inner = name + tag + struct.pack(">I", len(inner)) + inner
-    if tag == b"A" and depth > 1:
-        inner = b"\x01n" + inner
-    return struct.pack(">I", len(inner)) + inner
-
-
-@BOTH
-def test_delivery_mode_and_priority_are_found_wherever_they_lie(module: Any) -> None:
-    raw = b"\xf8\x00\x04text\x04gzip" + table(b"\x01at\x01") + b"\x02\x07"
-    assert told(module.parse_properties(raw)) == (raw, 2, 7, True, False)
-
-
-@BOTH
-@pytest.mark.parametrize("raw", [b"\x01\x00\x0260", b"\x00\x10\x05guest"])
-def test_user_id_and_expiration_are_marked_for_a_closer_look(module: Any, raw: bytes) -> None:
-    assert told(module.parse_properties(raw)) == (raw, 0, -1, False, True)
-
-
-@BOTH
-@pytest.mark.parametrize("tag", [b"F", b"A"])
-def test_tables_may_nest_as_deep_as_the_limit_and_no_deeper(module: Any, tag: bytes) -> None:
-    raw = b"\x20\x00" + nested(TABLE_DEPTH, tag)
-    assert module.parse_properties(raw).raw == raw
-    found = outcome(module.parse_properties, b"\x20\x00" + nested(TABLE_DEPTH + 1, tag))
-    assert found[1:3] == (505, "malformed content header: headers are not a field table")
-
-
-@BOTH
-@pytest.mark.parametrize(
-    ("raw", "why"),
-    [
-        (b"", "property flags are missing"),
-        (b"\0", "property flags are missing"),
-        (b"\0\x01", "unknown property flags"),
-        (b"\0\x02", "unknown property flags"),
-        (b"\x10\0", "properties run over the end"),
-        (b"\x80\0", "properties run over the end"),
-        (b"\x80\0\x05abc", "properties run over the end"),
-        (b"\0\x40" + b"\0" * 7, "properties run over the end"),
-        (b"\x20\0\0\0", "properties run over the end"),
-        (b"\x20\0\0\0\0\x09", "headers run over the end"),
-        (b"\x20\0\0\0\0\x01\x01", "headers are not a field table"),
-        (b"\x20\0" + table(b"\x01az"), "headers are not a field table"),
-        (b"\x20\0" + table(b"\x01aS\0\0\0\x09x"), "headers are not a field table"),
-        (b"\x20\0" + table(b"\x01aA\0\0\0\x01z"), "headers are not a field table"),
-        (b"\0\0x", "octets after the last property"),
-    ],
-)
-def test_a_malformed_property_list_says_what_is_wrong(module: Any, raw: bytes, why: str) -> None:
-    text = f"malformed content header: {why}"
-    assert outcome(module.parse_properties, raw) == ("raises", 505, text, 60, 0)
-
-
-values = st.one_of(
-    st.sampled_from([b"V", b"t\x01", b"b\xff", b"B\x01", b"s\0\1", b"u\0\1", b"I\0\0\0\1"]),
-    st.sampled_from([b"i\0\0\0\1", b"f\0\0\0\0", b"l" + b"\0" * 8, b"L" + b"\0" * 8]),
-    st.sampled_from([b"d" + b"\0" * 8, b"T" + b"\0" * 8, b"D\2\0\0\0\1", b"S\0\0\0\1x"]),
-    st.sampled_from([b"x\0\0\0\2\0\0", b"F\0\0\0\0", b"A\0\0\0\1V", b"A\0\0\0\2VV", b"?"]),
-    st.binary(max_size=6),
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(values, max_size=4), st.integers(-1, 1))
-def test_both_judge_every_table_alike(members: list[bytes], off: int) -> None:
-    inner = b"".join(b"\x01a" + value for value in members)
-    raw = b"\x20\x00" + struct.pack(">I", max(0, len(inner) + off)) + inner
-    assert judged(USED, raw) == judged(TWIN, raw)
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.binary(max_size=40))
-def test_both_judge_every_property_list_alike(raw: bytes) -> None:
-    assert judged(USED, raw) == judged(TWIN, raw)
-
-
-def judged(module: Any, raw: bytes) -> Any:
-    return outcome(lambda data: told(module.parse_properties(data)), raw)
-
-
 def test_a_sink_has_to_answer_every_call() -> None:
     sink = USED.FrameSink()
-    properties = USED.parse_properties(o.PLAIN)
+    properties = parse_properties(o.PLAIN)
     with pytest.raises(NotImplementedError):
         sink.frame(1, 0, b"")
     with pytest.raises(NotImplementedError):

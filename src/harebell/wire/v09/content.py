@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from harebell.base.errors import ProtocolError
-from harebell.kernels.frames import parse_properties
+from harebell.kernels.properties import parse_properties
 from harebell.wire.v09.fields import decode_table, read_timestamp
 from harebell.wire.v09.property_values import write_value
 
