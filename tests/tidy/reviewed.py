@@ -244,9 +244,9 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("cli/leases", "server/manage/leases"),
         ("tests/cli/test_leases.py", "is run by the command against a real broker"),
     ),
-    **dict.fromkeys(
-        ("model/lease", "model/queue/leased"),
-        ("tests/unit/front/session09/test_lease.py", "is asked there as peers ask, of every kind"),
+    "model/queue/leased": (
+        "tests/unit/front/session09/test_lease.py",
+        "is asked there as peers ask, of every kind",
     ),
     "wire/v09/rabbitmq": ("tests/unit/wire/v09/test_amqp_0_9_1.py", "is part of that table"),
     "kernels/arrays": ("tests/unit/kernels/test_columns.py", "is reached through columns only"),
