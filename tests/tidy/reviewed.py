@@ -211,10 +211,6 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/unit/server/test_told_log.py",
         "publishes lines, and is read there",
     ),
-    "model/queue/no_local": (
-        "tests/conformance/test_no_local.py",
-        "is about connections and consumers, which are peers there",
-    ),
     "front/session09/intercept": (
         "tests/conformance/test_interceptors.py",
         "changes what is published, and is seen in what is delivered",

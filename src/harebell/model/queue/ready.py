@@ -278,25 +278,6 @@ class ReadyOrder:
         self.count += 1
         return 0
 
-    def body_octets(self) -> int:
-        """The octets of the bodies of all that is ready; every message is read for it."""
-        total = 0
-        for position in self._returned:
-            message = self.log.read(position)
-            if message is not None:
-                total += len(message.body)
-        position = self._cursor
-        end = self.log.end()
-        while position < end:
-            if position < self._old:
-                position = self._skip(self.log.next(position))
-            if self._held is None or position not in self._held:
-                message = self.log.read(position)
-                if message is not None:
-                    total += len(message.body)
-            position += 1
-        return total
-
     def purge(self) -> int:
         """Settle everything that is ready; returns how many messages that were."""
         count = self.count
@@ -325,6 +306,12 @@ class ReadyOrder:
             out.extend(self._leased)
         out.sort()
         return [run for run in out if run[1] > self._cursor]
+
+    def relax(self) -> int:
+        """Nobody looks at what came back in order just now, who could not have it sorted again."""
+        # What is sorted is a heap, too.
+        self._sorted = False
+        return 0
 
     # --- leases ---------------------------------------------------------------------------------
 
