@@ -18,12 +18,6 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 SUMMED = ("distance", "air_time", "dep_delay", "arr_delay", "dep_time", "flight")
-FLIGHT = """
-    id BIGINT, year INT, month INT, day INT, dep_time INT, sched_dep_time INT, dep_delay INT,
-    arr_time INT, sched_arr_time INT, arr_delay INT, carrier STRING, flight INT, tailnum STRING,
-    origin STRING, dest STRING, air_time INT, distance INT, hour INT, minute INT,
-    time_hour TIMESTAMP
-"""
 
 
 class DatasetMissing(Exception):

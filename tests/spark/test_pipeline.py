@@ -16,8 +16,9 @@ import pytest
 from pyarrow import csv
 from pyspark.sql import SparkSession
 
-from harebell.pipeline import shipped
+from harebell.pipeline import frames, shipped
 from harebell.pipeline.checking import check
+from harebell.pipeline.description import Body, Source
 from harebell.pipeline.hosting import host
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import State, states
@@ -115,6 +116,15 @@ def test_a_queue_goes_through_sql_into_parquet_and_delta_once(
     assert sorted(row["id"] for row in bench.rows("plain")) == list(range(12))
     assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 12))
     assert [state.name for state in states(bench.folder / "registry")] == ["orders"]
+
+
+def test_a_body_is_parsed_once_however_many_of_its_fields_are_used(spark: SparkSession) -> None:
+    body = Body("json", "id BIGINT, total DOUBLE, name STRING, day DATE", "fail")
+    messages = spark.createDataFrame([(b"{}", 1, "q")], "value BINARY, offset BIGINT, queue STRING")
+    good = frames.good_rows(frames.decoded(messages, body), Source("source", {}, body))
+    used = good.selectExpr("data.*", "offset").filter("total > 1 AND name <> 'x'")
+    plan = used._sc._jvm.PythonSQLUtils.explainString(used._jdf.queryExecution(), "simple")
+    assert plan.count("from_json") == 1
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

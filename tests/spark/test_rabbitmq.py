@@ -12,6 +12,10 @@ import pika
 import pytest
 
 from harebell.client import blocking
+from harebell.client.url import URL
+from harebell.pipeline.description import Route
+from harebell.pipeline.places import PipelineError
+from harebell.pipeline.taking import Change, take
 from harebell.spark.intake import SourceError
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
@@ -149,3 +153,19 @@ def test_who_does_not_choose_is_told_what_is_promised(
         start = reader(rabbit, "any", tmp_path).initialOffset()
     assert start == {"position": 0, "spool": ""}
     assert "has no leases: queue any is read at least once" in caplog.text
+
+
+def test_what_rabbitmq_moves_to_no_queue_is_at_the_end_of_its_own_again(rabbit: str) -> None:
+    with blocking.connect(rabbit) as connection:
+        channel = connection.channel()
+        for queue in ("move.from", "move.to"):
+            channel.declare_queue(queue, durable=True)
+        channel.publish_many([b"0", b"1", b"2"], routing_key="move.from")
+    changes = [Change(row) for row in range(3)]
+    with (
+        pytest.raises(PipelineError, match="1 of the messages had no queue to go to"),
+        take(URL.parse(rabbit), "move.from") as taken,
+    ):
+        taken.settle(changes, lambda m: Route("", "move.to" if m.body != b"0" else "no.such"))
+    assert left_at_last(rabbit, "move.from") == (1, 0)
+    assert left_at_last(rabbit, "move.to") == (2, 0)

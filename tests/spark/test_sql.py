@@ -123,7 +123,7 @@ def test_dead_letters_are_tried_again_where_they_died(
 
 def test_what_has_nowhere_to_go_stays_and_is_told(desk: Desk, channel: Any, queue: str) -> None:
     publish(channel, queue, 2)
-    with pytest.raises(PipelineError, match="2 of the messages had no queue to go to"):
+    with pytest.raises(PipelineError, match="2 of 2 messages reach no queue"):
         desk.settle(f"MOVE FROM queue('{queue}') TO exchange('amq.topic', 'no.where') WHERE true")
     with pytest.raises(PipelineError, match="no exchange 'none'"):
         desk.settle(f"MOVE FROM queue('{queue}') TO exchange('none') WHERE true")
@@ -133,6 +133,6 @@ def test_what_has_nowhere_to_go_stays_and_is_told(desk: Desk, channel: Any, queu
         desk.settle(f"MOVE FROM queue('{queue}') TO queue('{queue}') SET value = null WHERE true")
     with pytest.raises(PipelineError, match="`nope`"):
         desk.settle(f"DELETE FROM queue('{queue}') WHERE nope = 1")
-    assert sorted(desk.bodies(queue)) == [b"0", b"1"]
+    assert desk.bodies(queue) == [b"0", b"1"]
     with pytest.raises(PipelineError, match="there is no queue 'none'"):
         desk.settle("DELETE FROM queue('none') WHERE true")

@@ -62,8 +62,8 @@ def client_properties(url: URL, version: str, extra: dict[str, Any]) -> dict[str
     }
     if url.name is not None:
         properties["connection_name"] = url.name
-    properties.update(extra)
-    return properties
+    capabilities = {**properties["capabilities"], **extra.get("capabilities", {})}
+    return {**properties, **extra, "capabilities": capabilities}
 
 
 def check_version(url: URL, announced: tuple[int, int], wanted: tuple[int, int]) -> None:

@@ -17,7 +17,7 @@ from harebell.pipeline.description import Body, Description, Source, Step
 from harebell.pipeline.places import PipelineError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 FORMAT = "harebell"
 DATA = "data"
@@ -45,15 +45,25 @@ def decoded(frame: DataFrame, body: Body) -> DataFrame:
         text = f.expr("try_validate_utf8(CAST(value AS STRING))")
         reason = f.when(text.isNull() & f.col("value").isNotNull(), "the body is no UTF-8")
         return frame.withColumn(DATA, text).withColumn(BAD, reason)
-    schema = f"{body.schema}, {_CORRUPT} STRING"
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    parsed = f.from_json(f.col("value").cast("string"), schema, options)
-    found = frame.withColumn(DATA, parsed)
+    found = frame.select("*", f.explode(f.array(_parsed(body))).alias(DATA))
     corrupt = f.col(f"{DATA}.{_CORRUPT}")
     reason = f.when(
         f.col(DATA).isNull() | corrupt.isNotNull(), f"the body is no JSON with {body.schema}"
     )
     return found.withColumn(BAD, reason).withColumn(DATA, f.col(DATA).dropFields(_CORRUPT))
+
+
+def _parsed(body: Body) -> Column:
+    """JSON bodies as structs, with one field more for what could not be read.
+
+    Spark would put this expression everywhere a field of it is used, and parse every body anew for
+    each field. It does not look through a step that explodes an array of one struct.
+    """
+    from pyspark.sql import functions as f
+
+    schema = f"{body.schema}, {_CORRUPT} STRING"
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    return f.from_json(f.col("value").cast("string"), schema, options)
 
 
 def good_rows(frame: DataFrame, source: Source) -> DataFrame:

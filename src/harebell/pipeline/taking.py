@@ -7,6 +7,9 @@
 What was selected is what is settled: nobody else can get a message meanwhile. Publishing and
 acknowledging are one transaction (class tx), so a message is in one place or the other, whatever
 dies. Messages that are not selected go back to their places, marked as redelivered.
+
+A Harebell refuses a transaction with a message that no queue gets (capability `tx_mandatory`). Any
+other broker does it and returns that message, which is then put at the end of its queue again.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from harebell.base.limits import (
     TAKEN_MESSAGES,
 )
 from harebell.client import blocking
-from harebell.client.errors import AMQPError, NotFound, PublishReturned
+from harebell.client.errors import AMQPError, ChannelClosed, NotFound, PublishReturned
 from harebell.client.message import Message
 from harebell.client.url import URL
 from harebell.pipeline.description import Route
@@ -45,6 +48,8 @@ _COLUMNS = (
 )
 _QUIET_SECONDS = 3.0
 _STREAM = "x-stream-offset"
+_STRICT = {"capabilities": {"tx_mandatory": True}}
+_NO_ROUTE = 312
 RETRIES = "x-retries"
 RETRIED_FROM = "x-retried-from"
 _DEATHS = ("x-death", "x-first-death-", "x-last-death-")
@@ -139,15 +144,32 @@ class Taken:
         settled = 0
         for first in range(0, len(changes), SETTLED_MESSAGES):
             part = changes[first : first + SETTLED_MESSAGES]
-            with self._channel.transaction():
-                for change in part:
-                    message = self._messages[change.row]
-                    if target is not None:
-                        self._publish(message, change, target(message), retry)
-                    self._channel.ack(message.delivery_tag)
+            try:
+                self._settle(part, target, retry)
+            except ChannelClosed as error:
+                if error.code != _NO_ROUTE:
+                    raise
+                raise PipelineError(
+                    f"{error.text}: these messages are in queue {self.queue!r}, those of "
+                    f"transactions before them ({settled}) have gone; bind a queue and do it again"
+                ) from None
             settled += len(part)
             self._put_back()
         return settled
+
+    def _settle(
+        self,
+        part: Sequence[Change],
+        target: Callable[[Delivered], Route] | None,
+        retry: bool,
+    ) -> None:
+        """One transaction."""
+        with self._channel.transaction():
+            for change in part:
+                message = self._messages[change.row]
+                if target is not None:
+                    self._publish(message, change, target(message), retry)
+                self._channel.ack(message.delivery_tag)
 
     def _publish(self, message: Delivered, change: Change, route: Route, retry: bool) -> None:
         key = change.routing_key
@@ -230,7 +252,7 @@ def take(url: URL, queue: str) -> Iterator[Taken]:
     # Spark takes its time over a WHERE, and nobody serves the connection meanwhile.
     quiet = replace(url, heartbeat=0, name=url.name or f"harebell sql: {queue}")
     try:
-        with blocking.connect(quiet) as connection:
+        with blocking.connect(quiet, properties=_STRICT) as connection:
             channel = connection.channel(confirms=False)
             yield Taken(queue, channel, _messages(channel, queue))
     except AMQPError as error:

@@ -18,6 +18,7 @@ from harebell.front.session09.permission import EXCHANGE, check, check_topic, to
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import soft
 from harebell.front.session09.traced import published
+from harebell.front.session09.unrouted import NO_ROUTE, ways_of
 from harebell.kernels.rows import Rows
 from harebell.model.resource import rendered
 from harebell.model.transaction import Transaction
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from harebell.model.stages import Piece
 
 _PLACE = (methods.CLASS_ID, methods.COMMIT_ID)
-_NO_ROUTE = 312
-_SHOWN_KEYS = 3
 
 
 class _Quiet:
@@ -167,7 +166,7 @@ class StagedWork:
         if lost and other:
             lost = [message for message in lost if not self._sent_on(message, other)]
         if lost and self._method.mandatory:
-            raise soft(_NO_ROUTE, self._complaint(lost), *_PLACE)
+            raise soft(NO_ROUTE, self._complaint(lost), *_PLACE)
 
     def _sent_on(self, message: Message, other: str) -> bool:
         """Whether a message reaches a queue by the exchange for those that reach none."""
@@ -179,14 +178,9 @@ class StagedWork:
         return bool(queues)
 
     def _complaint(self, lost: list[Message]) -> str:
-        ways = dict.fromkeys((message.exchange, message.routing_key) for message in lost)
-        shown = ", ".join(
-            f"'{key}' at exchange '{exchange}'" for exchange, key in list(ways)[:_SHOWN_KEYS]
-        )
-        more = f" and {len(ways) - _SHOWN_KEYS} more" if len(ways) > _SHOWN_KEYS else ""
         return (
             f"{len(lost)} of {self.rows} rows of batch {self._method.batch} reach no queue, with "
-            f"routing key {shown}{more}; nothing was published"
+            f"routing key {ways_of(lost)}; nothing was published"
         )
 
     def publish(self) -> None:

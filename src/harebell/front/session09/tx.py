@@ -2,6 +2,10 @@
 
 What waits for the commit is in `harebell.model.transaction`. A rollback forgets the publishes and
 makes the acknowledged deliveries outstanding again.
+
+A client may announce the capability `tx_mandatory`. Then a commit with a mandatory publish that no
+queue gets is refused as a whole. Otherwise such a message is returned, as RabbitMQ does it, and
+what was acknowledged together with it is gone.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harebell.front.session09.replies import soft
 from harebell.front.session09.unacked import Unacked
+from harebell.front.session09.unrouted import NO_ROUTE, ways_of
 from harebell.model.queue.kind import PENDING
 from harebell.model.transaction import Transaction
 from harebell.wire.v09 import methods
@@ -17,7 +22,10 @@ from harebell.wire.v09 import methods
 if TYPE_CHECKING:
     from harebell.front.session09.channel import Channel
 
+MANDATORY = "tx_mandatory"
+"""The capability."""
 _CLASS = 90
+_MANDATORY_FLAG = 1
 
 
 class ChannelTransaction(Transaction[Unacked]):
@@ -31,14 +39,29 @@ class ChannelTransaction(Transaction[Unacked]):
         Where a full queue would refuse one of the publishes nothing is done.
 
         Raises:
-            ProtocolError: 406 for the channel; what was acknowledged comes back.
+            ProtocolError: 406 or 312 for the channel; what was acknowledged comes back.
         """
+        if channel.connection.wants(MANDATORY):
+            self._check_routes()
         if not self.has_room():
             raise soft(406, "partial tx completion", _CLASS, 20)
         connection = channel.connection
         now = connection.broker.clock.steady
         if self.commit(channel, connection.commit, now) & PENDING:
             connection.hold_until(connection.commit.ticket)
+
+    def _check_routes(self) -> None:
+        lost = [
+            message
+            for message, queues, flags in self.publishes
+            if flags & _MANDATORY_FLAG and all(queue.deleted for queue in queues)
+        ]
+        if lost:
+            text = (
+                f"{len(lost)} of {len(self.publishes)} messages reach no queue, with routing key "
+                f"{ways_of(lost)}; nothing was committed"
+            )
+            raise soft(NO_ROUTE, text, _CLASS, 20)
 
     def rollback(self, channel: Channel) -> None:
         """Do none of it: the acknowledged deliveries are outstanding again."""

@@ -201,3 +201,33 @@ def test_one_change_alone_needs_nothing_to_keep_it_together() -> None:
     peer.send(m.BasicAck(1))
     peer.ask(m.TxCommit())
     assert not _joint(world)
+
+
+def test_a_commit_may_be_refused_for_a_mandatory_message_without_a_queue() -> None:
+    world = World()
+    peer = world.peer()
+    peer.connection.capabilities = {"tx_mandatory"}
+    peer.ask(m.QueueDeclare("q"))
+    peer.ask(m.TxSelect())
+    queue = world.broker.vhosts["/"].queues["q"]
+    world.peer().give(publish(b"1"))
+    peer.send(m.BasicGet("q"))
+    peer.frames()
+    peer.send(m.BasicAck(1))
+    peer.give(publish(b"x", key="nowhere", mandatory=True) + publish(b"y", key="q", mandatory=True))
+    closed = peer.ask(m.TxCommit())
+    assert isinstance(closed, m.ChannelClose)
+    assert (closed.reply_code, closed.reply_text) == (
+        312,
+        "NO_ROUTE - 1 of 2 messages reach no queue, with routing key 'nowhere' at exchange ''; "
+        "nothing was committed",
+    )
+    assert (queue.ready_count(), queue.unacked) == (1, 0)
+
+
+def test_what_is_not_mandatory_may_go_nowhere_even_then() -> None:
+    peer = World().peer()
+    peer.connection.capabilities = {"tx_mandatory"}
+    peer.ask(m.TxSelect())
+    peer.give(publish(b"x", key="nowhere"))
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()

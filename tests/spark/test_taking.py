@@ -1,0 +1,45 @@
+"""Messages that are taken from a queue and settled: whole or not at all, without a session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harebell.client.url import URL
+from harebell.pipeline.description import Route
+from harebell.pipeline.places import PipelineError
+from harebell.pipeline.taking import Change, take
+
+pytestmark = pytest.mark.timeout(600)
+
+
+def bodies(channel: Any, queue: str) -> list[bytes]:
+    """What is in a queue, taken out of it."""
+    found = []
+    while True:
+        method, _, body = channel.basic_get(queue, auto_ack=True)
+        if method is None:
+            return found
+        found.append(body)
+
+
+def test_a_move_of_which_one_message_has_no_queue_changes_nothing(
+    broker_url: str, channel: Any, queue: str
+) -> None:
+    channel.queue_declare(f"{queue}.to")
+    for number in range(4):
+        channel.basic_publish("", queue, b"%d" % number)
+    changes = [Change(row) for row in range(3)]
+
+    def target(message: Any) -> Route:
+        return Route("", f"{queue}.to" if message.body != b"1" else "no.such.queue")
+
+    with (
+        pytest.raises(PipelineError, match=r"1 of 3 messages reach no queue.*'no\.such\.queue'"),
+        take(URL.parse(broker_url), queue) as taken,
+    ):
+        taken.settle(changes, target)
+    assert bodies(channel, queue) == [b"0", b"1", b"2", b"3"]
+    assert bodies(channel, f"{queue}.to") == []
+    channel.queue_delete(f"{queue}.to")
