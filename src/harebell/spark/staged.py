@@ -49,6 +49,7 @@ class Staging:
         self._kept: deque[bytes] = deque()
         self._octets = 0
         self._first = 0
+        self._taken = 0
 
     def run(self, connection: blocking.Connection) -> None:
         """Stage what is left, over a new connection.
@@ -58,31 +59,44 @@ class Staging:
             AMQPError: the broker refuses the rows.
         """
         task = self._done.task
-        first = self._first
         channel = connection.channel(confirms=False)
         with _telling(task):
             if task.batch < channel.stage_open(task.publisher, task.run):
                 return
-            waiting: deque[tuple[int, Call[int]]] = deque()
-            for number, piece in self._numbered():
-                call = stages.stage_append(
-                    channel.core,
-                    task.publisher,
-                    task.run,
-                    batch=task.batch,
-                    part=task.part,
-                    attempt=task.attempt,
-                    number=number,
-                    columns=self._columns,
-                    data=piece,
-                )
-                waiting.append((number, call))
-                # Also when there is room: else nothing would be written before it is full.
-                connection.pump(0.0)
-                while len(waiting) > SPARK_PIECES_IN_FLIGHT:
-                    self._finish(connection, *waiting.popleft(), first)
-            while waiting:
-                self._finish(connection, *waiting.popleft(), first)
+            first, self._taken = self._first, 0
+            try:
+                self._stage(connection, channel)
+            except PreconditionFailed as error:
+                if not first or self._taken:
+                    raise
+                raise SinkError(
+                    f"the broker has lost what was staged of part {task.part} of batch "
+                    f"{task.batch}, as it does when it is restarted, and the task has not kept all "
+                    f"of it ({error}): start the query again, which goes on from its checkpoint"
+                ) from error
+
+    def _stage(self, connection: blocking.Connection, channel: blocking.Channel) -> None:
+        task = self._done.task
+        waiting: deque[tuple[int, Call[int]]] = deque()
+        for number, piece in self._numbered():
+            call = stages.stage_append(
+                channel.core,
+                task.publisher,
+                task.run,
+                batch=task.batch,
+                part=task.part,
+                attempt=task.attempt,
+                number=number,
+                columns=self._columns,
+                data=piece,
+            )
+            waiting.append((number, call))
+            # Also when there is room: else nothing would be written before it is full.
+            connection.pump(0.0)
+            while len(waiting) > SPARK_PIECES_IN_FLIGHT:
+                self._finish(connection, *waiting.popleft())
+        while waiting:
+            self._finish(connection, *waiting.popleft())
 
     def _numbered(self) -> Iterator[tuple[int, bytes]]:
         """What is kept, and then what is new; a piece that is there already is passed over."""
@@ -92,21 +106,10 @@ class Staging:
             self._octets += len(piece)
             yield self._first + len(self._kept) - 1, piece
 
-    def _finish(
-        self, connection: blocking.Connection, number: int, call: Call[int], first: int
-    ) -> None:
-        """Wait until a piece is staged; `first` was the first over this connection."""
-        try:
-            self._done.rows = connection.finish(call)
-        except PreconditionFailed as error:
-            if number == first > 0:
-                task = self._done.task
-                raise SinkError(
-                    f"the broker has lost what was staged of part {task.part} of batch "
-                    f"{task.batch}, as it does when it is restarted, and the task has not kept all "
-                    f"of it ({error}): start the query again, which goes on from its checkpoint"
-                ) from error
-            raise
+    def _finish(self, connection: blocking.Connection, number: int, call: Call[int]) -> None:
+        """Wait until a piece is staged."""
+        self._done.rows = connection.finish(call)
+        self._taken += 1
         self.progress = max(self.progress, number + 1)
         while self._octets > SPARK_KEPT_BYTES and self._first < self.progress:
             self._octets -= len(self._kept.popleft())
