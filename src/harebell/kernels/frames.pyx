@@ -239,7 +239,7 @@ cdef class FrameScanner:
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1:
         cdef Py_ssize_t at = 0, size, used
         cdef const unsigned char* p
-        cdef unsigned int which
+        cdef unsigned int which, content = BASIC_DELIVER if self.client else BASIC_PUBLISH
         cdef int channel
         while length - at >= HEAD:
             p = data + at
@@ -257,30 +257,17 @@ cdef class FrameScanner:
             channel = u16(p + 1)
             if self.fast and p[0] == METHOD and size >= 4:
                 which = u32(p + HEAD)
-                if which == BASIC_PUBLISH:
-                    if self.pending == 0 and not self.client:
-                        used = self._whole_content(p, length - at, channel, size, True)
-                        if used:
-                            at += used
-                            if self.stopped:
-                                return length
-                            if self.hold:
-                                return at
-                            continue
-                        if self._awaited(p, length - at, size, False) > length - at:
-                            break
-                elif which == BASIC_DELIVER:
-                    if self.pending == 0 and self.client:
-                        used = self._whole_content(p, length - at, channel, size, False)
-                        if used:
-                            at += used
-                            if self.stopped:
-                                return length
-                            if self.hold:
-                                return at
-                            continue
-                        if self._awaited(p, length - at, size, False) > length - at:
-                            break
+                if which == content and self.pending == 0:
+                    used = self._whole_content(p, length - at, channel, size, not self.client)
+                    if used:
+                        at += used
+                        if self.stopped:
+                            return length
+                        if self.hold:
+                            return at
+                        continue
+                    if self._awaited(p, length - at, size, False) > length - at:
+                        break
                 elif which == BASIC_ACK and size == ACK_SIZE:
                     self._sink.ack(channel, u64(p + 11), p[19] & 1)
                     at += size + OVERHEAD

@@ -6,7 +6,7 @@ cdef inline unsigned int u16(const unsigned char* p) noexcept:
 
 
 cdef inline unsigned int u32(const unsigned char* p) noexcept:
-    return (<unsigned int>p[0] << 24) | (<unsigned int>p[1] << 16) | (<unsigned int>p[2] << 8) | p[3]
+    return (<unsigned int>p[0] << 24) | (<unsigned int>p[1] << 16) | (p[2] << 8) | p[3]
 
 
 cdef inline unsigned long long u64(const unsigned char* p) noexcept:
