@@ -144,11 +144,14 @@ class Chaos:
             )
         self._drivers.append(self._driver)
 
+    def _end_drivers(self, but: int = 0) -> None:
+        """End the drivers and what has outlived them, but for so many of the last ones."""
+        while len(self._drivers) > but:
+            end_family(self._drivers.pop(0))
+
     def close(self) -> None:
         """End what is still there."""
-        for driver in self._drivers:
-            # Executors may have outlived it.
-            end_family(driver)
+        self._end_drivers()
         kill(self._broker)
         self._broker.remove()
 
@@ -176,6 +179,7 @@ class Chaos:
         self.publish()
         # Whatever was killed before, every query has done something since.
         self._wait(lambda: self._advanced(before), "every query to commit a micro-batch")
+        self._end_drivers(but=1)
         self.publish()
         time.sleep(self._rng.random() * _SPREAD_SECONDS)
         flow = self._rng.choice(FLOWS)
