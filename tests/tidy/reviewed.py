@@ -253,6 +253,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "spark/aim": ("tests/spark/test_writer.py", "is what a task there is given"),
     "spark/confirmed": ("tests/spark/test_writer.py", "needs a real broker, and does little alone"),
     "spark/staged": ("tests/spark/test_staged_writer.py", "needs a real broker"),
+    "spark/reconnecting": ("tests/spark/test_lost_connections.py", "loses a real broker there"),
     "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),
