@@ -253,6 +253,12 @@ SPARK_GATHER_SECONDS = 1.0
 """Longest time that deliveries are gathered for one micro-batch, while they keep coming."""
 SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
+SPARK_RECONNECT_SECONDS = 30.0
+"""Time in which a write task has to get a lost connection back, unless told otherwise."""
+SPARK_RETRY_SECONDS = 0.2
+"""Pause between two attempts to get a lost connection back."""
+SPARK_KEPT_BYTES = 33_554_432
+"""Most octets that a task keeps of what it has staged, for a broker that may lose it."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
 SPARK_LEASE_SECONDS = 300.0

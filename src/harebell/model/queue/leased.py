@@ -239,10 +239,19 @@ class LeasedQueue(SparingQueue):
                 position = log.next(position + 1)
         return 0
 
+    def within(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """After a restart: runs without positions that their logs have not come to.
+
+        A claim may be on disk before messages in it; their positions will be those of others.
+        """
+        ends = {level: order.log.end() for level, order in self._levels()}
+        cut = [Run(run.level, run.first, min(run.end, ends.get(run.level, 0))) for run in runs]
+        return tuple([run for run in cut if run.first < run.end])
+
     def withhold_claim(self, runs: Sequence[Run]) -> int:
         """After a restart: what was leased is so again; returns how many messages are there.
 
-        Called before `configure`. A run that reaches behind the end of its log never was durable.
+        Called before `configure`, for runs that `within` has cut.
         """
         orders = dict(self._levels())
         count = 0

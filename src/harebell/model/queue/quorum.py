@@ -207,7 +207,7 @@ class QuorumQueue(GroupedQueue):
         """Every message counts that it was delivered in vain, as when it is requeued."""
         log = self._order.log
         for run in runs:
-            self._order.end_lease(run.first, run.end)
+            self._order.end_lease_out(run.first, run.end)
             position = log.next(run.first)
             while position < run.end:
                 self.unacked += 1

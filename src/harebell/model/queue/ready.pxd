@@ -56,5 +56,7 @@ cdef class ReadyOrder:
     cpdef long long withhold(self, long long first, long long end) except -1
     cpdef int settle_leased(self, list runs) except -1
     cpdef int end_lease(self, long long first, long long end) except -1
+    @cython.locals(position="long long")
+    cpdef int end_lease_out(self, long long first, long long end) except -1
     cpdef long long release(self, list runs) except -1
     cpdef int delete(self) except -1

@@ -411,6 +411,20 @@ class ReadyOrder:
                 self._leased = None
         return 0
 
+    def end_lease_out(self, first: int, end: int) -> int:
+        """A run is leased no longer; its messages are out, and put back one by one, if at all.
+
+        After a restart the cursor has not passed them, and must not come upon them again.
+        """
+        self.end_lease(first, end)
+        position = self.log.next(max(first, self._cursor))
+        while position < end:
+            if self._held is None:
+                self._held = set()
+            self._held.add(position)
+            position = self.log.next(position + 1)
+        return 0
+
     def release(self, runs: list[Run]) -> int:
         """Runs that are leased return to their places; returns how many messages.
 
