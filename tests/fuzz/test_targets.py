@@ -64,7 +64,7 @@ class Fuzzers:
         self._output.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def fuzzers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzers]:
     """One process that is instrumented, for all tests."""
     made = Fuzzers(tmp_path_factory.mktemp("fuzzers"))
