@@ -10,7 +10,10 @@ from typing import Any
 
 import pika
 import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
 
+from harebell.cli.main import harebell
 from harebell.client import blocking
 from harebell.client.url import URL
 from harebell.pipeline.description import Route
@@ -169,3 +172,21 @@ def test_what_rabbitmq_moves_to_no_queue_is_at_the_end_of_its_own_again(rabbit: 
         taken.settle(changes, lambda m: Route("", "move.to" if m.body != b"0" else "no.such"))
     assert left_at_last(rabbit, "move.from") == (1, 0)
     assert left_at_last(rabbit, "move.to") == (2, 0)
+
+
+def test_a_queue_of_rabbitmq_is_mirrored_to_a_queue_of_harebell(
+    rabbit: str, broker_url: str, channel: Any, queue: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    assert spark.getActiveSession() is not None, "the command uses it"
+    with blocking.connect(rabbit) as connection:
+        connection.channel().declare_queue("mirrored", durable=True)
+        bodies = [b"%d" % number for number in range(50)]
+        connection.channel().publish_many(bodies, routing_key="mirrored", delivery_mode=2)
+    flags = ("--url", rabbit, "--to", broker_url, "--to-queue", queue)
+    arguments = ["pipeline", "mirror", "mirrored", *flags, "--checkpoint", str(tmp_path / "c")]
+    about = {"HAREBELL_PIPELINES": str(tmp_path / "registry")}
+    done = CliRunner().invoke(harebell, arguments, env=about)
+    assert "mirror-mirrored: 50 rows read; written 50 to mirror" in done.output
+    found = [channel.basic_get(queue, auto_ack=True)[2] for _ in range(50)]
+    assert sorted(found, key=int) == bodies
+    assert left_at_last(rabbit, "mirrored") == (0, 0)
