@@ -57,29 +57,24 @@ def test_an_archive_is_compacted_and_replayed_from_where_it_stopped(
     command: Command, channel: Any, queue: str, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
-    for first in (0, 5, 10):
+    for first in (0, 5):
         fill(channel, queue, range(first, first + 5))
         done = command("archive", queue, "--to", str(lake), "--compact-every", "1")
         assert done.exit_code == 0, done.output
         assert f"archive-{queue}: 5 rows read; written 5 to lake" in done.output
     table = DeltaTable(lake)
     assert len(table.file_uris()) == 1, "every micro-batch was put together with those before it"
-    assert table.to_pyarrow_table().num_rows == 15
+    assert table.to_pyarrow_table().num_rows == 10
     assert state_of(tmp_path / "registry", f"archive-{queue}").lag == {queue: 0}
 
-    count = command("replay", str(lake), "--routing-key", queue, "--dry-run")
-    assert count.output == "15 messages would be published\n"
-    part = command("replay", str(lake), "--routing-key", queue, "--where", "offset < 7")
-    assert part.output == "7 messages published and confirmed\n"
-    assert taken(channel, queue) == [b"%d" % number for number in range(7)]
     wrong = command("replay", str(lake), "--routing-key", "no.such.queue", "--skip", "7")
     assert wrong.exit_code == 1
     skip = re.search(r"go on with --skip (\d+)", wrong.output)
     assert skip is not None, wrong.output
     assert skip[1] == "7", "none of the others has gone"
     rest = command("replay", str(lake), "--routing-key", queue, "--skip", skip[1])
-    assert rest.output == "8 messages published and confirmed\n"
-    assert taken(channel, queue) == [b"%d" % number for number in range(7, 15)]
+    assert rest.output == "3 messages published and confirmed\n"
+    assert taken(channel, queue) == [b"7", b"8", b"9"]
 
 
 def test_a_queue_is_mirrored_by_the_command(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harebell.pipeline.values import interval_of
 from harebell.pipeline.verbs import Selection, Table
 
 _VIEW = "looked_at"
@@ -102,7 +103,7 @@ def flow(view: str, seconds: float, keys: int | None = None) -> str:
         seconds: the length of a window.
         keys: show so many top keys of each window instead.
     """
-    window = f"window(timestamp, '{seconds:g} seconds')"
+    window = f"window(timestamp, '{interval_of(seconds)}')"
     if keys:
         top = f"approx_top_k(routing_key, {keys})"
         return (
@@ -121,7 +122,7 @@ def flow(view: str, seconds: float, keys: int | None = None) -> str:
     )
     return (
         f"SELECT {window}.start AS start, count(*) AS messages, "
-        f"round(count(*) / {seconds:g}, 2) AS per_second, "
+        f"round(count(*) / {seconds!r}, 2) AS per_second, "
         f"sum(octet_length(value)) AS octets, {sizes}, {delays}, "
         "approx_count_distinct(routing_key) AS keys, "
         "round(100 * approx_top_k(routing_key, 1)[0].count / count(*), 1) AS hottest_percent "

@@ -25,6 +25,7 @@ from harebell.pipeline.lags import lags
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import Entry, State
 from harebell.pipeline.sinks import BatchSink, made
+from harebell.pipeline.values import interval_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -161,7 +162,7 @@ class Run:
         if trigger.kind == "now":
             writer = writer.trigger(availableNow=True)
         elif trigger.kind == "every":
-            writer = writer.trigger(processingTime=f"{trigger.seconds:g} seconds")
+            writer = writer.trigger(processingTime=interval_of(trigger.seconds))
         return writer.start()
 
     def _batch(self, frame: DataFrame, number: int) -> None:

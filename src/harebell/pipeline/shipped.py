@@ -25,6 +25,7 @@ from harebell.pipeline.description import (
 from harebell.pipeline.exchange_sink import EXPRESSION
 from harebell.pipeline.looking import flow
 from harebell.pipeline.places import PipelineError
+from harebell.pipeline.values import interval_of
 
 LAKES = ("delta", "parquet")
 PERIODS = {
@@ -146,9 +147,7 @@ def stats(
         name=name,
         file=None,
         folder=checkpoint.resolve(),
-        sources=(
-            Source(SOURCE, options, watermark=Watermark("timestamp", f"{seconds:g} seconds")),
-        ),
+        sources=(Source(SOURCE, options, watermark=Watermark("timestamp", interval_of(seconds))),),
         steps=(step,),
         sinks=(sink,),
         trigger=trigger,
