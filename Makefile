@@ -12,10 +12,10 @@ NATIVE := $(wildcard tests/robustness)
 ALONE  := $(wildcard tests/spark tests/docs/test_examples.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench lint types conformance interop soak docs clean
+.PHONY: help run test demo bench bench-spark lint types conformance interop soak docs clean
 
 help:            ## List the targets
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 	@tools/setup.sh run
@@ -36,6 +36,10 @@ demo:            ## Send a year of flights through the broker and Spark
 bench:           ## Measure the broker, and RabbitMQ beside it where it is installed
 	@tools/setup.sh test
 	@$(BIN)/python -m bench $(FLAGS)
+
+bench-spark:     ## Measure the data pipeline beside what Spark itself can do
+	@tools/setup.sh test
+	@$(BIN)/python -m bench.spark $(FLAGS)
 
 lint:            ## Check style and layers
 	@tools/setup.sh test

@@ -12,45 +12,18 @@ import time
 import click
 
 from bench.brokers import Harebell
-from bench.frames import Frames
-from bench.peer import BenchError, Peer
+from bench.filling import ARGUMENTS, BODY_BYTES, fill
+from bench.peer import BenchError
 from bench.process import cpu_seconds
 from harebell.base import impl
 from harebell.client import blocking
 from harebell.client.bulk import ALL_COLUMNS
-from harebell.wire.v09 import methods as m
 
-KINDS = {"stream": {"x-queue-type": "stream"}, "classic": {}}
 CHOICES = {
     "offset": ("offset",),
     "usual": ("value", "offset", "routing_key", "timestamp"),
     "all": ALL_COLUMNS,
 }
-_BATCH = 200
-_BODY_BYTES = 200
-_LOOK_SECONDS = 0.05
-_PATIENCE_SECONDS = 300.0
-
-
-def _fill(broker: Harebell, queue: str, arguments: dict[str, str], count: int) -> None:
-    """Publish persistent messages until all are in the queue.
-
-    Raises:
-        BenchError: that took too long.
-    """
-    peer = Peer(broker.port, lambda *_: None)
-    peer.call(m.QueueDeclare(queue, durable=True, arguments=arguments), m.QueueDeclareOk)
-    frames = Frames("", queue, _BODY_BYTES, persistent=True, most=_BATCH)
-    for number in range(0, count, frames.batch):
-        peer.socket.sendall(frames.numbered(number, 0, min(frames.batch, count - number)))
-    until = time.monotonic() + _PATIENCE_SECONDS
-    while (found := peer.call(m.QueueDeclare(queue, passive=True), m.QueueDeclareOk)) is not None:
-        if found.message_count == count:
-            break
-        if time.monotonic() > until:
-            raise BenchError(f"{found.message_count} of {count} messages are in {queue}")
-        time.sleep(_LOOK_SECONDS)
-    peer.close()
 
 
 def _read(
@@ -79,11 +52,11 @@ def _read(
 @click.option("--runs", default=2, show_default=True, help="Of which the best counts.")
 def main(messages: int, runs: int) -> None:
     """Read a backlog as Arrow record batches."""
-    click.echo(f"{messages:,} messages of {_BODY_BYTES} B, {impl.chosen()}")
+    click.echo(f"{messages:,} messages of {BODY_BYTES} B, {impl.chosen()}")
     broker = Harebell()
     try:
-        for kind, arguments in KINDS.items():
-            _fill(broker, kind, arguments, messages)
+        for kind in ARGUMENTS:
+            fill(broker, kind, kind, messages)
             for name, columns in CHOICES.items():
                 found = [_read(broker, kind, columns, messages) for _ in range(runs)]
                 rate, used = max(each[0] for each in found), min(each[1] for each in found)

@@ -6,7 +6,7 @@ Keep it short: a command belongs here only if running it inside a test makes no 
 from __future__ import annotations
 
 REASONS = {
-    r'make( [a-z]+)+( FLAGS=".*")?': "runs these tests, among others; the targets are checked",
+    r'make( [a-z-]+)+( FLAGS=".*")?': "runs these tests, among others; the targets are checked",
     r"git clone .*": "needs a network",
     r"(sudo )?apt-get .*": "changes the machine",
     r"pip install .*": "changes the environment that runs the tests",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from tests.patience import eventually
 from tests.spark.conftest import PATIENT
@@ -118,6 +123,48 @@ def test_a_query_that_goes_on_reads_what_comes_and_stops_when_told(
         query.stop()
     assert sorted(int(row["value"]) for row in rows) == list(range(30))
     assert not any(row["redelivered"] for row in rows)
+
+
+def test_of_two_queries_on_one_checkpoint_the_first_ends_and_says_why(
+    lake: Lake, channel: Any, queue: str
+) -> None:
+    stream = lake.spark.readStream.format("harebell").options(**lake.options).load()
+    seen: list[tuple[str, int]] = []
+
+    def taking(who: str) -> Callable[[DataFrame, int], None]:
+        def take(rows: DataFrame, batch: int) -> None:
+            seen.extend((who, int(row["value"])) for row in rows.select("value").collect())
+
+        return take
+
+    def started(who: str, checkpoint: Path) -> StreamingQuery:
+        writer = stream.writeStream.foreachBatch(taking(who))
+        return writer.option("checkpointLocation", str(checkpoint)).start()
+
+    ours, theirs = lake.folder / "ours", lake.folder / "theirs"
+    publish(channel, queue, 0, 10)
+    first = started("first", ours)
+    try:
+        first.processAllAvailable()
+        shutil.copytree(ours, theirs)
+        # To this Spark it is another query: two of one name never run in one JVM.
+        (theirs / ".metadata.crc").unlink()
+        (theirs / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+        second = started("second", theirs)
+        try:
+            with pytest.raises(PySparkException, match="must not share a checkpoint") as caught:
+                first.awaitTermination(300)
+            assert "another query has taken over the lease of group" in str(caught.value)
+            publish(channel, queue, 10, 20)
+            second.processAllAvailable()
+        finally:
+            second.stop()
+    finally:
+        first.stop()
+    assert sorted(seen) == [
+        *(("first", number) for number in range(10)),
+        *(("second", number) for number in range(10, 20)),
+    ]
 
 
 def test_a_batch_read_shows_what_is_there(lake: Lake, channel: Any, queue: str) -> None:

@@ -21,6 +21,7 @@ from harebell.front.session09.intercept import NODE, TIMESTAMP
 from harebell.front.session09.permission import EXCHANGE, check, check_topic
 from harebell.front.session09.replies import soft
 from harebell.front.session09.traced import actor
+from harebell.model.blind import Blind
 from harebell.model.equivalence import type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
@@ -117,8 +118,8 @@ def routed(channel: Channel, wish: Publish, properties: Properties, body: bytes)
         queues = router.route(exchange, message)
     if "BCC" in headers and queues:
         decoded.headers = {name: value for name, value in headers.items() if name != "BCC"}
-        properties = wish.listed.made(decoded)
-        message = new_message(exchange.name, wish.routing_key, properties, body)
+        seen = wish.listed.made(decoded)
+        message = Blind(exchange.name, wish.routing_key, seen, properties, body)
     if router.origins:
         message.origin = connection.origin
     exchange.published += 1

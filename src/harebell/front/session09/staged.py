@@ -7,7 +7,7 @@ published then, and the number of the batch, are one commit of the disk, whole o
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from harebell.auth.permissions import WRITE
 from harebell.base.errors import BatchError
@@ -21,7 +21,7 @@ from harebell.front.session09.traced import published
 from harebell.front.session09.unrouted import NO_ROUTE, ways_of
 from harebell.kernels.rows import Rows
 from harebell.model.resource import rendered
-from harebell.model.transaction import Transaction
+from harebell.model.routed import Routed
 from harebell.wire.arrow.decode import decode_batch
 from harebell.wire.v09 import stage as methods
 
@@ -33,20 +33,6 @@ if TYPE_CHECKING:
     from harebell.model.stages import Piece
 
 _PLACE = (methods.CLASS_ID, methods.COMMIT_ID)
-
-
-class _Quiet:
-    """Takes part in a transaction for nobody: there is nothing to return or to confirm."""
-
-    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a message to its queues."""
-        result = 0
-        for queue in queues:
-            result |= queue.publish(message)
-        return result
-
-    def take_effect(self, entries: Any, kind: int) -> None:
-        """A batch settles nothing."""
 
 
 class _Place(NamedTuple):
@@ -78,11 +64,12 @@ class StagedWork:
         self.unroutable = 0
         self._channel = channel
         self._method = method
-        self._transaction: Transaction[Any] = Transaction()
+        self._routed = Routed()
         self._places: dict[str, _Place] = {}
-        self._lost: list[Message] = []
         self._traced: list[tuple[Message, Properties, tuple[Queue, ...]]] = []
-        self._counts: dict[str, int] = {}
+        router = channel.router
+        # Where these are wanted every row gets its own look.
+        self._watched = channel.connection.intercepts or router.origins or router.tracer is not None
 
     def take(self, part: int, piece: Piece, data: bytes) -> None:
         """Check and route the rows of a piece.
@@ -92,8 +79,10 @@ class StagedWork:
         """
         try:
             rows = self._loaded(piece, data)
-            for row in range(rows.rows):
+            row = 0
+            while (row := self._routed.take(rows, row, self._channel.router)) < rows.rows:
                 self._take(rows.message(row), rows.properties)
+                row += 1
         except BatchError as error:
             text = f"part {part} of batch {self._method.batch}: {error}"
             raise soft(406, text, *_PLACE) from None
@@ -124,13 +113,10 @@ class StagedWork:
             queues = channel.router.route(exchange, message)
         if channel.router.origins:
             message.origin = channel.connection.origin
-        self._counts[name] += 1
+        self._routed.counts[name] += 1
         if channel.router.tracer is not None:
             self._traced.append((message, properties, queues))
-        if queues:
-            self._transaction.publish(message, queues, 0)
-        else:
-            self._lost.append(message)
+        self._routed.keep(message, queues)
 
     def _find(self, name: str) -> _Place:
         channel = self._channel
@@ -140,7 +126,9 @@ class StagedWork:
             thing = rendered("exchange", name, channel.vhost.name)
             raise soft(403, f"cannot publish to internal {thing}", *_PLACE)
         place = self._places[name] = _Place(exchange, topic_of(channel, exchange))
-        self._counts[name] = 0
+        self._routed.counts[name] = 0
+        if place.topic is None and not self._watched:
+            self._routed.plain[name] = exchange
         return place
 
     def _prepared(
@@ -160,7 +148,7 @@ class StagedWork:
         Raises:
             ProtocolError: 312, they had to reach one.
         """
-        lost, self._lost = self._lost, []
+        lost, self._routed.lost = self._routed.lost, []
         self.unroutable = len(lost)
         other = self._method.dead_letter
         if lost and other:
@@ -174,7 +162,7 @@ class StagedWork:
         copy = copy_message(message, other, message.routing_key)
         queues = self._channel.router.route(place.exchange, copy)
         if queues:
-            self._transaction.publish(copy, queues, 0)
+            self._routed.keep(copy, queues)
         return bool(queues)
 
     def _complaint(self, lost: list[Message]) -> str:
@@ -189,13 +177,13 @@ class StagedWork:
         Raises:
             ProtocolError: 406, a queue has no room; nothing was done.
         """
-        connection = self._channel.connection
-        for exchange, count in self._counts.items():
+        for exchange, count in self._routed.counts.items():
             self._places[exchange].exchange.published += count
         for message, properties, queues in self._traced:
             published(self._channel, message, properties, queues)
-        now = connection.broker.clock.steady
-        self._transaction.commit(_Quiet(), connection.commit, now, 1)
+        if len(self._routed):
+            self._channel.connection.commit.joint = True
+        self._routed.publish()
 
     def check_room(self) -> None:
         """Refuse the batch if a queue would not take all of it.
@@ -203,7 +191,7 @@ class StagedWork:
         Raises:
             ProtocolError: 406.
         """
-        if not self._transaction.has_room():
+        if not self._routed.has_room():
             text = (
                 f"batch {self._method.batch} has {self.rows} rows, and a queue that gets some of "
                 "them has no room; nothing was published"

@@ -94,6 +94,10 @@ class Queue:
         """
         raise NotImplementedError
 
+    def may_refuse(self) -> bool:
+        """Whether there are messages that it would not take: if not, there is always room."""
+        return False
+
     def has_room(self, sizes: Sequence[int]) -> bool:
         """Whether it would take messages with bodies of so many octets, one after the other."""
         return True

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from harebell.base.limits import LEASE_CLAIM_RANGES, LEASE_SINGLE_MESSAGES
+from harebell.base.limits import COUNTED_PER_TURN, LEASE_CLAIM_RANGES, LEASE_SINGLE_MESSAGES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
+from harebell.model.queue.overflow import Overflow
 from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Stretch, pour_runs
 from harebell.model.queue.sparing import SparingQueue
@@ -21,6 +22,7 @@ from harebell.model.resource import precondition, rendered
 
 _RANGES = LEASE_CLAIM_RANGES
 _SINGLE = LEASE_SINGLE_MESSAGES
+_COUNTED = COUNTED_PER_TURN
 _EXPIRED = EXPIRED
 
 
@@ -186,8 +188,9 @@ class LeasedQueue(SparingQueue):
     def _came_before(self, position: int, message: Message) -> int:
         """A message that was taken goes back to its place: nothing has happened to it."""
         self._put_back(position)
-        if self._overflow is not None:
-            self._overflow.octets += len(message.body)
+        overflow = self._overflow
+        if overflow is not None and (overflow.counting is None or self._counts_at(position)):
+            overflow.octets += len(message.body)
         return 0
 
     def settle_claim(self, runs: Sequence[Run], messages: int) -> int:
@@ -212,7 +215,7 @@ class LeasedQueue(SparingQueue):
         overflow = self._overflow
         if overflow is not None:
             if overflow.counts:
-                self._count_again(runs)
+                self._count_again(overflow, runs, messages)
             self._grown()
         if self._expiring:
             # It was published before what the timer was set for.
@@ -220,23 +223,35 @@ class LeasedQueue(SparingQueue):
             self.expire()
         return 0
 
-    def _count_again(self, runs: Sequence[Run]) -> int:
-        """The bodies of what came back count again."""
+    def _count_again(self, overflow: Overflow, runs: Sequence[Run], messages: int) -> int:
+        """The bodies of what came back count again; if they are many, all are counted anew."""
+        if messages > _COUNTED:
+            return self.begin_count()
         orders = dict(self._levels())
         for run in runs:
             log: Log = orders[run.level].log
             position = log.next(run.first)
             while position < run.end:
+                counting = overflow.counting
                 message = log.read(position)
-                if message is not None and self._overflow is not None:
-                    self._overflow.octets += len(message.body)
+                if message is not None and (counting is None or counting.has(run.level, position)):
+                    overflow.octets += len(message.body)
                 position = log.next(position + 1)
         return 0
+
+    def within(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """After a restart: runs without positions that their logs have not come to.
+
+        A claim may be on disk before messages in it; their positions will be those of others.
+        """
+        ends = {level: order.log.end() for level, order in self._levels()}
+        cut = [Run(run.level, run.first, min(run.end, ends.get(run.level, 0))) for run in runs]
+        return tuple([run for run in cut if run.first < run.end])
 
     def withhold_claim(self, runs: Sequence[Run]) -> int:
         """After a restart: what was leased is so again; returns how many messages are there.
 
-        Called before `configure`. A run that reaches behind the end of its log never was durable.
+        Called before `configure`, for runs that `within` has cut.
         """
         orders = dict(self._levels())
         count = 0

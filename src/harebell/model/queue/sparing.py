@@ -41,6 +41,10 @@ class SparingQueue(BrowsedQueue):
             return not waits
         return True
 
+    def may_refuse(self) -> bool:
+        """Whether it has a limit, and refuses what is too much."""
+        return self._overflow is not None and not self._overflow.drops
+
     def has_room(self, sizes: Sequence[int]) -> bool:
         """Whether messages of these sizes would all be taken, were there no consumer."""
         overflow = self._overflow

@@ -1,0 +1,84 @@
+"""What `make bench-spark` makes of its runs, without Spark; tests/spark plays the rows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.peer import BenchError
+from bench.pipeline import Figure
+from bench.process import exact_cpu_seconds
+from bench.queries import Batch, steady
+from bench.spark import MUST, ROWS, medians, verdict
+
+ROOT = Path(__file__).parents[2]
+
+
+def batch(rows: int, begin_ms: float, end_ms: float) -> Batch:
+    return Batch(rows, begin_ms, end_ms, "{}")
+
+
+def test_a_rate_is_steady_from_the_second_micro_batch_on() -> None:
+    slow_start = [batch(100, 0, 10_000), batch(0, 10_000, 10_001), batch(100, 10_001, 10_101)]
+    assert steady(slow_start) == pytest.approx(1000)
+    assert steady([*slow_start, batch(100, 10_101, 10_201)]) == pytest.approx(1000)
+
+
+def test_the_only_micro_batch_counts_and_none_is_an_error() -> None:
+    assert steady([batch(50, 0, 100)]) == pytest.approx(500)
+    with pytest.raises(BenchError, match="no rows"):
+        steady([batch(0, 0, 100)])
+
+
+def test_medians_are_taken_per_row_of_the_table() -> None:
+    found = [Figure(row="stream", rows_per_second=rate) for rate in (3.0, 1.0, 2.0)]
+    found.append(Figure(row="lease", cpu_ms=8.0))
+    assert medians(found) == [
+        Figure(row="stream", rows_per_second=2.0),
+        Figure(row="lease", cpu_ms=8.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("figure", "says"),
+    [
+        (Figure(row="parquet", rows_per_second=1e5, ceiling=1e9), ">= 100,000: yes"),
+        (Figure(row="parquet", rows_per_second=99_999.0, ceiling=1.0), ">= 100,000: no"),
+        (Figure(row="stream", rows_per_second=6e5, ceiling=1e6), ">= 500,000: yes, >= 60%: yes"),
+        (Figure(row="stream", rows_per_second=6e5, ceiling=2e6), ">= 500,000: yes, >= 60%: no"),
+        (Figure(row="lease", cpu_ms=50.1), "<= 50 ms: no"),
+        (Figure(row="latency-stream", p50_ms=200.0), "<= 250 ms: yes"),
+        (Figure(row="stream-all", rows_per_second=1.0, ceiling=1.0), ""),
+    ],
+)
+def test_a_row_is_compared_with_what_it_must_reach(figure: Figure, says: str) -> None:
+    assert verdict(figure) == says
+
+
+def test_what_must_be_reached_belongs_to_rows_that_are_played() -> None:
+    assert set(MUST) <= set(ROWS)
+
+
+def test_a_wrong_row_gets_the_nearest_right_one() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.spark", "--only", "parquett"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "there is no row 'parquett': did you mean 'parquet'?" in " ".join(done.stderr.split())
+
+
+def test_cpu_time_is_counted_exactly() -> None:
+    before, used = exact_cpu_seconds(os.getpid()), time.process_time()
+    while time.process_time() < used + 0.05:
+        pass
+    assert exact_cpu_seconds(os.getpid()) - before >= 0.045

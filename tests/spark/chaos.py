@@ -1,0 +1,326 @@
+"""kill -9 of everything that a message meets between a queue and where SQL puts it.
+
+One driver runs four queries (`chaos_driver`) over what comes into a classic queue and a stream. A
+cycle kills a Python process, an executor, the driver and the broker, each at a random moment while
+micro-batches are under way, and then all four at once. What was killed is started again as in real
+life: the broker on its data directory and its port, the driver on its checkpoints; the rest is
+Spark's own business. In the end everything is processed, and every row must be there once.
+
+Where a driver died just after Spark had committed its last micro-batch, that commit is taken away
+again now and then: so a driver that dies between the sink's commit and Spark's leaves it behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import harebell
+from harebell.client import blocking
+from harebell.spark.java import find_java
+from harebell.spark.places import find_places, make_overlay
+from tests.patience import eventually
+from tests.ports import free_port
+from tests.robustness.lives import kill
+from tests.running import RunningBroker, command
+from tests.spark.chaos_driver import Flow, Plan
+from tests.spark.families import end as end_family
+from tests.spark.outcome import Inputs, Row, Verdict, last_of, read_lake, row_of
+from tests.spark.victims import Victims, end
+
+ROOT = Path(__file__).parents[2]
+SOURCE = Path(harebell.__file__).parents[1]
+CLUSTER = "local-cluster[2,1,700]"
+ALONE = "local[2]"
+FLOWS = [
+    Flow("classic_lake", "classic.lake", None),
+    Flow("classic_out", "classic.out", "out"),
+    Flow("stream_lake", "stream", None),
+    Flow("stream_out", "stream", "out"),
+]
+VICTIMS = ("worker", "executor", "driver", "broker")
+TOGETHER = "together"
+_ROWS = 250
+_BATCH = 100
+_DRAINED = 2_000
+_PATIENCE_SECONDS = 300.0
+_SPREAD_SECONDS = 1.5
+_HALFWAY_SECONDS = 3.0
+_LOOK_SECONDS = 0.002
+
+
+@dataclass
+class Counts:
+    """What a run has done."""
+
+    kills: Counter[str] = field(default_factory=Counter)
+    halfway: int = 0
+    withdrawn: int = 0
+    restarts: int = 0
+
+    def __str__(self) -> str:
+        kills = ", ".join(f"{count} {victim}" for victim, count in self.kills.items())
+        return (
+            f"killed {kills}; {self.halfway} micro-batches were under way, {self.withdrawn} "
+            f"commits were taken back, {self.restarts} queries failed and went on"
+        )
+
+
+class Chaos:
+    """A broker, a driver, and what becomes of them.
+
+    Args:
+        folder: for everything.
+        seed: every random choice is made from it.
+        sink: options of the queries that write to an exchange.
+    """
+
+    def __init__(self, folder: Path, seed: int, sink: dict[str, str] | None = None) -> None:
+        self.counts = Counts()
+        self._folder = folder
+        self._rng = random.Random(seed)
+        self.inputs = Inputs(random.Random(seed))
+        self._port = free_port()
+        self._broker = self._broker_again()
+        self._url = f"amqp://127.0.0.1:{self._port}/%2F"
+        self._plan = Plan(self._url, CLUSTER, FLOWS, _BATCH, sink=sink or {})
+        self._driver: subprocess.Popen[bytes] | None = None
+        self._drivers: list[subprocess.Popen[bytes]] = []
+        # Executors have their folders in Spark's own, which is not the tests' to fill.
+        home = make_overlay(replace(find_places(find_java()), folder=folder / "places"))
+        self._environment = {"SPARK_HOME": str(home), "PYTHONPATH": f"{SOURCE}:{ROOT}"}
+        self._declare()
+
+    # --- what is started --------------------------------------------------------------------------
+
+    def _broker_again(self) -> RunningBroker:
+        flags = ("--data-dir", str(self._folder / "data"), "--segment-bytes", "262144")
+        return RunningBroker("--port", str(self._port), *flags)
+
+    def _declare(self) -> None:
+        with blocking.connect(self._url) as connection:
+            channel = connection.channel()
+            channel.declare_exchange("in", "fanout", durable=True)
+            channel.declare_exchange("out", "topic", durable=True)
+            stream = {"x-queue-type": "stream"}
+            for queue in sorted({flow.queue for flow in FLOWS}):
+                arguments = stream if queue == "stream" else None
+                channel.declare_queue(queue, durable=True, arguments=arguments)
+                channel.bind_queue(queue, "in", "")
+            for flow in FLOWS:
+                if flow.exchange is not None:
+                    channel.declare_queue(f"out.{flow.name}", durable=True)
+                    channel.bind_queue(f"out.{flow.name}", flow.exchange, f"{flow.name}.#")
+
+    def start_driver(self, *, drain: bool = False) -> None:
+        """Start the queries, or let them go on.
+
+        Args:
+            drain: on threads of the driver, and until everything is processed.
+        """
+        (self._folder / "started").unlink(missing_ok=True)
+        plan = self._plan
+        if drain:
+            plan = replace(plan, master=ALONE, rows=_DRAINED, drain=True)
+        plan.write(self._folder)
+        with (self._folder / "driver.log").open("ab") as log:
+            self._driver = subprocess.Popen(
+                [sys.executable, "-m", "tests.spark.chaos_driver", str(self._folder)],
+                cwd=ROOT,
+                env=os.environ | self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        self._drivers.append(self._driver)
+
+    def close(self) -> None:
+        """End what is still there."""
+        for driver in self._drivers:
+            # Executors may have outlived it.
+            end_family(driver)
+        kill(self._broker)
+        self._broker.remove()
+
+    # --- rounds -----------------------------------------------------------------------------------
+
+    def publish(self) -> None:
+        """More rows, confirmed."""
+        with blocking.connect(self._url) as connection:
+            rows = iter(self.inputs.more(_ROWS))
+            connection.channel().publish_many(rows, exchange="in", routing_key="", delivery_mode=2)
+
+    def cycle(self, *, last: bool = False) -> None:
+        """Kill each in turn, in any order, and then all together.
+
+        Args:
+            last: whether the queries end when they have processed everything after that.
+        """
+        victims = self._rng.sample(VICTIMS, len(VICTIMS))
+        for victim in victims:
+            self._round(victim)
+        self._round(TOGETHER, last=last)
+
+    def _round(self, victim: str, *, last: bool = False) -> None:
+        before = self._commits()
+        self.publish()
+        # Whatever was killed before, every query has done something since.
+        self._wait(lambda: self._advanced(before), "every query to commit a micro-batch")
+        self.publish()
+        time.sleep(self._rng.random() * _SPREAD_SECONDS)
+        flow = self._rng.choice(FLOWS)
+        # As a rule; it may have processed everything already.
+        eventually(lambda: self._halfway(flow), _HALFWAY_SECONDS)
+        self._kill(victim, self._victims(victim))
+        if victim in ("broker", TOGETHER):
+            self._look_at_the_broker()
+            self._broker = self._broker_again()
+        if victim in ("driver", TOGETHER):
+            self._take_commits_back()
+            self.start_driver(drain=last)
+
+    def _victims(self, victim: str) -> Victims:
+        """The processes that can be killed."""
+        assert self._driver is not None, "it was started"
+        found = Victims(self._driver.pid)
+        while victim != "broker" and not (found.workers and found.executors):
+            self._still_there()
+            time.sleep(_LOOK_SECONDS)
+            found = Victims(self._driver.pid)
+        return found
+
+    def _kill(self, victim: str, victims: Victims) -> None:
+        all_of_them = victim == TOGETHER
+        self.counts.kills[victim] += 1
+        self.counts.halfway += sum(self._halfway(flow) for flow in FLOWS)
+        chosen: list[int] = []
+        if victim == "worker" or all_of_them:
+            chosen.append(self._rng.choice(victims.workers))
+        if victim == "executor" or all_of_them:
+            chosen.append(self._rng.choice(victims.executors))
+        if victim == "driver" or all_of_them:
+            chosen += victims.drivers
+        self._rng.shuffle(chosen)
+        for pid in chosen:
+            end(pid)
+        if victim == "broker" or all_of_them:
+            kill(self._broker)
+        if victim == "driver" or all_of_them:
+            assert self._driver is not None, "it was started"
+            self._driver.wait()
+
+    def _take_commits_back(self) -> None:
+        for flow in FLOWS:
+            checkpoint = self._folder / flow.name / "checkpoint"
+            last = last_of(checkpoint / "commits")
+            if last < 0 or last != last_of(checkpoint / "offsets") or self._rng.random() < 0.5:
+                continue
+            for name in (f"{last}", f".{last}.crc"):
+                (checkpoint / "commits" / name).unlink(missing_ok=True)
+            self.counts.withdrawn += 1
+
+    # --- what is seen -----------------------------------------------------------------------------
+
+    def _commits(self) -> list[int]:
+        return [last_of(self._folder / flow.name / "checkpoint" / "commits") for flow in FLOWS]
+
+    def _advanced(self, before: list[int]) -> bool:
+        return all(now > then for now, then in zip(self._commits(), before, strict=True))
+
+    def _halfway(self, flow: Flow) -> bool:
+        checkpoint = self._folder / flow.name / "checkpoint"
+        return last_of(checkpoint / "offsets") > last_of(checkpoint / "commits")
+
+    def _wait(self, happened: Callable[[], bool], what: str) -> None:
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while not happened():
+            self._still_there()
+            assert time.monotonic() < until, f"waited for {what}: {self._commits()}\n{self._said()}"
+            time.sleep(_LOOK_SECONDS)
+
+    def _still_there(self) -> None:
+        assert self._driver is not None, "it was started"
+        assert self._driver.poll() is None, f"the driver has ended by itself\n{self._said()}"
+
+    def _said(self) -> str:
+        log = (self._folder / "driver.log").read_text(errors="replace")
+        return "\n".join(self.ends()[-4:]) + "\n" + log[-4_000:]
+
+    def ends(self) -> list[str]:
+        """Why queries have ended, other than by being killed."""
+        path = self._folder / "ends"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [json.loads(line)["why"] for line in lines]
+
+    def _look_at_the_broker(self) -> None:
+        assert "Traceback" not in self._broker.log, self._broker.log
+        self._broker.remove()
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Wait until the driver has processed everything and ended."""
+        assert self._driver is not None, "it was started"
+        try:
+            code = self._driver.wait(_PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the queries do not end\n{self._said()}") from None
+        assert code == 0, self._said()
+        self.counts.restarts = len(self.ends())
+
+    def verdicts(self) -> Iterator[tuple[str, Verdict]]:
+        """What came out of each query, judged."""
+        for flow in FLOWS:
+            committed = last_of(self._folder / flow.name / "checkpoint" / "commits")
+            if flow.exchange is None:
+                lake = read_lake(self._folder / flow.name / "lake")
+                yield flow.name, self.inputs.judge(lake.rows, lake.batches, committed)
+            else:
+                yield flow.name, self.inputs.judge(self._taken(f"out.{flow.name}"))
+
+    def _taken(self, queue: str) -> list[Row]:
+        with blocking.connect(self._url) as connection:
+            channel = connection.channel()
+            found = []
+            while (message := channel.get(queue, no_ack=True)) is not None:
+                found.append(row_of(bytes(message.body)))
+            return found
+
+    def left(self) -> int:
+        """Messages that wait in the classic queues or are leased."""
+        with blocking.connect(self._url) as connection:
+            channel = connection.channel()
+            ready = [
+                channel.declare_queue(flow.queue, passive=True).message_count
+                for flow in FLOWS
+                if flow.queue != "stream"
+            ]
+        asked = [command(), "leases", "list", "--json", "--data-dir", str(self._folder / "data")]
+        groups = json.loads(subprocess.run(asked, capture_output=True, check=True).stdout)
+        return sum(ready) + sum(group["messages"] for group in groups)
+
+
+@contextmanager
+def chaos(
+    folder: Path, seed: int, cycles: int, sink: dict[str, str] | None = None
+) -> Iterator[Chaos]:
+    """A run that is over: everything was killed often, and everything is processed."""
+    run = Chaos(folder, seed, sink)
+    try:
+        run.start_driver()
+        for number in range(cycles):
+            run.cycle(last=number == cycles - 1)
+        run.finish()
+        yield run
+    finally:
+        run.close()

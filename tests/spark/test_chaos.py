@@ -1,0 +1,58 @@
+"""Exactly once, shown by killing: every row comes out once, whatever was killed when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.spark.chaos import Chaos, chaos
+
+CYCLES = 3
+SOAK_CYCLES = 30
+_LOST = ("failOnDataLoss", "went back to the queue", "taken over")
+
+
+def exact(run: Chaos, seed: int) -> None:
+    """Every output has every row once, and the queues have nothing left."""
+    for name, verdict in run.verdicts():
+        verdict.check(f"HAREBELL_SEED={seed}, {name}")
+    assert run.left() == 0
+    for why in run.ends():
+        assert not any(text in why for text in _LOST), why
+
+
+@pytest.mark.timeout(2_400)
+def test_every_row_comes_out_once_whatever_is_killed(
+    tmp_path: Path, seed: int, counted: Callable[[str], None]
+) -> None:
+    with chaos(tmp_path, seed, CYCLES) as run:
+        exact(run, seed)
+        counted(f"{len(run.inputs)} rows through 4 queries; {run.counts}")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(14_400)
+def test_every_row_comes_out_once_after_many_kills(
+    tmp_path: Path, seed: int, counted: Callable[[str], None]
+) -> None:
+    with chaos(tmp_path, seed, SOAK_CYCLES) as run:
+        exact(run, seed)
+        counted(f"{len(run.inputs)} rows through 4 queries; {run.counts}")
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(2_400)
+def test_a_sink_that_only_confirms_is_found_to_double_rows(
+    tmp_path: Path, seed: int, counted: Callable[[str], None]
+) -> None:
+    with chaos(tmp_path, seed, CYCLES, {"delivery": "at-least-once"}) as run:
+        verdicts = dict(run.verdicts())
+        for name in ("classic_out", "stream_out"):
+            assert verdicts[name].doubled, "the harness does not see what it is for"
+            assert not verdicts[name].lost
+        for name in ("classic_lake", "stream_lake"):
+            verdicts[name].check(f"HAREBELL_SEED={seed}, {name}")
+        doubled = sum(len(verdict.doubled) for verdict in verdicts.values())
+        counted(f"{doubled} doubled rows of {len(run.inputs)} were found; {run.counts}")

@@ -1,0 +1,175 @@
+"""The checker of the chaos harness finds every kind of wrong row that is planted before it."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.spark.outcome import KINDS, Inputs, Row, last_of, read_lake, row_of
+
+BATCHES = 4
+
+
+@pytest.fixture
+def inputs() -> Inputs:
+    made = Inputs(random.Random(7))
+    made.more(100)
+    return made
+
+
+@pytest.fixture
+def rows(inputs: Inputs) -> list[Row]:
+    """What comes out when nothing is wrong."""
+    found = list(inputs.expected().values())
+    random.Random(8).shuffle(found)
+    return found
+
+
+def only(inputs: Inputs, kind: str, rows: list[Row], count: int = 1) -> str:
+    """The one kind that was planted was found and no other; its first sentence."""
+    verdict = inputs.judge(rows)
+    assert {name: len(getattr(verdict, name)) for name in KINDS} == {
+        **dict.fromkeys(KINDS, 0),
+        kind: count,
+    }
+    with pytest.raises(AssertionError, match=f"seed 7: {count} violations\n  {kind}: "):
+        verdict.check("seed 7")
+    return str(getattr(verdict, kind)[0])
+
+
+def test_a_good_run_passes_in_any_order(inputs: Inputs, rows: list[Row]) -> None:
+    verdict = inputs.judge(rows, range(BATCHES), BATCHES - 1)
+    verdict.check("never shown")
+    assert verdict.rows == len(rows) == 80
+
+
+def test_a_lost_row_is_found(inputs: Inputs, rows: list[Row]) -> None:
+    gone = rows.pop()
+    assert only(inputs, "lost", rows) == f"row {gone[0]} never came out"
+
+
+def test_a_doubled_row_is_found(inputs: Inputs, rows: list[Row]) -> None:
+    assert only(inputs, "doubled", [*rows, rows[3]]) == f"row {rows[3][0]} came out 2 times"
+
+
+def test_a_changed_body_is_found(inputs: Inputs, rows: list[Row]) -> None:
+    number, text, digest = rows[3]
+    rows[3] = (number, text + "x", digest)
+    assert f"row {number} is " in only(inputs, "changed", rows)
+
+
+def test_a_row_that_belongs_to_another_number_is_found(inputs: Inputs, rows: list[Row]) -> None:
+    rows[3] = (rows[3][0], rows[4][1], rows[4][2])
+    assert only(inputs, "changed", rows)
+
+
+@pytest.mark.parametrize(
+    ("number", "why"),
+    [(100, "nobody sent it"), (-1, "nobody sent it"), (8, "the SQL drops it")],
+)
+def test_a_row_that_should_not_be_there_is_found(
+    inputs: Inputs, rows: list[Row], number: int, why: str
+) -> None:
+    assert only(inputs, "phantom", [*rows, (number, "", "")]).endswith(why)
+
+
+@pytest.mark.parametrize("batches", [[0, 1, 2, 3, 4], [0, 1, 1, 2, 3]])
+def test_a_micro_batch_that_was_not_committed_once_is_found(
+    inputs: Inputs, rows: list[Row], batches: list[int]
+) -> None:
+    assert len(inputs.judge(rows, batches, BATCHES - 1).uncommitted) == 1
+
+
+def test_messages_are_rows(inputs: Inputs, rows: list[Row]) -> None:
+    bodies = [
+        json.dumps(dict(zip(("id", "text", "digest"), row, strict=True))).encode() for row in rows
+    ]
+    inputs.judge(row_of(body) for body in bodies).check("never shown")
+    with pytest.raises(AssertionError, match="doubled"):
+        inputs.judge(row_of(body) for body in [*bodies, bodies[0]]).check("seed 7")
+
+
+# --- a lake, as Spark's file sink leaves it -------------------------------------------------------
+
+
+def write_batch(lake: Path, batch: int, rows: list[Row], *, compact: bool = False) -> Path:
+    """A micro-batch as a file and a line in the log, which is all that makes it count."""
+    path = lake / f"part-{batch}.parquet"
+    columns = list(zip(*rows, strict=True))
+    named = dict(zip(("id", "text", "digest"), columns, strict=True))
+    pq.write_table(pa.table({name: list(values) for name, values in named.items()}), path)
+    log = lake / "_spark_metadata"
+    log.mkdir(exist_ok=True)
+    line = json.dumps({"path": f"file://{path}", "action": "add"})
+    lines = ["v1", line]
+    if compact:
+        lines[1:1] = (log / f"{batch - 1}").read_text().splitlines()[1:]
+    (log / f"{batch}{'.compact' if compact else ''}").write_text("\n".join(lines))
+    return path
+
+
+@pytest.fixture
+def lake(rows: list[Row], tmp_path: Path) -> Path:
+    """Four micro-batches, the first two drawn together."""
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    for batch in range(BATCHES):
+        write_batch(folder, batch, rows[batch::BATCHES], compact=batch == 1)
+    return folder
+
+
+def test_a_good_lake_passes(inputs: Inputs, lake: Path) -> None:
+    found = read_lake(lake)
+    inputs.judge(found.rows, found.batches, BATCHES - 1).check("never shown")
+    assert found.batches == [0, 1, 2, 3]
+
+
+def test_files_that_no_micro_batch_committed_do_not_count(
+    inputs: Inputs, rows: list[Row], lake: Path
+) -> None:
+    shutil.copy(lake / "part-0.parquet", lake / "part-of-a-killed-task.parquet")
+    inputs.judge(read_lake(lake).rows).check("never shown")
+
+
+def lose_a_batch(lake: Path, inputs: Inputs) -> None:
+    (lake / "_spark_metadata" / "2").unlink()
+
+
+def write_a_batch_again(lake: Path, inputs: Inputs) -> None:
+    rows = [row for row in read_lake(lake).rows if row[0] % 10 == 0]
+    write_batch(lake, BATCHES, rows)
+
+
+def write_what_nobody_sent(lake: Path, inputs: Inputs) -> None:
+    write_batch(lake, BATCHES, [(12_345, "", "")])
+
+
+@pytest.mark.parametrize(
+    ("plant", "kinds"),
+    [
+        (lose_a_batch, {"lost"}),
+        (write_a_batch_again, {"doubled", "uncommitted"}),
+        (write_what_nobody_sent, {"phantom", "uncommitted"}),
+    ],
+)
+def test_what_is_planted_in_a_lake_is_found(
+    inputs: Inputs, lake: Path, plant: Callable[[Path, Inputs], None], kinds: set[str]
+) -> None:
+    plant(lake, inputs)
+    found = read_lake(lake)
+    verdict = inputs.judge(found.rows, found.batches, BATCHES - 1)
+    assert {kind for kind in KINDS if getattr(verdict, kind)} == kinds
+
+
+def test_the_last_commit_is_the_highest_number(tmp_path: Path) -> None:
+    assert last_of(tmp_path / "missing") == -1
+    for name in ("8", "10", ".10.crc", "9.compact", "metadata"):
+        (tmp_path / name).touch()
+    assert last_of(tmp_path) == 10
