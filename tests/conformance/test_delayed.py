@@ -195,6 +195,30 @@ def test_blind_copies_are_kept_and_shown_to_nobody(memory_peer: Peer) -> None:
         assert peer.count(queue) == 0
 
 
+@pytest.mark.parametrize("transaction", [False, True])
+def test_blind_copies_are_kept_although_a_queue_gets_the_message_at_once(
+    memory_peer: Peer, transaction: bool
+) -> None:
+    peer = memory_peer
+    exchange(peer, "direct")
+    bound(peer, "blind", "b")
+    peer.ask(m.ExchangeDeclare("first", "fanout"))
+    bound(peer, "at once", source="first")
+    peer.ask(m.ExchangeBind("later", "first"))
+    if transaction:
+        peer.ask(m.TxSelect())
+    for key in ("b", "nowhere"):
+        headers = {"x-delay": 50, "BCC": [key]}
+        peer.publish("first", "k", b"m", BasicProperties(headers=headers))
+    if transaction:
+        peer.ask(m.TxCommit())
+    assert peer.count("at once") == 2
+    assert peer.get("at once").properties.headers == {"x-delay": 50}
+    passes(peer, 0.1)
+    assert peer.count("blind") == 1
+    assert peer.get("blind").properties.headers == {"x-delay": -50}
+
+
 def test_a_transaction_delays_from_its_commit_on(memory_peer: Peer) -> None:
     peer = memory_peer
     exchange(peer, "fanout")

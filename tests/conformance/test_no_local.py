@@ -144,3 +144,137 @@ def test_with_the_flag_off_a_connection_gets_its_own_messages(peer: Peer) -> Non
     peer.consume("q", no_ack=True)
     peer.publish("", "q", b"own", BasicProperties(app_id="me"))
     peer.expect_delivery(b"own")
+
+
+# --- queues that keep the order of keys -----------------------------------------------------------
+
+KEYED: list[dict[str, Any]] = [
+    {"arguments": {"x-group-key": "correlation_id"}},
+    {"durable": True, "arguments": {"x-queue-type": "quorum", "x-group-key": "correlation_id"}},
+]
+
+
+def _keyed(peer: Peer, key: str, body: bytes) -> None:
+    peer.publish("", "q", body, BasicProperties(correlation_id=key))
+
+
+@pytest.mark.parametrize("options", KEYED, ids=str)
+def test_with_ordering_keys_what_a_connection_publishes_holds_up_its_own_key_alone(
+    peer: Peer, other: Peer, options: dict[str, Any]
+) -> None:
+    peer.queue("q", **options)
+    _consumer(peer, no_ack=False)
+    _keyed(peer, "a", b"own a")
+    peer.publish("", "q", b"own")
+    peer.expect_silence()
+    _keyed(other, "b", b"b")
+    peer.expect_delivery(b"b", redelivered=False)
+    _keyed(other, "a", b"a behind it")
+    other.publish("", "q", b"without a key")
+    other.expect_silence()
+    peer.expect_delivery(b"without a key", redelivered=False)
+    peer.expect_silence()
+    other.consume("q", consumer_tag="theirs")
+    found = [other.expect_delivery(redelivered=False).body for _ in range(3)]
+    assert sorted(found) == [b"a behind it", b"own", b"own a"]
+    assert found.index(b"own a") < found.index(b"a behind it")
+    for each in (peer, other):
+        each.send(m.BasicAck(0, True))
+        assert each.count("q") == 0
+
+
+@pytest.mark.parametrize("options", KEYED, ids=str)
+def test_a_key_that_a_consumer_holds_goes_on_with_another_when_its_own_message_is_next(
+    peer: Peer, other: Peer, options: dict[str, Any]
+) -> None:
+    peer.queue("q", **options)
+    _consumer(peer, no_ack=False)
+    _keyed(other, "a", b"1")
+    first = peer.expect_delivery(b"1").method.delivery_tag
+    other.consume("q", consumer_tag="theirs")
+    _keyed(peer, "a", b"2")
+    peer.expect_silence()
+    _keyed(other, "a", b"3")
+    other.expect_silence()
+    peer.expect_silence()
+    peer.send(m.BasicAck(first))
+    for body in (b"2", b"3"):
+        other.expect_delivery(body, redelivered=False)
+    other.send(m.BasicAck(0, True))
+    other.expect_silence()
+    peer.expect_silence()
+
+
+@pytest.mark.parametrize("options", KEYED, ids=str)
+def test_with_ordering_keys_a_get_and_a_purge_find_what_waits(
+    peer: Peer, options: dict[str, Any]
+) -> None:
+    peer.queue("q", **options)
+    _consumer(peer, no_ack=False)
+    for body in (b"1", b"2"):
+        _keyed(peer, "a", body)
+    peer.publish("", "q", b"3")
+    peer.expect_silence()
+    assert peer.count("q") == 3
+    found = peer.get("q")
+    assert (found.body, found.method.redelivered) == (b"1", False)
+    assert peer.ask(m.QueuePurge("q")).message_count == 2
+    peer.expect_silence()
+    assert peer.count("q") == 0
+
+
+# --- a single active consumer ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("keys", [{}, {"x-group-key": "correlation_id"}], ids=str)
+def test_one_of_higher_priority_that_is_not_active_gets_nothing_and_the_broker_goes_on(
+    peer: Peer, other: Peer, keys: dict[str, Any]
+) -> None:
+    peer.queue("q", arguments={"x-single-active-consumer": True, **keys})
+    _consumer(peer, consumer_tag="mine", no_ack=False)
+    other.consume("q", arguments={"x-priority": 10})
+    _keyed(peer, "a", b"own")
+    peer.expect_silence()
+    other.expect_silence()
+    peer.ask(m.BasicCancel("mine"))
+    other.expect_delivery(b"own", redelivered=False)
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+STREAM: dict[str, Any] = {"durable": True, "arguments": {"x-queue-type": "stream"}}
+
+
+def test_a_stream_does_not_show_a_consumer_what_its_own_connection_publishes(
+    peer: Peer, other: Peer
+) -> None:
+    peer.queue("q", **STREAM)
+    for each in (peer, other):
+        each.ask(m.BasicQos(0, 100))
+    peer.publish("", "q", b"before")
+    other.consume("q", consumer_tag="all", arguments={"x-stream-offset": "first"})
+    other.expect_delivery(b"before")
+    _consumer(peer, no_ack=False, arguments={"x-stream-offset": "first"})
+    # What was there before its consumer was is nobody's own any more.
+    peer.expect_delivery(b"before")
+    for number in range(3):
+        peer.publish("", "q", b"own %d" % number)
+        other.expect_delivery(b"own %d" % number)
+        other.publish("", "q", b"other %d" % number)
+        other.expect_delivery(b"other %d" % number)
+        peer.expect_delivery(b"other %d" % number)
+    peer.expect_silence()
+
+
+def test_a_stream_shows_it_to_another_consumer_of_the_same_connection(peer: Peer) -> None:
+    peer.queue("q", **STREAM)
+    peer.ask(m.BasicQos(0, 1))
+    _consumer(peer, no_ack=False, consumer_tag="picky")
+    peer.consume("q", consumer_tag="all")
+    for body in (b"1", b"2"):
+        peer.publish("", "q", body)
+        tag = peer.expect_delivery(body, consumer_tag="all").method.delivery_tag
+        peer.send(m.BasicAck(tag))
+    peer.ask(m.BasicCancel("picky"))
+    peer.publish("", "q", b"3")
+    peer.expect_delivery(b"3", consumer_tag="all")

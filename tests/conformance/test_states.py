@@ -333,6 +333,10 @@ def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: st
             elif isinstance(answer, bulk.BulkSpanOk):
                 # The rest is the identity of a log.
                 answer = bulk.BulkSpanOk(kind=answer.kind)
+            elif isinstance(answer, bulk.BulkQueuesOk):
+                # Queues of other tests may be there still: they go when their connections do.
+                assert b"\x01q" in answer.names
+                answer = bulk.BulkQueuesOk(b"\x01q", answer.more)
             assert answer == reply
         if named == "basic.publish":
             peer.send_bytes(content_header(0))

@@ -12,6 +12,7 @@ left, at any moment, and compares it with what was promised by then:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -22,6 +23,7 @@ from harebell.model.queue.kind import Queue
 from harebell.model.transaction import ACCEPT
 from harebell.model.xa_states import Call
 from harebell.model.xid import Xid
+from tests.sim.database import Database
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker
@@ -35,6 +37,7 @@ BIG = 40_000
 """Some bodies are so large that two of them fill a segment."""
 
 
+Rows = SimDefinitions | Database
 Copy = tuple[str, bytes]
 """A message in one queue: the queue's name, and the body."""
 
@@ -75,14 +78,20 @@ class Trial:
     Args:
         seed: decides everything.
         counts: where to count.
+        keep: makes the definitions on a disk.
     """
 
-    def __init__(self, seed: int, counts: Counts) -> None:
+    def __init__(
+        self,
+        seed: int,
+        counts: Counts,
+        keep: Callable[[SimDisk], Rows] = SimDefinitions,
+    ) -> None:
         self.seed = seed
         self.rng = Random(f"prepared {seed}")
         self.counts = counts
         self.disk = SimDisk(seed=seed)
-        self.definitions = SimDefinitions(self.disk)
+        self.definitions = keep(self.disk)
         self.broker = DiskBroker(self.disk, self.definitions, seed)
         self.number = 0
         self.round: Round | None = None
@@ -192,7 +201,7 @@ class Trial:
         rows = self.definitions.crash(image, self.rng)
         self.judge(image, rows)
 
-    def judge(self, image: SimDisk, rows: SimDefinitions) -> None:
+    def judge(self, image: SimDisk, rows: Rows) -> None:
         """Open what was left, and compare it with what was promised."""
         trial = self.round
         assert trial is not None

@@ -52,7 +52,12 @@ def test_what_is_wrong_with_a_write_is_said_in_its_sentence(
 
 
 def test_a_query_publishes_once_although_its_last_commit_was_lost(
-    spark: SparkSession, broker_url: str, channel: Any, queue: str, tmp_path: Path
+    spark: SparkSession,
+    broker_url: str,
+    channel: Any,
+    queue: str,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     stream = (
         spark.readStream.format("rate-micro-batch")
@@ -65,7 +70,7 @@ def test_a_query_publishes_once_although_its_last_commit_was_lost(
     def run(batches: int) -> None:
         query = (
             stream.writeStream.format("harebell")
-            .options(url=broker_url, exchange="")
+            .options(url=broker_url, exchange="", username="guest", password="guest")
             .option("checkpointLocation", str(tmp_path / "checkpoint"))
             .start()
         )
@@ -73,10 +78,14 @@ def test_a_query_publishes_once_although_its_last_commit_was_lost(
             while query.isActive and (query.lastProgress or {}).get("batchId", -1) < batches - 1:
                 query.awaitTermination(0.2)
             assert query.exception() is None
+            query.explain(True)
         finally:
             query.stop()
 
     run(3)
+    shown = capfd.readouterr().out
+    assert "harebell" in shown
+    assert "password=guest" not in shown.replace(" ", "").replace("->", "=")
     commits = sorted(
         (path for path in (tmp_path / "checkpoint" / "commits").iterdir() if path.name.isdigit()),
         key=lambda path: int(path.name),

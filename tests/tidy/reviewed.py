@@ -211,10 +211,6 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "tests/unit/server/test_told_log.py",
         "publishes lines, and is read there",
     ),
-    "model/queue/no_local": (
-        "tests/conformance/test_no_local.py",
-        "is about connections and consumers, which are peers there",
-    ),
     "front/session09/intercept": (
         "tests/conformance/test_interceptors.py",
         "changes what is published, and is seen in what is delivered",
@@ -244,9 +240,9 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("cli/leases", "server/manage/leases"),
         ("tests/cli/test_leases.py", "is run by the command against a real broker"),
     ),
-    **dict.fromkeys(
-        ("model/lease", "model/queue/leased"),
-        ("tests/unit/front/session09/test_lease.py", "is asked there as peers ask, of every kind"),
+    "model/queue/leased": (
+        "tests/unit/front/session09/test_lease.py",
+        "is asked there as peers ask, of every kind",
     ),
     "wire/v09/rabbitmq": ("tests/unit/wire/v09/test_amqp_0_9_1.py", "is part of that table"),
     "kernels/arrays": ("tests/unit/kernels/test_columns.py", "is reached through columns only"),
@@ -257,6 +253,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "spark/aim": ("tests/spark/test_writer.py", "is what a task there is given"),
     "spark/confirmed": ("tests/spark/test_writer.py", "needs a real broker, and does little alone"),
     "spark/staged": ("tests/spark/test_staged_writer.py", "needs a real broker"),
+    "spark/reconnecting": ("tests/spark/test_lost_connections.py", "loses a real broker there"),
     "spark/intake": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/receiver": ("tests/spark/test_reader.py", "needs a real broker, and does little alone"),
     "spark/stream_source": ("tests/spark/test_reader.py", "is called there as Spark calls it"),

@@ -95,6 +95,10 @@ RETRY_DELAYS = 64
 """Most delays in `x-retry-delays`, and so the most times that a message is tried again."""
 RELEASED_PER_TURN = 1_000
 """Delayed messages of one exchange that go on in one turn; the others follow in the next."""
+COUNTED_PER_TURN = 5_000
+"""Messages of one queue whose bodies are counted in one turn, when a limit of octets is new."""
+TRIMMED_PER_TURN = 5_000
+"""Messages that leave one queue in one turn because they are too many or too large together."""
 EXPIRED_PER_TURN = 5_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
 STREAM_RECENT_MESSAGES = 256
@@ -107,6 +111,8 @@ STREAM_TRACKED_TAGS = 65_535
 """Consumer tags of which one stream keeps the offset."""
 NO_LOCAL_FORGOTTEN = 1_024
 """Settled messages of which a queue with a no-local consumer still knows the connection."""
+NO_LOCAL_RUNS = 65_536
+"""Runs of messages in a stream that it remembers not to show to one no-local consumer."""
 RECENT_HISTORY_MESSAGES = 20
 """Messages that a recent history exchange keeps, unless it says otherwise."""
 GROUP_WAITING_MESSAGES = 100_000
@@ -247,6 +253,12 @@ SPARK_GATHER_SECONDS = 1.0
 """Longest time that deliveries are gathered for one micro-batch, while they keep coming."""
 SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
+SPARK_RECONNECT_SECONDS = 30.0
+"""Time in which a write task has to get a lost connection back, unless told otherwise."""
+SPARK_RETRY_SECONDS = 0.2
+"""Pause between two attempts to get a lost connection back."""
+SPARK_KEPT_BYTES = 33_554_432
+"""Most octets that a task keeps of what it has staged, for a broker that may lose it."""
 SPARK_KEEP_SECONDS = 1.0
 """How often the connection is served while Spark works on a micro-batch."""
 SPARK_LEASE_SECONDS = 300.0

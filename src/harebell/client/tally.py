@@ -37,6 +37,11 @@ class Tally(Confirms):
         self._on_return = on_return
         self._ahead: set[int] = set()
 
+    @property
+    def oldest(self) -> int:
+        """The number of the first publish that is not settled, from 1 on."""
+        return self._lowest
+
     def __len__(self) -> int:
         return self.sequence - self.confirmed - self.refused
 

@@ -38,5 +38,6 @@ cdef class Link(FrameSink):
     cdef public double deadline
     cdef public object shell
     cdef public object held
+    cdef public object shared
 
     cpdef int touch(self) except -1

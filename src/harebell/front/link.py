@@ -58,6 +58,7 @@ class Link(FrameSink):
         mechanism: what it logged in with.
         announced: its opening was told, and its end not yet.
         origin: the number of the connection, which no other one of the process has.
+        shared: what all channels share of the classes file and stream; None until one is used.
         shell: whatever the shell keeps here to find its socket again.
     """
 
@@ -97,6 +98,7 @@ class Link(FrameSink):
         self.starved = False
         self.dirty = False
         self.published = False
+        self.shared: Any = None
         self.blocked = False
         self.connected_at = now
         self.now = now

@@ -34,6 +34,10 @@ cdef class FrameScanner:
     cdef int _feed(self, object data) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef int _keep(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef Py_ssize_t _wanted(self, const unsigned char* p, Py_ssize_t have, bint more) noexcept
+    cdef Py_ssize_t _awaited(self, const unsigned char* p, Py_ssize_t have, Py_ssize_t size,
+                             bint more) noexcept
     cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,
                                    int channel, Py_ssize_t size, bint published) except -1
     cdef int _hand_publish(self, int channel, const unsigned char* p, Py_ssize_t n,

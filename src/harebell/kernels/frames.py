@@ -138,7 +138,7 @@ class FrameScanner:
 
     @property
     def buffered(self) -> int:
-        """Octets of an incomplete frame that are kept until the rest comes."""
+        """Octets of an incomplete frame or content that are kept until the rest comes."""
         return len(self._rest) + len(self._held)
 
     def feed(self, data: bytes | bytearray | memoryview) -> int:
@@ -153,10 +153,10 @@ class FrameScanner:
         if self.hold:
             self._held = data
             return 0
-        if self._rest:
+        while self._rest and data and not self.hold:
             data = data[self._finish_rest(data) :]
         if self.hold:
-            self._held = data
+            self._held += data
         elif data and not self.stopped:
             used = self._scan(data)
             if self.hold:
@@ -166,25 +166,78 @@ class FrameScanner:
         return 0
 
     def _finish_rest(self, data: bytes) -> int:
-        """Complete the frame that was cut, and hand it over on its own; octets of `data` used."""
+        """Complete what was cut, a frame or a whole content, and hand it over.
+
+        Returns:
+            octets of `data` that were used.
+        """
         rest = self._rest
         used = 0
-        if len(rest) < _HEAD:
-            used = min(_HEAD - len(rest), len(data))
-            rest += data[:used]
-            if len(rest) < _HEAD:
-                return used
-        size = int.from_bytes(rest[3:7])
-        want = size + FRAME_OVERHEAD_BYTES
-        if size <= self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES:
+        while True:
+            want = self._wanted(rest, used < len(data))
+            if want <= len(rest):
+                break
             more = data[used : used + want - len(rest)]
             rest += more
             used += len(more)
             if len(rest) < want:
                 return used
         self._rest = bytearray()
-        self._scan(bytes(rest))
+        scanned = self._scan(bytes(rest))
+        if not self.stopped:
+            if self.hold:
+                self._held = bytes(rest[scanned:])
+            else:
+                self._rest = rest[scanned:]
         return used
+
+    def _wanted(self, rest: bytearray, more: bool) -> int:
+        """Octets that are to be there before they are scanned; `more`: others are at hand."""
+        if len(rest) < _HEAD:
+            return _HEAD
+        size = int.from_bytes(rest[3:7])
+        if size > self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES:
+            return len(rest)
+        if len(rest) < size + FRAME_OVERHEAD_BYTES:
+            return size + FRAME_OVERHEAD_BYTES
+        if self.fast and rest[0] == METHOD and self._begins_content(rest[_HEAD : _HEAD + 4]):
+            return self._awaited(rest, size, more)
+        return len(rest)
+
+    def _begins_content(self, which: bytes | bytearray) -> bool:
+        return not self.pending and which == (_DELIVER if self.client else _PUBLISH)
+
+    def _awaited(self, unit: bytes | bytearray, size: int, more: bool) -> int:
+        """Octets up to where a content is whole, or shows that it must go frame by frame.
+
+        `len(unit)` when that can be told already. A frame that has not begun is waited for only
+        when there is `more` to look at: a peer may wait for an answer to what it has sent.
+        """
+        have = len(unit)
+        limit = self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES
+        at = size + FRAME_OVERHEAD_BYTES
+        body_size = 0
+        for kind in (HEADER, BODY):
+            if have <= at:
+                return at + 1 if more else have
+            if unit[at] != kind:
+                return have
+            if have < at + _HEAD:
+                return at + _HEAD
+            size = int.from_bytes(unit[at + 3 : at + 7])
+            fits = size == body_size if kind == BODY else _HEADER_FIXED + 2 <= size <= limit
+            if unit[at + 1 : at + 3] != unit[1:3] or not fits:
+                return have
+            payload = at + _HEAD
+            at += size + FRAME_OVERHEAD_BYTES
+            if have < at:
+                return at
+            if kind == HEADER:
+                body_size = int.from_bytes(unit[payload + 4 : payload + _HEADER_FIXED])
+                known = unit[payload : payload + 4] == _BASIC_CONTENT
+                if not known or not 0 < body_size <= limit:
+                    break
+        return have
 
     def _scan(self, data: bytes) -> int:
         at = 0
@@ -201,6 +254,8 @@ class FrameScanner:
                     f"type {kind}, all octets = <<>>: {{invalid_frame_end_marker,{marker}}}",
                 )
             used = self._whole(data, at, size) if self.fast and kind == METHOD else 0
+            if used < 0:
+                break
             if used == 0:
                 channel = int.from_bytes(data[at + 1 : at + 3])
                 self._sink.frame(kind, channel, data[at + _HEAD : at + _HEAD + size])
@@ -222,16 +277,25 @@ class FrameScanner:
         return size
 
     def _whole(self, data: bytes, at: int, size: int) -> int:
-        """Hand over a content or an ack that begins here; octets used, 0 when it must go singly."""
+        """Hand over a content or an ack that begins here.
+
+        Returns:
+            octets used; 0 when it must go frame by frame, -1 when more of it is to come first.
+        """
         which = data[at + _HEAD : at + _HEAD + 4]
         channel = int.from_bytes(data[at + 1 : at + 3])
         if which == _ACK and size == _ACK_SIZE:
             tag = int.from_bytes(data[at + 11 : at + 19])
             self._sink.ack(channel, tag, bool(data[at + 19] & 1))
             return size + FRAME_OVERHEAD_BYTES
-        if self.pending or which != (_DELIVER if self.client else _PUBLISH):
+        if not self._begins_content(which):
             return 0
-        return self._whole_content(data, at, channel, size)
+        used = self._whole_content(data, at, channel, size)
+        if used == 0:
+            unit = data[at:]
+            if self._awaited(unit, size, False) > len(unit):
+                return -1
+        return used
 
     def _whole_content(self, data: bytes, at: int, channel: int, size: int) -> int:
         limit = self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES

@@ -10,9 +10,12 @@ frames.py beside this file says in pure Python what this does; both agree call f
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport (
+    PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_GET_SIZE, PyByteArray_Resize
+)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.unicode cimport PyUnicode_DecodeUTF8
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Properties
 from harebell.kernels.octets cimport u16, u32, u64
@@ -45,6 +48,13 @@ cdef str _text(const unsigned char* p, Py_ssize_t n):
         return PyUnicode_DecodeUTF8(<const char*>p, n, NULL)
     except UnicodeDecodeError:
         raise ProtocolError(501, "Malformed UTF-8 in shortstr") from None
+
+
+cdef inline int _extend(bytearray kept, const unsigned char* data, Py_ssize_t n) except -1:
+    cdef Py_ssize_t size = PyByteArray_GET_SIZE(kept)
+    PyByteArray_Resize(kept, size + n)
+    memcpy(PyByteArray_AS_STRING(kept) + size, data, n)
+    return 0
 
 
 cdef class FrameSink:
@@ -95,7 +105,7 @@ cdef class FrameScanner:
 
     @property
     def buffered(self):
-        """Octets of an incomplete frame that are kept until the rest comes."""
+        """Octets of an incomplete frame or content that are kept until the rest comes."""
         cdef Py_ssize_t kept = 0 if self._rest is None else len(self._rest)
         return kept if self._held is None else kept + len(self._held)
 
@@ -121,46 +131,110 @@ cdef class FrameScanner:
         try:
             start = <const unsigned char*>view.buf
             length = view.len
-            if self._rest is not None:
+            while self._rest is not None and length and not self.hold:
                 used = self._finish_rest(start, length)
                 start += used
                 length -= used
-            if self.hold and length:
-                self._held = bytearray(start[:length])
+            if self.hold:
+                self._keep(start, length)
             elif length and not self.stopped:
                 used = self._scan(start, length)
-                if self.hold and used < length:
-                    self._held = bytearray(start[used:length])
+                if self.hold:
+                    self._keep(start + used, length - used)
                 elif used < length and not self.stopped:
-                    self._rest = bytearray(start[used:length])
+                    self._rest = PyByteArray_FromStringAndSize(<char*>start + used, length - used)
         finally:
             PyBuffer_Release(&view)
         return 0
 
+    cdef int _keep(self, const unsigned char* data, Py_ssize_t length) except -1:
+        """Put input by until the sink no longer holds it."""
+        if length:
+            if self._held is None:
+                self._held = bytearray()
+            _extend(self._held, data, length)
+        return 0
+
     cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1:
+        """Complete what was cut, a frame or a whole content, and hand it over."""
         cdef bytearray rest = self._rest
-        cdef Py_ssize_t used = 0, have, want, take
-        cdef const unsigned char* p
-        have = len(rest)
-        if have < HEAD:
-            take = min(HEAD - have, length)
-            rest += data[:take]
-            used = take
-            have += take
-            if have < HEAD:
-                return used
-        p = <const unsigned char*><char*>rest
-        want = <Py_ssize_t>u32(p + 3) + OVERHEAD
-        if want - OVERHEAD <= self.frame_max - OVERHEAD + FUDGE:
+        cdef Py_ssize_t used = 0, have = PyByteArray_GET_SIZE(rest), want, take
+        while True:
+            want = self._wanted(<const unsigned char*>PyByteArray_AS_STRING(rest), have,
+                                used < length)
+            if want <= have:
+                break
             take = min(want - have, length - used)
-            rest += data[used:used + take]
+            _extend(rest, data + used, take)
             used += take
-            if have + take < want:
+            have += take
+            if have < want:
                 return used
         self._rest = None
-        p = <const unsigned char*><char*>rest
-        self._scan(p, len(rest))
+        take = self._scan(<const unsigned char*>PyByteArray_AS_STRING(rest), have)
+        if take < have and not self.stopped:
+            rest = rest[take:]
+            if self.hold:
+                self._held = rest
+            else:
+                self._rest = rest
         return used
+
+    cdef Py_ssize_t _wanted(self, const unsigned char* p, Py_ssize_t have, bint more) noexcept:
+        """Octets from `p` on that are to be there before they are scanned."""
+        cdef Py_ssize_t size
+        cdef unsigned int which
+        if have < HEAD:
+            return HEAD
+        size = u32(p + 3)
+        if size > self.frame_max - OVERHEAD + FUDGE:
+            return have
+        if have < size + OVERHEAD:
+            return size + OVERHEAD
+        if self.fast and self.pending == 0 and p[0] == METHOD and size >= 4:
+            which = u32(p + HEAD)
+            if which == <unsigned int>(BASIC_DELIVER if self.client else BASIC_PUBLISH):
+                return self._awaited(p, have, size, more)
+        return have
+
+    cdef Py_ssize_t _awaited(self, const unsigned char* p, Py_ssize_t have, Py_ssize_t size,
+                             bint more) noexcept:
+        """Octets up to where a content is whole, or shows that it must go frame by frame.
+
+        `have` when that can be told already. A frame that has not begun is waited for only when
+        there is `more` to look at: a peer may wait for an answer to what it has sent.
+        """
+        cdef Py_ssize_t at = size + OVERHEAD, limit = self.frame_max - OVERHEAD + FUDGE
+        cdef const unsigned char* h
+        cdef const unsigned char* b
+        cdef unsigned long long body_size
+        if have <= at:
+            return at + 1 if more else have
+        h = p + at
+        if h[0] != HEADER:
+            return have
+        if have < at + HEAD:
+            return at + HEAD
+        size = u32(h + 3)
+        if u16(h + 1) != u16(p + 1) or size > limit or size < HEADER_FIXED + 2:
+            return have
+        at += size + OVERHEAD
+        if have < at:
+            return at
+        body_size = u64(h + HEAD + 4)
+        if (u32(h + HEAD) != 0x003C0000 or body_size == 0
+                or body_size > <unsigned long long>limit):
+            return have
+        if have == at:
+            return at + 1 if more else have
+        b = p + at
+        if b[0] != BODY:
+            return have
+        if have < at + HEAD:
+            return at + HEAD
+        if u16(b + 1) != u16(p + 1) or u32(b + 3) != body_size:
+            return have
+        return max(have, at + <Py_ssize_t>body_size + OVERHEAD)
 
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1:
         cdef Py_ssize_t at = 0, size, used
@@ -193,6 +267,8 @@ cdef class FrameScanner:
                             if self.hold:
                                 return at
                             continue
+                        if self._awaited(p, length - at, size, False) > length - at:
+                            break
                 elif which == BASIC_DELIVER:
                     if self.pending == 0 and self.client:
                         used = self._whole_content(p, length - at, channel, size, False)
@@ -203,6 +279,8 @@ cdef class FrameScanner:
                             if self.hold:
                                 return at
                             continue
+                        if self._awaited(p, length - at, size, False) > length - at:
+                            break
                 elif which == BASIC_ACK and size == ACK_SIZE:
                     self._sink.ack(channel, u64(p + 11), p[19] & 1)
                     at += size + OVERHEAD

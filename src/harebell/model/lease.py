@@ -246,7 +246,7 @@ class Leases:
         if taken is None:
             return None
         group.last += 1
-        claim = Claim(group.last, taken.messages, taken.octets, taken.runs)
+        claim = Claim(group.last, taken.messages, taken.octets, taken.runs, taken.seen)
         group.claims[claim.number] = claim
         self._write(group)
         return claim
@@ -361,7 +361,7 @@ class Leases:
         for group, record in found:
             # First of all groups: what is settled cannot be anybody's any more.
             for claim in record.settling:
-                group.queue.settle_again(claim.runs)
+                group.queue.settle_again(group.queue.within(claim.runs))
         for group, record in found:
             said += self._withhold(group, record)
         return said
@@ -388,13 +388,15 @@ class Leases:
         """Take the open claims of a restored group out of what is ready."""
         said = []
         for claim in record.claims:
-            count = group.queue.withhold_claim(claim.runs)
+            there = group.queue.within(claim.runs)
+            count = group.queue.withhold_claim(there)
             if count == claim.messages:
                 group.claims[claim.number] = claim
                 continue
-            # Messages that are not persistent go with a restart. The claim is another one without
-            # them, so nobody gets it as if nothing had happened.
-            group.queue.release_claim(claim.runs, count)
+            # Messages that are not persistent go with a restart, and with a crash those that were
+            # not confirmed yet. The claim is another one without them, so nobody gets it as if
+            # nothing had happened.
+            group.queue.release_claim(there, count)
             group.lost = max(group.lost, claim.number)
             group.untold.append(claim.number)
             said.append(

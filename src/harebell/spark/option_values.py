@@ -106,18 +106,33 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz "
 
 def read_seconds(name: str, value: str) -> float:
     """A time with its unit, in seconds."""
-    text = value.strip().lower()
-    digits = text.rstrip(_LETTERS)
-    unit = text[len(digits) :].strip()
-    try:
-        seconds = float(digits) * _SECONDS[unit]
-    except (KeyError, ValueError):
-        seconds = -1.0
+    seconds = _seconds(value)
     if not 0 < seconds < float("inf"):
         raise OptionError(
             f"the option {name} must be a time above 0 such as 30s, 500ms or 2m, not {value!r}"
         )
     return seconds
+
+
+def read_seconds_or_none(name: str, value: str) -> float:
+    """A time with its unit, in seconds, which may be 0."""
+    seconds = _seconds(value)
+    if not 0 <= seconds < float("inf"):
+        raise OptionError(
+            f"the option {name} must be a time such as 30s, 500ms or 2m, or 0, not {value!r}"
+        )
+    return seconds
+
+
+def _seconds(value: str) -> float:
+    """A time in seconds; below 0 if it is none."""
+    text = value.strip().lower()
+    digits = text.rstrip(_LETTERS)
+    unit = text[len(digits) :].strip()
+    try:
+        return float(digits) * _SECONDS[unit]
+    except (KeyError, ValueError):
+        return -1.0
 
 
 def read_octets(name: str, value: str) -> int:

@@ -2,8 +2,7 @@
 
 Names are Spark's, so their case does not matter, and those of its Kafka source where the meaning is
 the same. Whatever cannot be used is named together with what could be, before anything is connected
-to. Passwords stand in `url` and `password` only, which Spark redacts in plans, or in a file, and
-are never printed.
+to. Passwords are never printed (`access`).
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from harebell.base import limits
-from harebell.client.url import URL, URLError
+from harebell.client.url import URL
 from harebell.spark import bounds
+from harebell.spark.access import ACCESS, default_url, take_address
 from harebell.spark.bounds import EARLIEST, LATEST, NOWHERE, Places
 from harebell.spark.option_values import (
     OptionError,
@@ -31,15 +31,11 @@ from harebell.spark.option_values import (
     read_queues,
     read_seconds,
     read_text,
-    read_url,
     unknown,
     whole,
 )
 
-__all__ = ["DEFAULT_URL", "URL_VARIABLE", "OptionError", "Options", "parse"]
-
-URL_VARIABLE = "HAREBELL_URL"
-DEFAULT_URL = "amqp://guest:guest@127.0.0.1:5672/%2F"
+__all__ = ["OptionError", "Options", "parse"]
 
 PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE = (
     "peek",
@@ -146,15 +142,13 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
     values = {name.lower(): value for name, value in given.items()}
     check_names(given)
     environment = os.environ if environment is None else environment
-    values.setdefault("url", environment.get(URL_VARIABLE) or DEFAULT_URL)
+    default_url(values, environment)
     _one_of_the_queues(values)
     read: dict[str, Any] = {}
-    access: dict[str, Any] = {}
     for name, value in values.items():
         target, reader = _READERS[name]
-        into = access if target in _ACCESS else read
-        into[target] = reader(_NAMES[name], value)
-    read["url"] = _with_access(read["url"], access)
+        read[target] = reader(_NAMES[name], value)
+    take_address(read)
     for end in ("starting", "ending"):
         read[end] = _places(read, end)
     queues = read.get("queues") or ((read["queue"],) if "queue" in read else ())
@@ -248,25 +242,6 @@ def _places(read: dict[str, Any], end: str) -> Places:
     return found
 
 
-def _with_access(url: URL, access: dict[str, Any]) -> URL:
-    """The address with what single options say about it."""
-    if "password_file" in access:
-        if "password" in access:
-            raise OptionError("the options password and passwordFile exclude each other")
-        path = access.pop("password_file")
-        try:
-            access["password"] = Path(path).read_text().rstrip("\r\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(f"the option passwordFile cannot be read: {error}") from None
-    for name in ("cacertfile", "certfile", "keyfile"):
-        if name in access and not url.tls:
-            raise OptionError(f"the option {name} belongs to TLS: the url must begin with amqps://")
-    try:
-        return replace(url, **access)
-    except URLError as error:
-        raise OptionError(f"the option url is wrong: {error}") from None
-
-
 def _read_pattern(name: str, value: str) -> str:
     try:
         re.compile(value)
@@ -284,20 +259,11 @@ def _read_format(name: str, value: str) -> str:
     return choice(BINARY, TEXT, JSON)(name, value)
 
 
-_ACCESS = {"username", "password", "password_file", "vhost", "cacertfile", "certfile", "keyfile"}
-
 _TABLE: dict[str, tuple[str, Reader]] = {
     "queue": ("queue", read_queue),
     "queues": ("queues", read_queues),
     "queuePattern": ("pattern", _read_pattern),
-    "url": ("url", read_url),
-    "username": ("username", read_text),
-    "password": ("password", lambda _, value: value),
-    "passwordFile": ("password_file", read_text),
-    "vhost": ("vhost", read_text),
-    "cacertfile": ("cacertfile", read_text),
-    "certfile": ("certfile", read_text),
-    "keyfile": ("keyfile", read_text),
+    **ACCESS,
     "delivery": ("delivery", choice(PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE)),
     "startingOffsets": ("starting", bounds.read_places),
     "startingTimestamp": ("starting_time", bounds.read_time),

@@ -28,6 +28,7 @@ from harebell.client.errors import AMQPError
 from harebell.spark import confirmed, staged
 from harebell.spark.aim import Aim, Done, SinkError, Task
 from harebell.spark.option_values import OptionError
+from harebell.spark.reconnecting import carried_out
 from harebell.spark.sink_options import (
     AT_LEAST_ONCE,
     EXACTLY_ONCE,
@@ -112,7 +113,8 @@ class BatchWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
         """One partition, on an executor."""
         job = self._job
-        return _write(self._aim, Task.of_job(job.publisher, job.run, job.batch), iterator)
+        task = Task.of_job(job.publisher, job.run, job.batch)
+        return _write(self._aim, task, iterator, known=False)
 
     def commit(self, messages: Messages) -> None:
         """All partitions were written."""
@@ -136,7 +138,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
         """One partition of a micro-batch, on an executor."""
-        return _write(self._aim, Task.of_query(), iterator)
+        task = Task.of_query()
+        # A query that has come this far has seen the broker.
+        return _write(self._aim, task, iterator, known=task.batch > 0)
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
         """All partitions of a micro-batch were written; also said again after a restart."""
@@ -147,29 +151,46 @@ class StreamWriter(DataSourceStreamArrowWriter):
         _abort(self._aim, messages)
 
 
-def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch]) -> Done:
-    address = aim.options.url.address
+class _Writing:
+    """The rows of a task on their way to the broker.
+
+    Args:
+        aim: where to, and how.
+        task: which rows.
+        batches: the rows.
+
+    Attributes:
+        done: what was done.
+    """
+
+    def __init__(self, aim: Aim, task: Task, batches: Iterator[pa.RecordBatch]) -> None:
+        self.done = Done("", task)
+        self._aim = aim
+        self._batches = batches
+        self._way: staged.Staging | confirmed.Publishing | None = None
+
+    def run(self, connection: Connection) -> None:
+        """Go on, over a new connection."""
+        if self._way is None:
+            mode = self.done.mode = self._aim.mode(connection, EXACTLY_ONCE, _NEEDS)
+            kind = staged.Staging if mode == EXACTLY_ONCE else confirmed.Publishing
+            self._way = kind(self._aim, self._batches, self.done)
+        self._way.run(connection)
+
+    def progress(self) -> int:
+        """How much the broker has taken."""
+        return 0 if self._way is None else self._way.progress
+
+
+def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch], *, known: bool) -> Done:
+    writing = _Writing(aim, task, batches)
+    what = f"write {task.publisher}"
     try:
-        connection = aim.connect(f"write {task.publisher}")
-        try:
-            done = Done(aim.mode(connection, EXACTLY_ONCE, _NEEDS), task)
-            if done.mode == EXACTLY_ONCE:
-                staged.stage(aim, connection, batches, done)
-            else:
-                confirmed.publish(aim, connection, batches, done)
-        finally:
-            _leave(connection)
+        carried_out(aim, what, writing.run, writing.progress, known=known)
     except AMQPError as error:
+        address = aim.options.url.address
         raise SinkError(f"rows could not be written to {address}: {error}") from error
-    return done
-
-
-def _leave(connection: Connection) -> None:
-    try:
-        connection.close()
-    except AMQPError as error:
-        # Everything was confirmed, or something else is being told already.
-        _LOG.debug("closing a connection: %s", error)
+    return writing.done
 
 
 def _done(messages: Messages) -> list[Done]:

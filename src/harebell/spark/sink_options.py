@@ -14,6 +14,7 @@ from typing import Any
 from harebell.base import limits
 from harebell.base.limits import NAME_BYTES
 from harebell.client.url import NEWEST, URL
+from harebell.spark.access import ACCESS, default_url, take_address
 from harebell.spark.option_values import (
     OptionError,
     Reader,
@@ -21,12 +22,11 @@ from harebell.spark.option_values import (
     read_flag,
     read_queue,
     read_seconds,
+    read_seconds_or_none,
     read_text,
-    read_url,
     unknown,
     whole,
 )
-from harebell.spark.options import DEFAULT_URL, URL_VARIABLE
 
 EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE = "exactly-once", "publishing-id", "at-least-once"
 _OF_SPARK = ("checkpointLocation", "queryName", "outputMode")
@@ -46,6 +46,7 @@ class SinkOptions:
         dead_letter: the exchange that these go to instead; "" for none.
         persistent: whether messages survive a restart, unless a row says so itself.
         confirm_timeout: seconds without a confirm after which a task fails.
+        reconnect_timeout: seconds in which a lost connection has to be made again; 0 for never.
         max_in_flight: most rows of a task that wait for their confirm.
         ignore_unknown: leave out columns that a message has no place for.
         publisher: who publishes, for `exactly-once` and `publishing-id`.
@@ -60,6 +61,7 @@ class SinkOptions:
     dead_letter: str = ""
     persistent: bool = True
     confirm_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
+    reconnect_timeout: float = limits.SPARK_RECONNECT_SECONDS
     max_in_flight: int = limits.PUBLISH_WINDOW
     ignore_unknown: bool = False
     publisher: str | None = None
@@ -93,12 +95,13 @@ def parse_sink(
         if name.lower() not in SINK_NAMES:
             raise OptionError(unknown(name, SINK_NAMES))
     environment = os.environ if environment is None else environment
-    values.setdefault("url", environment.get(URL_VARIABLE) or DEFAULT_URL)
+    default_url(values, environment)
     read: dict[str, Any] = {}
     for name, value in values.items():
         if name in _READERS:
             target, reader = _READERS[name]
             read[target] = reader(SINK_NAMES[name], value)
+    take_address(read)
     return _checked(read)
 
 
@@ -140,7 +143,7 @@ def _read_given_name(name: str, value: str) -> str:
 
 
 _TABLE: dict[str, tuple[str, Reader]] = {
-    "url": ("url", read_url),
+    **ACCESS,
     "exchange": ("exchange", _read_name),
     "routingKey": ("routing_key", _read_name),
     "queue": ("queue", read_queue),
@@ -149,6 +152,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "deadLetter": ("dead_letter", _read_given_name),
     "persistent": ("persistent", read_flag),
     "confirmTimeout": ("confirm_timeout", read_seconds),
+    "reconnectTimeout": ("reconnect_timeout", read_seconds_or_none),
     "maxInFlight": ("max_in_flight", whole(1, limits.SPARK_IN_FLIGHT_MOST)),
     "ignoreUnknownColumns": ("ignore_unknown", read_flag),
     "txnAppId": ("publisher", _read_given_name),

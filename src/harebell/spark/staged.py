@@ -9,43 +9,76 @@ the driver names are published, and a batch that is committed is never published
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterator
 
 import pyarrow as pa
 
-from harebell.base.limits import SPARK_PIECES_IN_FLIGHT
+from harebell.base.limits import SPARK_KEPT_BYTES, SPARK_PIECES_IN_FLIGHT
 from harebell.client import blocking, stages
 from harebell.client.call import Call
-from harebell.client.errors import ChannelClosed, Fenced
+from harebell.client.errors import AMQPError, ChannelClosed, Fenced, PreconditionFailed
 from harebell.spark.aim import Aim, Done, SinkError, Task
+from harebell.spark.reconnecting import carried_out
 
+_LOG = logging.getLogger("harebell.spark")
 _NO_ROUTE = 312
 
 
-def stage(
-    aim: Aim, connection: blocking.Connection, batches: Iterator[pa.RecordBatch], done: Done
-) -> None:
-    """Stage the rows of a task.
+class Staging:
+    """The rows of a task on their way into the broker's stage.
+
+    Pieces are kept until there are too many of them, so that a broker that has lost what it had can
+    be given all of it again.
 
     Args:
         aim: where they go.
-        connection: to the broker.
         batches: the rows.
         done: is filled in.
 
-    Raises:
-        SinkError: another run of the query has taken over.
-        AMQPError: the broker refuses the rows.
+    Attributes:
+        progress: how many pieces the broker has taken.
     """
-    task = done.task
-    channel = connection.channel(confirms=False)
-    with _telling(task):
-        committed = task.batch < channel.stage_open(task.publisher, task.run)
-        waiting: deque[Call[int]] = deque()
-        for number, piece in enumerate(aim.pieces(batches)):
-            if committed:
-                continue
+
+    def __init__(self, aim: Aim, batches: Iterator[pa.RecordBatch], done: Done) -> None:
+        self.progress = 0
+        self._columns = aim.written.words
+        self._pieces = aim.pieces(batches)
+        self._done = done
+        self._kept: deque[bytes] = deque()
+        self._octets = 0
+        self._first = 0
+        self._taken = 0
+
+    def run(self, connection: blocking.Connection) -> None:
+        """Stage what is left, over a new connection.
+
+        Raises:
+            SinkError: another run of the query has taken over, or the broker has lost too much.
+            AMQPError: the broker refuses the rows.
+        """
+        task = self._done.task
+        channel = connection.channel(confirms=False)
+        with _telling(task):
+            if task.batch < channel.stage_open(task.publisher, task.run):
+                return
+            first, self._taken = self._first, 0
+            try:
+                self._stage(connection, channel)
+            except PreconditionFailed as error:
+                if not first or self._taken:
+                    raise
+                raise SinkError(
+                    f"the broker has lost what was staged of part {task.part} of batch "
+                    f"{task.batch}, as it does when it is restarted, and the task has not kept all "
+                    f"of it ({error}): start the query again, which goes on from its checkpoint"
+                ) from error
+
+    def _stage(self, connection: blocking.Connection, channel: blocking.Channel) -> None:
+        task = self._done.task
+        waiting: deque[tuple[int, Call[int]]] = deque()
+        for number, piece in self._numbered():
             call = stages.stage_append(
                 channel.core,
                 task.publisher,
@@ -54,16 +87,33 @@ def stage(
                 part=task.part,
                 attempt=task.attempt,
                 number=number,
-                columns=aim.written.words,
+                columns=self._columns,
                 data=piece,
             )
-            waiting.append(call)
+            waiting.append((number, call))
             # Also when there is room: else nothing would be written before it is full.
             connection.pump(0.0)
             while len(waiting) > SPARK_PIECES_IN_FLIGHT:
-                done.rows = connection.finish(waiting.popleft())
+                self._finish(connection, *waiting.popleft())
         while waiting:
-            done.rows = connection.finish(waiting.popleft())
+            self._finish(connection, *waiting.popleft())
+
+    def _numbered(self) -> Iterator[tuple[int, bytes]]:
+        """What is kept, and then what is new; a piece that is there already is passed over."""
+        yield from enumerate(list(self._kept), self._first)
+        for piece in self._pieces:
+            self._kept.append(piece)
+            self._octets += len(piece)
+            yield self._first + len(self._kept) - 1, piece
+
+    def _finish(self, connection: blocking.Connection, number: int, call: Call[int]) -> None:
+        """Wait until a piece is staged."""
+        self._done.rows = connection.finish(call)
+        self._taken += 1
+        self.progress = max(self.progress, number + 1)
+        while self._octets > SPARK_KEPT_BYTES and self._first < self.progress:
+            self._octets -= len(self._kept.popleft())
+            self._first += 1
 
 
 def commit(aim: Aim, task: Task, finished: list[Done], *, forget: bool) -> stages.Committed:
@@ -79,18 +129,27 @@ def commit(aim: Aim, task: Task, finished: list[Done], *, forget: bool) -> stage
         SinkError: rows reach no queue, or another run of the query has taken over.
         AMQPError: the broker refuses the batch.
     """
-    connection = aim.connect("commit")
-    try:
+
+    def work(connection: blocking.Connection) -> stages.Committed:
         channel = connection.channel(confirms=False)
         with _telling(task):
             # A batch without rows may be the first that this run has to do with the broker.
             channel.stage_open(task.publisher, task.run)
-            committed = _commit(aim, channel, task, finished)
-            if forget:
-                channel.publisher_forget(task.publisher)
-            return committed
-    finally:
-        connection.close()
+            return _commit(aim, channel, task, finished)
+
+    committed = carried_out(aim, "commit", work, known=True)
+    if forget:
+        _forget(aim, task)
+    return committed
+
+
+def _forget(aim: Aim, task: Task) -> None:
+    """Nobody will ask for a publisher again; it is published already, whatever happens here."""
+    try:
+        with aim.connect("commit") as connection:
+            connection.channel(confirms=False).publisher_forget(task.publisher)
+    except AMQPError as error:
+        _LOG.warning("the publisher %s is not forgotten yet: %s", task.publisher, error)
 
 
 def _commit(

@@ -202,6 +202,7 @@ def open_definitions(
     decode: Callable[[bytes], Mapping[str, Any]],
     *,
     synced: bool = True,
+    vfs: str = "",
 ) -> SqliteDefinitions:
     """Open the definitions of a data directory; make them when there are none.
 
@@ -211,6 +212,7 @@ def open_definitions(
         encode: makes octets of a table of arguments.
         decode: the way back; raises a HarebellError for octets that are no table.
         synced: whether a commit waits until the disk has it.
+        vfs: what SQLite reaches the disk through, by the name it has there; its own without it.
 
     Raises:
         StoreError: the database cannot be used, in a sentence for the user.
@@ -219,9 +221,9 @@ def open_definitions(
     try:
         names = files.names("")
         if NAME not in names:
-            _make(root, files, [name for name in names if name.startswith(_DRAFT)])
-        _inspect(path)
-        link = _connect(path)
+            _make(root, files, [name for name in names if name.startswith(_DRAFT)], vfs)
+        _inspect(path, vfs)
+        link = _connect(path, vfs)
         link.execute(_DURABLE if synced else "PRAGMA synchronous = NORMAL")
         link.execute("PRAGMA wal_autocheckpoint = 0")
         _upgrade(link)
@@ -255,15 +257,20 @@ def read_definitions(
         raise _refused(path, error) from None
 
 
-def _look(path: str) -> sqlite3.Connection:
+def _uri(path: str, mode: str, vfs: str) -> str:
+    through = f"&vfs={vfs}" if vfs else ""
+    return f"{PurePosixPath(path).as_uri()}?mode={mode}{through}"
+
+
+def _look(path: str, vfs: str = "") -> sqlite3.Connection:
     """A connection that cannot write."""
-    uri = f"{PurePosixPath(path).as_uri()}?mode=ro"
-    return sqlite3.connect(uri, uri=True, isolation_level=None)
+    return sqlite3.connect(_uri(path, "ro", vfs), uri=True, isolation_level=None)
 
 
-def _connect(path: str) -> sqlite3.Connection:
+def _connect(path: str, vfs: str) -> sqlite3.Connection:
     """A connection that begins and ends transactions only where it is told to."""
-    return sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    uri = _uri(path, "rw", vfs)
+    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 
 def _upgrade(link: sqlite3.Connection) -> None:
@@ -279,13 +286,13 @@ def _upgrade(link: sqlite3.Connection) -> None:
     link.execute("COMMIT")
 
 
-def _make(root: str, files: Files, drafts: list[str]) -> None:
+def _make(root: str, files: Files, drafts: list[str], vfs: str) -> None:
     """Make an empty database beside its place, so that in its place it is always complete."""
     for name in drafts:
         files.remove(name)
     # SQLite gives a database, and the files beside it, the rights that it finds: its owner's alone.
     files.open(_DRAFT, create=True).close()
-    link = _connect(str(PurePosixPath(root) / _DRAFT))
+    link = _connect(str(PurePosixPath(root) / _DRAFT), vfs)
     try:
         link.execute("PRAGMA journal_mode = WAL")
         link.execute("PRAGMA synchronous = FULL")
@@ -305,13 +312,13 @@ def _make(root: str, files: Files, drafts: list[str]) -> None:
     files.sync_folder("")
 
 
-def _inspect(path: str) -> None:
+def _inspect(path: str, vfs: str = "") -> None:
     """Look at a database without writing to it.
 
     Raises:
         StoreError: it is not ours, newer, or damaged.
     """
-    link = _look(path)
+    link = _look(path, vfs)
     try:
         if link.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(

@@ -14,6 +14,7 @@ cdef class MemoryLog(Log):
     @cython.locals(record=Message)
     cpdef int settle(self, long long position) except -1
     cpdef int settle_range(self, long long first, long long end) except -1
+    @cython.locals(end="long long")
     cpdef long long next(self, long long position) except -1
     cpdef long long live(self) except -1
     @cython.locals(message=Message)

@@ -59,10 +59,11 @@ class MemoryLog(Log):
         return 0
 
     def next(self, position: int) -> int:
-        """The smallest position from `position` on that is not settled."""
-        while position < self._records.next and self._records.get(position) is None:
+        """The smallest position from `position` on that is not settled; `end()` without one."""
+        end = self._records.next
+        while position < end and self._records.get(position) is None:
             position += 1
-        return position
+        return min(position, end)
 
     def live(self) -> int:
         """How many records there are."""

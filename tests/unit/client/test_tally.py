@@ -35,6 +35,18 @@ def test_single_ones_may_come_in_any_order() -> None:
     assert (len(tally), tally.confirmed, tally.refused) == (0, 3, 2)
 
 
+def test_the_oldest_is_the_first_that_is_not_settled() -> None:
+    tally = Tally()
+    assert tally.oldest == 1
+    tally.count(5)
+    tally.settle(2, False, taken=True)
+    assert tally.oldest == 1
+    tally.settle(1, False, taken=False)
+    assert tally.oldest == 3
+    tally.settle(0, True, taken=True)
+    assert tally.oldest == 6
+
+
 @pytest.mark.parametrize(("tag", "multiple"), [(4, False), (4, True), (0, False)])
 def test_a_confirm_of_what_was_never_published_is_an_error(tag: int, multiple: bool) -> None:
     tally = Tally()

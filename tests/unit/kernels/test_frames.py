@@ -207,6 +207,45 @@ def test_the_rest_of_a_frame_is_waited_for(module: Any) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("client", [False, True], ids=["publish", "delivery"])
+def test_a_content_that_was_cut_within_its_frames_is_still_one_call(
+    module: Any, client: bool
+) -> None:
+    content = o.deliver(b"body") if client else o.publish(b"body")
+    bare = len(content) - len(o.bodies(1, b"body")) - len(o.header(1, 4))
+    borders = {bare, bare + len(o.header(1, 4))}
+    for at in range(1, len(content)):
+        scan, sink = scanner(module, client=client)
+        scan.feed(content[:at])
+        assert at in borders or sink.calls == [], at
+        scan.feed(content[at:] + content)
+        names = [call[0] for call in sink.calls]
+        assert names[-1] == ("deliver" if client else "publish"), at
+        assert at in borders or len(names) == 2, at
+        assert scan.buffered == 0
+
+
+@BOTH
+def test_a_content_that_comes_octet_by_octet_comes_as_frames_as_soon_as_they_are_whole(
+    module: Any,
+) -> None:
+    scan, sink = scanner(module)
+    for octet in o.publish(b"body"):
+        scan.feed(bytes([octet]))
+    assert [call[:2] for call in sink.calls] == [("frame", 1), ("frame", 2), ("frame", 3)]
+
+
+@BOTH
+def test_a_content_with_a_body_in_several_frames_is_told_when_that_shows(module: Any) -> None:
+    content = o.publish(b"0123456789", most=4)
+    scan, sink = scanner(module)
+    scan.feed(content[:-9])
+    assert [call[1] for call in sink.calls] == [1, 2, 3, 3]
+    scan.feed(content[-9:] + o.ack(1))
+    assert [call[0] for call in sink.calls] == [*["frame"] * 5, "ack"]
+
+
+@BOTH
 def test_a_frame_of_exactly_the_limit_and_its_tolerance_is_taken(module: Any) -> None:
     most = HANDSHAKE_FRAME_BYTES - 8 + FRAME_FUDGE_BYTES
     scan, sink = scanner(module, fast=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from harebell.spark.bounds import LATEST, POSITION, TIME, Place
@@ -113,22 +111,6 @@ def test_a_queue_is_not_read_twice() -> None:
 def test_names_as_json_are_texts(value: str) -> None:
     with pytest.raises(OptionError, match="the option queues"):
         parse({"queues": value}, NOTHING)
-
-
-def test_access_can_be_given_apart_from_the_address(tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text(SECRET + "\n")
-    options = right(url="amqps://there", username="alice", passwordFile=str(secret), vhost="v")
-    assert (options.url.username, options.url.password) == ("alice", SECRET)
-    assert (options.url.host, options.url.vhost) == ("there", "v")
-    assert right(url="amqps://there", cacertfile="/ca.pem").url.cacertfile == "/ca.pem"
-    assert right(password=SECRET).url.password == SECRET
-    assert SECRET not in repr(options)
-
-
-def test_a_password_is_given_once(tmp_path: Path) -> None:
-    text = wrong(password=SECRET, passwordFile=str(tmp_path / "secret"))
-    assert text == "the options password and passwordFile exclude each other"
 
 
 def test_a_timestamp_wins_over_offsets_as_with_kafka() -> None:

@@ -6,7 +6,8 @@ open-ok   ->                how much is here already
           <-  publish       by the identifier, perhaps from another channel and before that
 
 A file is never thrown away because a queue is full: its publish waits, the file stays where it is
-staged, and the channel's publisher is told to stop by channel.flow until there is room.
+staged, and the channel's publisher is told to stop, where its version has a word for that, until
+there is room.
 """
 
 from __future__ import annotations
@@ -16,72 +17,36 @@ from typing import TYPE_CHECKING
 
 from harebell.base.errors import ErrorKind, ProtocolError, Refusal
 from harebell.base.limits import FILE_RETRY_MS
-from harebell.base.message import Properties
 from harebell.front.contents.publishing import Publish, Routed, accept, allowed, routed
-from harebell.front.session09.content import Content
-from harebell.front.session09.failure import channel_caught
 from harebell.front.session09.replies import hard, soft
 from harebell.model.staging import Key, StagedFile
-from harebell.wire.v09.methods import ChannelFlow
-from harebell.wire.v09.methods_file import FileOpen, FileOpenOk, FileStage
+from harebell.wire.v09.methods_file import FileOpenOk
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
-    from harebell.front.session09.channel import Channel
+    from harebell.front.contents.carrier import Carrier
 
 _CLASS = 70
 _OPEN, _STAGE, _PUBLISH = 40, 50, 60
 
 
-class StageContent(Content):
-    """The content of file.stage, which goes to the staging area piece by piece.
+class _Held:
+    """A publish that waits for its file, or for room.
 
     Args:
-        arrivals: of the channel.
-        method: file.stage.
-        staged: what it is part of.
+        wish: what was asked for.
+        staged: the file.
+
+    Attributes:
+        number: what its carrier knows it by; 0 while it is being carried out.
     """
 
-    def __init__(self, arrivals: Arrivals, method: FileStage, staged: StagedFile) -> None:
-        super().__init__(
-            method, arrivals.channel.connection.hub.gauge, (_CLASS, _STAGE), FILE.parse, _done
-        )
-        self._arrivals = arrivals
-        self._staged = staged
+    __slots__ = ("number", "staged", "wish")
 
-    def release(self) -> None:
-        """It is whole, or will never be."""
-        super().release()
-        self._arrivals.let_go(self._staged)
-
-    def took_header(self, properties: Properties) -> None:
-        """The properties are here, and the size of what follows."""
-        staged = self._staged
-        self._check_holder()
-        if self.size != staged.size - staged.staged:
-            raise soft(
-                406,
-                f"file.stage has {self.size} octets: of the {staged.size} of '{staged.key[2]}' "
-                f"{staged.staged} are staged already",
-                _CLASS,
-                _STAGE,
-            )
-        self._arrivals.staging.describe(staged, properties.raw)
-
-    def keep(self, payload: bytes) -> None:
-        """Write a piece of the body to the staging area."""
-        self._check_holder()
-        self._arrivals.staging.write(self._staged, payload)
-
-    def _check_holder(self) -> None:
-        staged = self._staged
-        if staged.holder is not self._arrivals:
-            text = f"file '{staged.key[2]}' is staged by another channel now"
-            raise soft(405, text, _CLASS, _STAGE)
-
-
-def _done(channel: Channel, content: Content) -> None:
-    """All of the content is staged; `release` has done what follows from that."""
+    def __init__(self, wish: Publish, staged: StagedFile) -> None:
+        self.wish = wish
+        self.staged = staged
+        self.number = 0
 
 
 class Arrivals:
@@ -92,14 +57,17 @@ class Arrivals:
 
     Attributes:
         staging: the staging area of the broker.
+        opened: the file that is opened; None for none.
+        told: how much of it the peer was told is here already.
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Carrier) -> None:
         broker = channel.connection.broker
         self.channel = channel
         self.staging = broker.staging
-        self._opened: StagedFile | None = None
-        self._held: deque[tuple[Publish, StagedFile]] = deque()
+        self.opened: StagedFile | None = None
+        self.told = 0
+        self._held: deque[_Held] = deque()
         self._routed: Routed | None = None
         self._timer = broker.timers.timer(self._go_on)
         self._stopped = False
@@ -110,38 +78,66 @@ class Arrivals:
 
     # --- staging --------------------------------------------------------------------------------
 
-    def open(self, method: FileOpen) -> None:
+    def open(self, identifier: str, size: int) -> None:
         """file.open: say how much of a file is here.
 
         Raises:
             ProtocolError: 311, the file is larger than a message may be.
             Refusal: there is no room for it.
         """
-        connection = self.channel.connection
-        size, most = method.content_size, connection.message_max
+        most = self.channel.connection.message_max
         if size > most:
             text = f"message size {size} is larger than configured max size {most}"
             raise soft(311, text, _CLASS, _OPEN)
-        if self._opened is not None:
-            self.let_go(self._opened)
-        key = self._key(method.identifier)
-        self._opened = self.staging.open(key, size, self)
-        connection.send(self.channel.number, FileOpenOk(self._opened.staged))
+        if self.opened is not None:
+            self.let_go(self.opened)
+        self.opened = self.staging.open(self._key(identifier), size, self)
+        self.told = self.opened.staged
+        self.channel.say(FileOpenOk(self.told))
 
-    def stage(self, method: FileStage) -> StageContent:
-        """file.stage: take the content that follows.
+    def to_stage(self) -> StagedFile:
+        """The file that file.stage brings.
 
         Raises:
             ProtocolError: 503, nothing was opened.
         """
-        if self._opened is None:
+        if self.opened is None:
             raise hard(503, "file.stage without file.open before it", _CLASS, _STAGE)
-        return StageContent(self, method, self._opened)
+        return self.opened
+
+    def describe(self, staged: StagedFile, raw: bytes) -> None:
+        """Take the encoded property list of a file.
+
+        Raises:
+            ProtocolError: 405, another channel stages it now.
+        """
+        self.check_holder(staged)
+        self.staging.describe(staged, raw)
+
+    def write(self, staged: StagedFile, payload: bytes) -> None:
+        """Take the next octets of a file.
+
+        Raises:
+            ProtocolError: 405, another channel stages it now.
+            Refusal: there is no room for them.
+        """
+        self.check_holder(staged)
+        self.staging.write(staged, payload)
+
+    def check_holder(self, staged: StagedFile) -> None:
+        """Refuse to go on with what somebody else goes on with.
+
+        Raises:
+            ProtocolError: 405, another channel stages it now.
+        """
+        if staged.holder is not self:
+            text = f"file '{staged.key[2]}' is staged by another channel now"
+            raise soft(405, text, _CLASS, _STAGE)
 
     def let_go(self, staged: StagedFile) -> None:
         """A file is staged here no longer."""
-        if self._opened is staged:
-            self._opened = None
+        if self.opened is staged:
+            self.opened = None
         if staged.holder is self:
             self.staging.release(staged)
 
@@ -158,13 +154,17 @@ class Arrivals:
         staged = self.staging.find(self._key(identifier))
         if staged is None:
             raise Refusal(ErrorKind.NOT_FOUND, f"no file '{identifier}' is staged")
+        held = _Held(wish, staged)
         if staged.whole:
-            self._held.append((wish, staged))
+            self._held.append(held)
             self._publish_held()
+            if held in self._held:
+                held.number = self.channel.put_off()
         elif staged.holder is None:
             raise self._incomplete(staged)
         else:
-            staged.waiting.append(lambda: self._whole(wish, staged))
+            held.number = self.channel.put_off()
+            staged.waiting.append(lambda: self._whole(held))
 
     def _incomplete(self, staged: StagedFile) -> Exception:
         return soft(
@@ -175,33 +175,37 @@ class Arrivals:
             _PUBLISH,
         )
 
-    def _whole(self, wish: Publish, staged: StagedFile) -> None:
+    def _whole(self, held: _Held) -> None:
         """Whoever staged a file has let go of it."""
         if self._over:
             return
         try:
-            if not staged.whole:
-                raise self._incomplete(staged)
-            self._held.append((wish, staged))
+            if not held.staged.whole:
+                raise self._incomplete(held.staged)
+            self._held.append(held)
             self._publish_held()
         except (Refusal, ProtocolError) as error:
-            channel_caught(self.channel.connection, self.channel, error, _CLASS, _PUBLISH)
+            self._failed(error, held.number)
 
     def _go_on(self) -> None:
         """Publish what has waited for room."""
-        if self._over:
+        if self._over or not self._held:
             return
+        first = self._held[0].number
         try:
             self._publish_held()
         except (Refusal, ProtocolError) as error:
-            channel_caught(self.channel.connection, self.channel, error, _CLASS, _PUBLISH)
+            self._failed(error, first)
+
+    def _failed(self, error: Exception, number: int) -> None:
+        self.channel.caught(error, _CLASS, _PUBLISH, number)
 
     def _publish_held(self) -> None:
         while self._held:
-            wish, staged = self._held[0]
+            held = self._held[0]
             if self._routed is None:
                 # Once: to route a message can have effects of its own.
-                self._routed = self._route(wish, staged)
+                self._routed = self._route(held.wish, held.staged)
             found = self._routed
             octets = len(found.message.body)
             if not all(queue.takes(octets) for queue in found.queues if not queue.deleted):
@@ -209,11 +213,12 @@ class Arrivals:
                 return
             self._held.popleft()
             self._routed = None
-            accept(self.channel, found, wish.flags)
-            self.staging.published(staged)
+            result = accept(self.channel, found, held.wish.flags)
+            self.staging.published(held.staged)
+            self.channel.went_through(held.number, result)
         if self._stopped:
             self._stopped = False
-            self.channel.connection.send(self.channel.number, ChannelFlow(active=True))
+            self.channel.stop_publisher(stop=False)
 
     def _route(self, wish: Publish, staged: StagedFile) -> Routed:
         """Read a file, and find its queues; what cannot be published is not tried again."""
@@ -230,16 +235,16 @@ class Arrivals:
 
     def _wait(self) -> None:
         """Stop the publisher until there is room (AMQP 0-8, class file: never discard)."""
-        connection = self.channel.connection
         if not self._stopped:
             self._stopped = True
-            connection.send(self.channel.number, ChannelFlow(active=False))
-        self._timer.set_earlier(connection.broker.clock.steady + FILE_RETRY_MS)
+            self.channel.stop_publisher(stop=True)
+        clock = self.channel.connection.broker.clock
+        self._timer.set_earlier(clock.steady + FILE_RETRY_MS)
 
     def close(self) -> None:
         """The channel is over; what is staged stays until somebody goes on with it."""
         self._over = True
         self._timer.stop()
         self._held.clear()
-        if self._opened is not None:
-            self.let_go(self._opened)
+        if self.opened is not None:
+            self.let_go(self.opened)

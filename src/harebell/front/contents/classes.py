@@ -16,8 +16,9 @@ from harebell.front.contents.windows import Rate, Window
 from harebell.model.consumer import Consumer
 
 if TYPE_CHECKING:
+    from harebell.front.contents.carrier import Carrier
+    from harebell.front.link import Link
     from harebell.front.session09.channel import Channel
-    from harebell.front.session09.connection import Connection
 
 
 class Shared:
@@ -47,7 +48,7 @@ class Classes:
         packets: packets on their way to them.
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Carrier) -> None:
         shared = shared_of(channel.connection)
         self.arrivals = Arrivals(channel)
         self.files = FileLane(channel, shared.files)
@@ -60,6 +61,16 @@ class Classes:
         elif isinstance(consumer, StreamConsumer):
             consumer.close()
 
+    def move(self, shared: Shared) -> None:
+        """The channel goes on in another connection, with what its channels share."""
+        self.files.move(shared.files)
+        self.packets.move(shared.packets, shared.rate)
+
+    def go_on(self) -> None:
+        """Something may go that had to wait."""
+        self.files.go_on()
+        self.packets.go_on()
+
     def close(self) -> None:
         """The channel is over: nothing arrives or leaves here any more."""
         self.arrivals.close()
@@ -67,7 +78,7 @@ class Classes:
         self.packets.close()
 
 
-def shared_of(connection: Connection) -> Shared:
+def shared_of(connection: Link) -> Shared:
     """What the channels of a connection share."""
     found = connection.shared
     if found is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from harebell.base.limits import FILE_ASIDE_COUNT, FILE_RETRY_MS
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.front.contents.file_consumer import FileConsumer, FileUnacked
-from harebell.front.contents.sending import may_deliver, send_body
+from harebell.front.contents.sending import may_deliver
 from harebell.front.contents.windows import Window
 from harebell.front.convert import converted
 from harebell.front.session09.replies import hard, soft
@@ -29,7 +29,7 @@ from harebell.wire.v09.methods_file import FileDeliver, FileOpen, FileStage
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
-    from harebell.front.session09.channel import Channel
+    from harebell.front.contents.carrier import Carrier
 
 _CLASS = 70
 _OPEN_OK = 41
@@ -71,7 +71,7 @@ class FileLane:
         window: of the channel.
     """
 
-    def __init__(self, channel: Channel, shared: Window) -> None:
+    def __init__(self, channel: Carrier, shared: Window) -> None:
         self.channel = channel
         self.window = Window()
         self._shared = shared
@@ -82,6 +82,7 @@ class FileLane:
         self._refused: dict[tuple[Queue, int], None] = {}
         self._aside: list[tuple[FileConsumer, int]] = []
         self._standing_back = False
+        self._over = False
         self._timer = channel.connection.broker.timers.timer(self._retry)
 
     # --- what the queue asks --------------------------------------------------------------------
@@ -89,6 +90,8 @@ class FileLane:
     def ready(self) -> bool:
         """Whether another file can be staged."""
         if self._now is not None or self._standing_back or len(self._aside) >= FILE_ASIDE_COUNT:
+            return False
+        if self._over:
             return False
         return may_deliver(self.channel)
 
@@ -119,7 +122,7 @@ class FileLane:
             self.window.add(octets)
             self._shared.add(octets)
         now.opened = True
-        self.channel.connection.send(self.channel.number, FileOpen(now.identifier, octets))
+        self.channel.say(FileOpen(now.identifier, octets))
 
     def opened(self, staged: int) -> None:
         """file.open-ok: send what the client does not have, and deliver the file.
@@ -134,7 +137,7 @@ class FileLane:
         if staged > len(message.body):
             text = f"staged-size {staged} is more than the {len(message.body)} octets of the file"
             raise soft(406, text, _CLASS, _OPEN_OK)
-        send_body(channel, FileStage(), FILE, message.raw, message.body, staged)
+        channel.send_body(FileStage(), FILE, message.raw, message.body, staged)
         self._now = None
         tag = channel.next_tag
         channel.next_tag = tag + 1
@@ -142,7 +145,7 @@ class FileLane:
             consumer.tag, tag, now.redelivered, message.exchange, message.routing_key,
             now.identifier,
         )  # fmt: skip
-        channel.connection.send(channel.number, deliver)
+        channel.say(deliver)
         if channel.router.tracer is not None:
             delivered(channel, message, consumer.queue.name, now.redelivered)
         if consumer.automatic:
@@ -163,9 +166,16 @@ class FileLane:
     def _make_room(self, octets: int) -> None:
         self.window.remove(octets)
         self._shared.remove(octets)
-        for channel in self.channel.connection.channels.values():
-            if channel.classes is not None:
-                channel.classes.files.go_on()
+        for each in self.channel.companions():
+            each.files.go_on()
+
+    def move(self, shared: Window) -> None:
+        """The channel goes on in another connection, whose window counts what is out here."""
+        self._shared.count -= self.window.count
+        self._shared.octets -= self.window.octets
+        shared.count += self.window.count
+        shared.octets += self.window.octets
+        self._shared = shared
 
     def cancelled(self, consumer: FileConsumer) -> None:
         """A consumer is gone: what the client was not told of comes back."""
@@ -238,6 +248,7 @@ class FileLane:
 
     def close(self) -> None:
         """The channel is over: what is on its way comes back."""
+        self._over = True
         self._timer.stop()
         now, self._now = self._now, None
         aside, self._aside = self._aside, []

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.permissions import WRITE
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.values import Long
-from harebell.front.contents.tickets import check_presented
 from harebell.front.convert.carried import USER_ID
 from harebell.front.session09.checks import check_user_id
 from harebell.front.session09.intercept import NODE, TIMESTAMP
 from harebell.front.session09.permission import EXCHANGE, check, check_topic
 from harebell.front.session09.replies import soft
 from harebell.front.session09.traced import actor
+from harebell.model.blind import Blind
 from harebell.model.equivalence import type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
@@ -29,7 +29,7 @@ from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.property_list import PropertyList
 
 if TYPE_CHECKING:
-    from harebell.front.session09.channel import Channel
+    from harebell.front.contents.carrier import Carrier
 
 MANDATORY = 1
 IMMEDIATE = 2
@@ -72,14 +72,14 @@ class Routed:
     keys: tuple[str, ...]
 
 
-def allowed(channel: Channel, wish: Publish) -> Exchange:
+def allowed(channel: Carrier, wish: Publish) -> Exchange:
     """The exchange, where the user may publish to it.
 
     Raises:
         Refusal: he may not, or there is none.
         ProtocolError: 403, it is internal.
     """
-    check_presented(channel, wish.ticket, WRITE, wish.place)
+    channel.check_presented(wish.ticket, WRITE, wish.place)
     check(channel, WRITE, EXCHANGE, wish.exchange)
     exchange: Exchange = channel.vhost.exchange(wish.exchange)
     if exchange.internal:
@@ -88,7 +88,7 @@ def allowed(channel: Channel, wish: Publish) -> Exchange:
     return exchange
 
 
-def routed(channel: Channel, wish: Publish, properties: Properties, body: bytes) -> Routed:
+def routed(channel: Carrier, wish: Publish, properties: Properties, body: bytes) -> Routed:
     """Check a message, and find its queues.
 
     Raises:
@@ -107,7 +107,8 @@ def routed(channel: Channel, wish: Publish, properties: Properties, body: bytes)
     keys = [key for name in _COPIES for key in _further_keys(headers, name, wish)]
     for key in (wish.routing_key, *keys):
         check_topic(channel, WRITE, wish.exchange, key)
-    if connection.intercepts:
+    settings = connection.settings
+    if settings.stamp_time is not None or settings.stamp_node is not None:
         properties = _stamped(channel, wish.listed, decoded)
     message = new_message(exchange.name, wish.routing_key, properties, body)
     if keys:
@@ -117,16 +118,19 @@ def routed(channel: Channel, wish: Publish, properties: Properties, body: bytes)
         queues = router.route(exchange, message)
     if "BCC" in headers and queues:
         decoded.headers = {name: value for name, value in headers.items() if name != "BCC"}
-        properties = wish.listed.made(decoded)
-        message = new_message(exchange.name, wish.routing_key, properties, body)
+        seen = wish.listed.made(decoded)
+        message = Blind(exchange.name, wish.routing_key, seen, properties, body)
     if router.origins:
         message.origin = connection.origin
     exchange.published += 1
     return Routed(message, queues, (wish.routing_key, *keys))
 
 
-def accept(channel: Channel, found: Routed, flags: int) -> None:
-    """Hand a routed message to its queues, at once or with the channel's transaction."""
+def accept(channel: Carrier, found: Routed, flags: int) -> int:
+    """Hand a routed message to its queues, at once or with the channel's transaction.
+
+    Returns the bits that the queues answered, all together.
+    """
     connection = channel.connection
     connection.published = True
     message, queues = found.message, found.queues
@@ -135,10 +139,7 @@ def accept(channel: Channel, found: Routed, flags: int) -> None:
         firehose.published(message, list(found.keys), queues, actor(channel))
     if flags & IMMEDIATE:
         flags = flags & ~IMMEDIATE | AT_ONCE
-    if channel.transaction is not None:
-        channel.transaction.publish(message, queues, flags)
-    else:
-        channel.accept(message, queues, flags)
+    return channel.hand_over(message, queues, flags)
 
 
 def _user_id(headers: Mapping[str, Any]) -> str | None:
@@ -158,7 +159,7 @@ def _further_keys(headers: Mapping[str, Any], name: str, wish: Publish) -> list[
     return [key for key in value if isinstance(key, str)]
 
 
-def _stamped(channel: Channel, listed: PropertyList, decoded: Any) -> Properties:
+def _stamped(channel: Carrier, listed: PropertyList, decoded: Any) -> Properties:
     """The properties with what the broker writes into every message, where that is configured."""
     connection = channel.connection
     settings, ms = connection.settings, connection.broker.clock.ms

@@ -16,6 +16,7 @@ from harebell.wire.v09.methods_stream import StreamReturn
 from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
 
 if TYPE_CHECKING:
+    from harebell.front.contents.carrier import Carrier
     from harebell.front.session09.channel import Channel
 
 _RETURNS = {FAMILY_FILE: (FileReturn, FILE), FAMILY_STREAM: (StreamReturn, STREAM)}
@@ -47,7 +48,7 @@ def send_body(
     channel.write_frames(out.take())
 
 
-def may_deliver(channel: Channel) -> bool:
+def may_deliver(channel: Carrier) -> bool:
     """Whether the client takes a delivery now: it wants any, and its socket has room."""
     connection = channel.connection
     if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:

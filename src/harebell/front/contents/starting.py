@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.permissions import READ
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import CONSUMERS_PER_CHANNEL
-from harebell.front.contents.tickets import check_presented
 from harebell.front.session09.names import clean, generated
 from harebell.front.session09.permission import QUEUE, check
-from harebell.front.session09.queue import find
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.told import consumer_created, consumer_deleted
 from harebell.model.consumer import Consumer
@@ -27,7 +25,7 @@ from harebell.model.resource import rendered
 from harebell.wire.v09.method import Method
 
 if TYPE_CHECKING:
-    from harebell.front.session09.channel import Channel
+    from harebell.front.contents.carrier import Carrier
 
 TAG_PREFIX = "amq.ctag-"
 _CONSUME = 20
@@ -56,7 +54,7 @@ class Wish:
 
 
 def start(
-    channel: Channel,
+    channel: Carrier,
     wish: Wish,
     make: Callable[[Queue, str, dict[str, Any]], Consumer],
     reply: type[Method],
@@ -71,17 +69,16 @@ def start(
     """
     class_id = wish.class_id
     tag = wish.tag or generated(TAG_PREFIX, channel.connection.settings.rng)
-    if channel.consumers is None:
-        channel.consumers = {}
-    if tag in channel.consumers:
+    consumers = channel.started()
+    if tag in consumers:
         raise hard(530, f"attempt to reuse consumer tag '{tag}'", class_id, _CONSUME)
     name = clean(wish.queue) or channel.last_queue
     if not name:
         raise hard(530, "no previously declared queue", class_id, _CONSUME)
-    check_presented(channel, wish.ticket, READ, (class_id, _CONSUME))
+    channel.check_presented(wish.ticket, READ, (class_id, _CONSUME))
     check(channel, READ, QUEUE, name)
-    queue = find(channel, name)
-    if CONSUMERS_PER_CHANNEL and len(channel.consumers) >= CONSUMERS_PER_CHANNEL:
+    queue = channel.find_queue(name)
+    if CONSUMERS_PER_CHANNEL and len(consumers) >= CONSUMERS_PER_CHANNEL:
         text = f"reached maximum ({CONSUMERS_PER_CHANNEL}) of consumers per channel"
         raise hard(530, text, class_id, _CONSUME)
     thing = rendered("queue", queue.name, channel.vhost.name)
@@ -103,18 +100,18 @@ def start(
     consumer = make(queue, tag, options)
     if wish.no_local:
         channel.router.origins = True
-    channel.consumers[tag] = consumer
+    consumers[tag] = consumer
     if not wish.nowait:
-        channel.connection.send(channel.number, reply(tag))
+        channel.say(reply(tag))
     consumer_created(channel, consumer)
     queue.add_consumer(consumer)
 
 
-def cancel(channel: Channel, tag: str, nowait: bool, reply: type[Method]) -> None:
+def cancel(channel: Carrier, tag: str, nowait: bool, reply: type[Method]) -> None:
     """Cancel a consumer: deliveries that are out stay out; an unknown tag is fine."""
-    consumer = channel.consumers.pop(tag, None) if channel.consumers else None
+    consumer = channel.started().pop(tag, None)
     if not nowait:
-        channel.connection.send(channel.number, reply(tag))
+        channel.say(reply(tag))
     if consumer is not None:
         consumer_deleted(channel, consumer)
         if channel.classes is not None:

@@ -18,7 +18,7 @@ from harebell.base.limits import (
     STREAM_WINDOW_MESSAGES,
 )
 from harebell.base.message import FAMILY_STREAM, Message
-from harebell.front.contents.sending import may_deliver, send_body
+from harebell.front.contents.sending import may_deliver
 from harebell.front.contents.windows import Rate, Window
 from harebell.front.convert import converted
 from harebell.front.session09.traced import delivered
@@ -28,7 +28,7 @@ from harebell.wire.v09.methods_stream import StreamDeliver
 from harebell.wire.v09.property_list import STREAM
 
 if TYPE_CHECKING:
-    from harebell.front.session09.channel import Channel
+    from harebell.front.contents.carrier import Carrier
 
 _HIGHEST = 9
 
@@ -79,7 +79,7 @@ class StreamLane:
         consumers: that something may wait for.
     """
 
-    def __init__(self, channel: Channel, shared: Window, shared_rate: Rate) -> None:
+    def __init__(self, channel: Carrier, shared: Window, shared_rate: Rate) -> None:
         self.channel = channel
         self.window = Window()
         self.rate = Rate()
@@ -114,6 +114,11 @@ class StreamLane:
         """The limits have changed."""
         for consumer in list(self.consumers):
             consumer.go_on()
+
+    def move(self, shared: Window, shared_rate: Rate) -> None:
+        """The channel goes on in another connection."""
+        self._shared = shared
+        self._shared_rate = shared_rate
 
     def close(self) -> None:
         """The channel is over: what waits for its consumers comes back."""
@@ -239,7 +244,7 @@ class StreamConsumer(Consumer):
         tag = channel.next_tag
         channel.next_tag = tag + 1
         method = StreamDeliver(self.tag, tag, message.exchange, self.queue.name)
-        send_body(channel, method, STREAM, message.raw, message.body)
+        channel.send_body(method, STREAM, message.raw, message.body)
         self.lane.sent(packet.octets, channel.connection.broker.clock.steady)
         if channel.router.tracer is not None:
             delivered(channel, message, self.queue.name, False)

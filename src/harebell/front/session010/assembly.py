@@ -9,6 +9,8 @@ Most transfers never come here; the scanner hands them over whole.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harebell.base.errors import ProtocolError
 from harebell.base.gauge import Gauge
 from harebell.base.limits import SEGMENT_MAX_BYTES
@@ -38,9 +40,19 @@ class Assembly:
 
     Attributes:
         size: octets of body that came.
+        drain: takes the body piece by piece, which is not kept here then; None as a rule.
     """
 
-    __slots__ = ("_counted", "_gauge", "_in_segment", "_kind", "_message_max", "_segments", "size")
+    __slots__ = (
+        "_counted",
+        "_gauge",
+        "_in_segment",
+        "_kind",
+        "_message_max",
+        "_segments",
+        "drain",
+        "size",
+    )
 
     def __init__(self, gauge: Gauge, message_max: int) -> None:
         self._gauge = gauge
@@ -50,6 +62,7 @@ class Assembly:
         self._segments: dict[int, list[bytes | bytearray]] = {}
         self._counted = 0
         self.size = 0
+        self.drain: Callable[[bytes], None] | None = None
 
     def frame(self, flags: int, kind: int, payload: bytes) -> bool:
         """Take the next frame; True when the assembly is whole.
@@ -111,6 +124,9 @@ class Assembly:
     def _keep(self, kind: int, payload: bytes) -> None:
         """Keep a piece; a flood of tiny ones must not cost more than their octets."""
         if kind == BODY:
+            if self.drain is not None:
+                self.drain(payload)
+                return
             self.size += len(payload)
             if self.too_large:
                 self._segments[BODY].clear()

@@ -33,6 +33,10 @@ class Delivery:
         """What the broker's own words call it by: its number."""
         return self.number
 
+    def forget(self) -> None:
+        """It is with somebody else's work now, and counts against no limit any more."""
+        self.consumer.released()
+
     def settle(self) -> int:
         """The message is done with."""
         self.consumer.released()

@@ -34,6 +34,7 @@ from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 if TYPE_CHECKING:
     from harebell.front.session010.delivery import Delivery
     from harebell.front.session010.session import Session
+    from harebell.front.session09.unacked import Unacked
     from harebell.model.branch import Branch
 
 DTX = "dtx"
@@ -69,10 +70,10 @@ class BranchWork:
         """Keep a transfer for the branch's commit."""
         self._branch().publish(message, queues, flags)
 
-    def settle(self, entries: list[Delivery], kind: int) -> None:
+    def settle(self, entries: list[Delivery | Unacked], kind: int) -> None:
         """Keep what was accepted for the branch's commit; it is not the session's any more."""
         for entry in entries:
-            entry.consumer.released()
+            entry.forget()
         self._branch().settle(entries, kind)
         for queue in {entry.queue: None for entry in entries}:
             queue.drain()
@@ -81,7 +82,7 @@ class BranchWork:
         """How many transfers, and how many accepted deliveries, the branch has."""
         return self._branch().pending()
 
-    def forget(self) -> list[list[Delivery]]:
+    def forget(self) -> list[list[Delivery | Unacked]]:
         """The session is over, and had not ended its work; nothing comes back to it."""
         self._association.close()
         return []

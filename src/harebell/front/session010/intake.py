@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.message import Properties
 from harebell.front.session010 import execution
 from harebell.front.session010.assembly import Assembly
-from harebell.kernels.segments import CONTROL, SegmentSink
+from harebell.front.session010.file_stage import begin_body
+from harebell.kernels.segments import CONTROL, HEADER, LAST_FRAME, SegmentSink
 from harebell.wire.v010.spec import FRAMING_ERROR
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Intake(SegmentSink):
             raise
         if not whole:
             connection.published = True
+            if kind == HEADER and flags & LAST_FRAME and channel in self._sessions:
+                begin_body(self._sessions[channel], assembly)
             return
         self.drop(key)
         if kind == CONTROL:

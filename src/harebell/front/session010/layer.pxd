@@ -23,6 +23,7 @@ cdef class SessionLayer(SessionPort):
     cdef public object replay
     cdef public object expiry
     cdef public bint ended
+    cdef public object holds
     cdef long long _executed
     cdef long long _told
     cdef long long _asked

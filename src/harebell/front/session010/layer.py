@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 _AT_ONCE = 0
+_HELD = 1 << 60
+"""Tickets from here on are no commit's."""
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 _TRANSFER = (4, 1)
 _MS = 1000
@@ -64,6 +66,8 @@ class SessionLayer(SessionPort):
         timeout: how long it lives without a channel, in seconds.
         replay: what may have to be sent again; None while the session dies with its channel.
         ended: it is over.
+        holds: numbers of the peer's commands that wait for something else than a commit, by the
+            tickets that stand for it; None until there was one.
     """
 
     __slots__ = (
@@ -80,6 +84,7 @@ class SessionLayer(SessionPort):
         "done",
         "ended",
         "expiry",
+        "holds",
         "known",
         "name",
         "received",
@@ -109,6 +114,7 @@ class SessionLayer(SessionPort):
         self.replay: Replay | None = None
         self.expiry: Timer | None = None
         self.ended = False
+        self.holds: dict[int, int] | None = None
         self._executed = 0
         self._told = 0
         self._asked = 0
@@ -165,6 +171,10 @@ class SessionLayer(SessionPort):
         self.current = number
         return True
 
+    def done_before(self) -> bool:
+        """Whether the next command was carried out before the session came back."""
+        return self.received < self._executed
+
     def enlist(self) -> int:
         """There may be something to tell at the end of the turn."""
         self._enlisted = True
@@ -182,6 +192,37 @@ class SessionLayer(SessionPort):
         self._ticket = ticket
         self.connection.hub.waiting[self] = None
         return 0
+
+    def hold(self) -> int:
+        """The command that is being carried out is complete when `let_complete` is told so.
+
+        Returns:
+            What it is known by there.
+        """
+        if self.holds is None:
+            self.holds = {}
+        ticket = max(self.holds, default=_HELD) + 1
+        self.holds[ticket] = self.current
+        self.wait_for(ticket)
+        return ticket
+
+    def held_command(self, held: int) -> int:
+        """The number of a command by what `hold` returned; 0 is the one being carried out."""
+        return (self.holds or {}).get(held, self.current)
+
+    def let_complete(self, held: int, ticket: int) -> None:
+        """A command was carried out at last; it is complete when that commit is on disk, or now."""
+        if self.holds is None or self.holds.pop(held, None) is None:
+            return
+        marks = [(ticket if each == held else each, number) for each, number in self._marks]
+        self._marks = deque(marks)
+        if self._ticket == held:
+            self._ticket = ticket
+        commit = self._commit
+        if ticket == commit.ticket:
+            commit.urgent = True
+        self.connection.hub.waiting[self] = None
+        self.complete()
 
     def committed(self) -> None:
         """A commit is on disk: tell what waited for it, and go on waiting for what did not."""
@@ -206,10 +247,14 @@ class SessionLayer(SessionPort):
     def complete_behind(self) -> None:
         """The session is over: what it completes is told behind a barrier, as what follows is."""
         self.connection.hub.waiting.pop(self, None)
-        if self._ticket > self._commit.done:
-            self.connection.hold_until(self._ticket)
+        newest = _AT_ONCE
+        for ticket in [self._ticket, *[ticket for ticket, _ in self._marks]]:
+            newest = max(newest, ticket) if ticket < _HELD else newest
+        if newest > self._commit.done:
+            self.connection.hold_until(newest)
         self._marks.clear()
-        self.done = self.current
+        waiting = list((self.holds or {}).values())
+        self.done = min(self.current, min(waiting, default=self.current))
         if self.done > self._told and self.attached:
             self.tell_completed()
 

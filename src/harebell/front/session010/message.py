@@ -46,7 +46,7 @@ def accept(session: Session, command: commands.MessageAccept) -> None:
     session.forget_shown(command.transfers)
     entries = session.taken(command.transfers)
     if session.transaction is not None:
-        session.transaction.settle(entries, ACCEPT)
+        session.transaction.settle([*entries], ACCEPT)
     else:
         session.settle(entries)
 
@@ -189,8 +189,8 @@ def cancel(session: Session, command: commands.MessageCancel) -> None:
 
 
 def _find(session: Session, destination: str | None) -> Subscription:
-    found: Subscription | None = session.consumers.get(destination or "")
-    if found is None:
+    found = session.consumers.get(destination or "")
+    if not isinstance(found, Subscription):
         raise ExecutionError(NOT_FOUND, f"there is no subscription '{destination or ''}'", 0)
     return found
 

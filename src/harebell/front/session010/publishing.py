@@ -25,6 +25,7 @@ from harebell.front.session010.errors import (
 )
 from harebell.front.session09.intercept import NODE, TIMESTAMP
 from harebell.front.session09.permission import check_topic
+from harebell.model.blind import Blind
 from harebell.model.equivalence import type_name
 from harebell.model.firehose import Actor, further_keys
 from harebell.model.transaction import due_at_commit
@@ -90,7 +91,8 @@ def prepared(
         queues = router.route(exchange, message)
     if _BLIND in headers:
         told.application_headers = {key: headers[key] for key in headers if key != _BLIND}
-        message = new_message(exchange.name, routing_key, encode_final(delivery, told), body)
+        seen = encode_final(delivery, told)
+        message = Blind(exchange.name, routing_key, seen, properties, body)
     if delivery.ttl is not None and delivery.ttl <= _LONGEST_MS:
         if session.transaction is not None:
             message.due = due_at_commit(delivery.ttl)

@@ -55,6 +55,7 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
         # The document has an exclusive auto-delete queue go with its session, not before.
         queue.stays = True
     queue.declared()
+    session.last_queue = name
     if queue.durable:
         session.hold_until_recorded()
 
@@ -67,6 +68,7 @@ def _check_there(session: Session, command: commands.QueueDeclare, thing: str) -
     if command.exclusive and queue.owner is not session:
         raise ExecutionError(RESOURCE_LOCKED, f"{thing} is not this session's alone", 4)
     queue.declared()
+    session.last_queue = command.queue
 
 
 def _check_alternate(thing: str, queue: Queue, wanted: str) -> None:

@@ -23,6 +23,7 @@ cdef class Session(SessionLayer):
     cdef public object association
     cdef public str selected
     cdef public object deleting
+    cdef public str last_queue
     cdef public object extras
     cdef public object topic
     cdef Exchange _exchange

@@ -46,8 +46,11 @@ if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.session010.connection import Connection
     from harebell.front.session010.dtx import BranchWork
+    from harebell.front.session010.lodger import Lodger
     from harebell.front.session010.subscription import Subscription
+    from harebell.front.session09.unacked import Unacked
     from harebell.model.association import Association
+    from harebell.model.consumer import Consumer
 
 _EXPLICIT = ACCEPT_EXPLICIT
 _DISCARD = DISCARD_UNROUTABLE
@@ -66,7 +69,7 @@ class Session(SessionLayer):
 
     Attributes:
         router: of its vhost.
-        consumers: its subscriptions, by destination.
+        consumers: its subscriptions, by destination, and consumers of files and packets, by tag.
         unacked: deliveries that are not settled, by the numbers of their transfers.
         shown: the same for what browsers were shown, and have not acquired.
         windowed: what took credit that comes back, by the same: the subscription, and the octets
@@ -75,6 +78,8 @@ class Session(SessionLayer):
         association: with branches of distributed transactions; None before its class is used.
         selected: which of the classes tx and dtx was selected; "" for none.
         deleting: the queue that the session itself is deleting.
+        last_queue: the one that it declared last; "" for none.
+        extras: what the classes file and stream keep here; None until one of them is used.
         topic: what may be published to the exchange that was used last; None for every key.
     """
 
@@ -87,6 +92,7 @@ class Session(SessionLayer):
         "consumers",
         "deleting",
         "extras",
+        "last_queue",
         "router",
         "selected",
         "shown",
@@ -99,15 +105,16 @@ class Session(SessionLayer):
     def __init__(self, connection: Connection, number: int, name: bytes) -> None:
         super().__init__(connection, number, name)
         self.router = self.vhost.router
-        self.consumers: dict[str, Subscription] = {}
+        self.consumers: dict[str, Any] = {}
         self.unacked = Sequence(0)
         self.shown = Sequence(0)
         self.windowed = Sequence(0)
-        self.transaction: Transaction[Delivery] | BranchWork | None = None
+        self.transaction: Transaction[Delivery | Unacked] | BranchWork | None = None
         self.association: Association | None = None
         self.selected = ""
         self.deleting: Queue | None = None
-        self.extras: Any = None
+        self.last_queue = ""
+        self.extras: Lodger | None = None
         self.topic: TopicPermission | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
@@ -245,7 +252,12 @@ class Session(SessionLayer):
             return found
         ranges = self.meant(transfers)
         for entries, _ in self.transaction.settled:
-            mine = [e for e in entries if any(low <= e.number <= high for low, high in ranges)]
+            mine = [
+                entry
+                for entry in entries
+                if isinstance(entry, Delivery)
+                and any(low <= entry.number <= high for low, high in ranges)
+            ]
             for entry in mine:
                 entries.remove(entry)
             found += mine
@@ -273,7 +285,16 @@ class Session(SessionLayer):
             return [number for number in held.numbers() if first <= number <= last]
         return [number for number in range(first, last + 1) if held.get(number) is not None]
 
-    def settle(self, entries: Several[Delivery]) -> None:
+    def keep(self, entries: Several[Delivery | Unacked]) -> None:
+        """A transaction is rolled back: its deliveries are with the peer as before."""
+        for entry in entries:
+            if isinstance(entry, Delivery):
+                self.unacked.put(entry.number, entry)
+            else:
+                assert self.extras is not None, "the delivery came from there"
+                self.extras.keep(entry)
+
+    def settle(self, entries: Several[Delivery | Unacked]) -> None:
         """Accepted: the messages are done with, and the command completes when that is on disk."""
         result = 0
         for entry in entries:
@@ -284,7 +305,7 @@ class Session(SessionLayer):
         if result & _PENDING:
             self.wait_for(self.connection.commit.ticket)
 
-    def take_effect(self, entries: Several[Delivery], kind: int) -> None:
+    def take_effect(self, entries: Several[Delivery | Unacked], kind: int) -> None:
         """Settle deliveries of a transaction that is committed."""
         assert kind == ACCEPT, "only accepting is transactional in 0-10"
         self.settle(entries)
@@ -314,9 +335,17 @@ class Session(SessionLayer):
         for consumer in list(self.consumers.values()):
             if not consumer.queue.deleted:
                 consumer.queue.drain()
+        if self.extras is not None:
+            self.extras.classes.go_on()
         return 0
 
-    def queue_lost(self, consumer: Subscription) -> None:
+    def return_to(self, connection: Connection, number: int) -> None:
+        """It is on a channel again, perhaps of another connection."""
+        super().return_to(connection, number)
+        if self.extras is not None:
+            self.extras.moved()
+
+    def queue_lost(self, consumer: Consumer) -> None:
         """A subscription's queue is gone: the session ends, unless it did that itself.
 
         It may still cancel the subscription then.
@@ -361,18 +390,20 @@ class Session(SessionLayer):
             self.association.close()
         if self.transaction is not None:
             for entries in self.transaction.forget():
-                for entry in entries:
-                    self.unacked.put(entry.number, entry)
+                self.keep(entries)
             self.transaction = None
         entries = [self.unacked.take(number) for number in self.unacked.numbers()]
         for entry in entries:
             entry.requeue()
+        queues = [entry.queue for entry in entries]
+        if self.extras is not None:
+            queues += self.extras.close()
+            self.extras = None
         consumers, self.consumers = self.consumers, {}
         for consumer in consumers.values():
             consumer_deleted(self, consumer)
             self.vhost.remove_consumer(consumer)
-        queues = [consumer.queue for consumer in consumers.values()]
-        queues += [entry.queue for entry in entries]
+        queues = [consumer.queue for consumer in consumers.values()] + queues
         return [queue for queue in dict.fromkeys(queues) if not queue.deleted]
 
     # --- as listings and limits see it ----------------------------------------------------------
@@ -403,9 +434,13 @@ class Session(SessionLayer):
         """A delivery is out for too long: the session ends."""
         self.unacked.take(entry.number)
         entry.time_out()
+        self.end_overdue(entry.queue, text)
+
+    def end_overdue(self, queue: Queue, text: str) -> None:
+        """The session ends because of a delivery that came from this queue."""
         failure.session_caught(self, Refusal(ErrorKind.PRECONDITION_FAILED, text), 0, 0)
-        if not entry.queue.deleted:
-            entry.queue.drain()
+        if not queue.deleted:
+            queue.drain()
 
     def close(self) -> None:
         """The session is over: what was not settled goes back, and queues lose their owner."""

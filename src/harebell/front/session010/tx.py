@@ -14,6 +14,7 @@ from harebell.front.session010.errors import (
     RESOURCE_LIMIT_EXCEEDED,
     ExecutionError,
 )
+from harebell.front.session010.subscription import Subscription
 from harebell.model.queue.kind import PENDING
 from harebell.model.transaction import Transaction
 from harebell.wire.v010 import commands
@@ -21,6 +22,7 @@ from harebell.wire.v010 import commands
 if TYPE_CHECKING:
     from harebell.front.session010.delivery import Delivery
     from harebell.front.session010.session import Session
+    from harebell.front.session09.unacked import Unacked
 
 TX = "tx"
 
@@ -38,12 +40,12 @@ def select(session: Session, command: commands.TxSelect) -> None:
 def check_accepting(session: Session) -> None:
     """Refuse transactions beside a subscription that accepts nothing."""
     for consumer in session.consumers.values():
-        if not consumer.accept and consumer.acquire:
+        if isinstance(consumer, Subscription) and not consumer.accept and consumer.acquire:
             text = f"subscription '{consumer.tag}' accepts nothing; cancel it first"
             raise ExecutionError(NOT_ALLOWED, text)
 
 
-def _transaction(session: Session) -> Transaction[Delivery]:
+def _transaction(session: Session) -> Transaction[Delivery | Unacked]:
     if not isinstance(session.transaction, Transaction):
         raise ExecutionError(ILLEGAL_STATE, "the session is not transactional: tx.select first")
     return session.transaction
@@ -63,8 +65,7 @@ def commit(session: Session, command: commands.TxCommit) -> None:
 def rollback(session: Session, command: commands.TxRollback) -> None:
     """tx.rollback: forget what was gathered; what was accepted is as if it were not."""
     for entries in _transaction(session).forget():
-        for entry in entries:
-            session.unacked.put(entry.number, entry)
+        session.keep(entries)
 
 
 COMMANDS: dict[type, Any] = {

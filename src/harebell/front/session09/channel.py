@@ -13,7 +13,7 @@ from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import Refusal
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
-from harebell.front.contents.sending import send_back
+from harebell.front.contents.sending import send_back, send_body
 from harebell.front.session09.branched import BranchWork
 from harebell.front.session09.confirm import Confirms
 from harebell.front.session09.failure import channel_caught
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
     from harebell.model.vhost import VHost
+    from harebell.wire.v09.method import Method
+    from harebell.wire.v09.property_list import PropertyList
 
 _MANDATORY = 1
 _IMMEDIATE = 2
@@ -317,6 +319,59 @@ class Channel(ChannelPort):
         """Write a method with its content that are frames already."""
         self.connection.out.raw(octets)
         self.connection.touch()
+
+    # --- as a carrier of the classes file and stream (front/contents/carrier.py) ----------------
+
+    def started(self) -> dict[str, Consumer]:
+        """The consumers that were started here, by tag."""
+        if self.consumers is None:
+            self.consumers = {}
+        return self.consumers
+
+    def companions(self) -> list[Classes]:
+        """What the classes keep on the channels of this connection."""
+        channels = self.connection.channels.values()
+        return [each.classes for each in channels if each.classes is not None]
+
+    def find_queue(self, name: str) -> Queue:
+        """The queue that a name means."""
+        queue: Queue = self.vhost.queue(name, self.connection)
+        return queue
+
+    def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
+        """Only older versions have access tickets."""
+
+    def say(self, method: Method) -> None:
+        """Send a method."""
+        self.connection.send(self.number, method)
+
+    def send_body(
+        self, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
+    ) -> None:
+        """Send a method with a content."""
+        send_body(self, method, listed, raw, body, offset)
+
+    def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Publish what was routed, at once or with the transaction."""
+        if self.transaction is not None:
+            self.transaction.publish(message, queues, flags)
+            return 0
+        return self.accept(message, queues, flags)
+
+    def put_off(self) -> int:
+        """A publish waits; nobody is told of its end."""
+        return 0
+
+    def went_through(self, number: int, result: int) -> None:
+        """A publish is done; nobody is told of it."""
+
+    def stop_publisher(self, stop: bool) -> None:
+        """Tell the client to send no more for now, or to go on (AMQP 0-8, channel.flow)."""
+        self.say(methods.ChannelFlow(active=not stop))
+
+    def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
+        """A publish that had to wait has failed: the channel is closed."""
+        channel_caught(self.connection, self, error, class_id, method_id)
 
     # --- the disk -------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ cdef class Connection(Link):
     cdef public bint qpid
     cdef public list confirming
     cdef public object closed_channels
-    cdef public object shared
     cdef public object bulk
 
     @cython.locals(opened=ChannelPort)

@@ -6,7 +6,7 @@ profile (`harebell.front.session09.profile`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harebell.auth.users import Users
 from harebell.base import limits
@@ -52,7 +52,6 @@ class Connection(Link):
         confirming: channels with confirms to write at the end of the turn.
         qpid: the client has shown that it is one of Qpid's, which have methods of their own.
         closed_channels: channels we closed whose close-ok has not come.
-        shared: what all channels share of the classes file and stream; None until one is used.
         bulk: bulk reads that wait for their turn; None until there is one.
     """
 
@@ -74,7 +73,6 @@ class Connection(Link):
         self.qpid = False
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
-        self.shared: Any = None
         self.bulk: Reads | None = None
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
         self.stamps = settings.stamp_sent

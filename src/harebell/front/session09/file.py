@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import ProtocolError
+from harebell.base.message import Properties
 from harebell.front.contents.classes import classes_of, shared_of
 from harebell.front.contents.file_consumer import FileConsumer, FileUnacked
 from harebell.front.contents.publishing import Publish
 from harebell.front.contents.starting import Wish, start
 from harebell.front.contents.starting import cancel as cancel_consumer
+from harebell.front.session09.content import Content
+from harebell.front.session09.replies import soft
 from harebell.front.session09.unacked import Unacked
 from harebell.model.queue.kind import Queue
 from harebell.model.transaction import ACCEPT, REJECT, REQUEUE
@@ -17,10 +20,11 @@ from harebell.wire.v09 import methods_file as methods
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
+    from harebell.front.contents.arriving import Arrivals
     from harebell.front.session09.channel import Channel
 
 _CLASS = 70
-_PUBLISH, _ACK, _REJECT = 60, 90, 100
+_STAGE, _PUBLISH, _ACK, _REJECT = 50, 60, 90, 100
 
 
 def qos(channel: Channel, method: methods.FileQos) -> None:
@@ -59,7 +63,7 @@ def cancel(channel: Channel, method: methods.FileCancel) -> None:
 
 def file_open(channel: Channel, method: methods.FileOpen) -> None:
     """file.open: the client wants to send a file."""
-    classes_of(channel).arrivals.open(method)
+    classes_of(channel).arrivals.open(method.identifier, method.content_size)
 
 
 def open_ok(channel: Channel, method: methods.FileOpenOk) -> None:
@@ -67,9 +71,55 @@ def open_ok(channel: Channel, method: methods.FileOpenOk) -> None:
     classes_of(channel).files.opened(method.staged_size)
 
 
+class StageContent(Content):
+    """The content of file.stage, which goes to the staging area piece by piece.
+
+    Args:
+        arrivals: of the channel.
+        method: file.stage.
+
+    Raises:
+        ProtocolError: 503, nothing was opened.
+    """
+
+    def __init__(self, arrivals: Arrivals, method: methods.FileStage) -> None:
+        super().__init__(
+            method, arrivals.channel.connection.hub.gauge, (_CLASS, _STAGE), FILE.parse, _done
+        )
+        self._arrivals = arrivals
+        self._staged = arrivals.to_stage()
+
+    def release(self) -> None:
+        """It is whole, or will never be."""
+        super().release()
+        self._arrivals.let_go(self._staged)
+
+    def took_header(self, properties: Properties) -> None:
+        """The properties are here, and the size of what follows."""
+        staged = self._staged
+        self._arrivals.check_holder(staged)
+        if self.size != staged.size - staged.staged:
+            raise soft(
+                406,
+                f"file.stage has {self.size} octets: of the {staged.size} of '{staged.key[2]}' "
+                f"{staged.staged} are staged already",
+                _CLASS,
+                _STAGE,
+            )
+        self._arrivals.describe(staged, properties.raw)
+
+    def keep(self, payload: bytes) -> None:
+        """Write a piece of the body to the staging area."""
+        self._arrivals.write(self._staged, payload)
+
+
+def _done(channel: Channel, content: Content) -> None:
+    """All of the content is staged; `release` has done what follows from that."""
+
+
 def stage(channel: Channel, method: methods.FileStage) -> None:
     """file.stage: its content follows."""
-    channel.content = classes_of(channel).arrivals.stage(method)
+    channel.content = StageContent(classes_of(channel).arrivals, method)
     channel.connection.scanner.pending += 1
 
 

@@ -16,7 +16,7 @@ from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.contents.sending import send_back
 from harebell.front.immediate import takers
 from harebell.front.session09.channel import Channel
-from harebell.front.session09.older_access import check_write
+from harebell.front.session09.older_access import check_ticket, check_write
 from harebell.front.session09.window import Window
 from harebell.model.queue.kind import Queue
 from harebell.wire.v09 import methods
@@ -79,6 +79,11 @@ class OlderChannel(Channel):
             missing = not queues and flags & _MANDATORY
             self.give_back_to_publisher(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
         return Channel.accept(self, message, taking, 0)
+
+    def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
+        """Refuse what an access ticket does not allow."""
+        if self.connection.profile.tickets:
+            check_ticket(self, number, right, place)
 
     def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
         """basic.return of a message that nobody gets, or that of its class."""

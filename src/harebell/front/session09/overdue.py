@@ -12,6 +12,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
+from harebell.front.session010.lodger import Lodger
 from harebell.front.session010.session import Session
 from harebell.front.session09.channel import Channel
 from harebell.model.queue.arguments import CONSUMER_TIMEOUT
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from harebell.front.hub import Hub
     from harebell.model.queue.kind import Queue
 
-Place = Channel | Session
+Place = Channel | Session | Lodger
 """What holds deliveries; the tags of a session are the numbers of its transfers."""
 Marks = deque[tuple[int, float]]
 """Delivery tags, and when everything up to them was out, in seconds."""
@@ -55,8 +56,9 @@ class Overdue:
         known: dict[Queue, int | None] = {}
         for connection in list(self._hub.connections):
             for channel in list(connection.channels.values()):
-                if isinstance(channel, Place) and channel.unacked.count:
-                    self._look_at(channel, before.get(channel) or deque(), known, now)
+                for place in (channel, getattr(channel, "extras", None)):
+                    if isinstance(place, Place) and place.unacked.count:
+                        self._look_at(place, before.get(place) or deque(), known, now)
 
     def _look_at(
         self, channel: Place, marks: Marks, known: dict[Queue, int | None], now: float

@@ -19,8 +19,8 @@ from harebell.front.session09.checks import check_expiration, check_user_id
 from harebell.front.session09.direct_reply import way_back
 from harebell.front.session09.permission import check_topic
 from harebell.front.session09.replies import soft
+from harebell.model.blind import Blind
 from harebell.model.equivalence import type_name
-from harebell.model.exchange.delayed import Held
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.transaction import due_at_commit
 from harebell.wire.v09.content import decode_properties, parse_properties
@@ -74,9 +74,9 @@ def prepared(
     else:
         copies = [copy_message(message, exchange.name, key) for key in keys]
         queues = router.route_all(exchange, (message, *copies))
-    if _BLIND in headers and not all(isinstance(queue, Held) for queue in queues):
+    if _BLIND in headers and queues:
         seen = parse_properties(edited(properties.raw, {_BLIND: None}))
-        message = new_message(exchange.name, routing_key, seen, body)
+        message = Blind(exchange.name, routing_key, seen, properties, body)
     if decoded.expiration is not None:
         ttl = int(decoded.expiration)
         if channel.transaction is not None:

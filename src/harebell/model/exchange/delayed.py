@@ -24,6 +24,7 @@ from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
 from harebell.base.timers import Timer
 from harebell.model.binding import Binding
+from harebell.model.blind import revealed
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
 from harebell.model.resource import precondition
@@ -134,8 +135,11 @@ class DelayedExchange(Exchange):
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
         """The place to wait, or where the type that routes sends it."""
-        if self.held is not None and delay_of(headers):
-            return self.held.itself
+        if self.held is not None:
+            delay = delay_of(headers)
+            if delay:
+                self.held.expect(message.raw, delay)
+                return self.held.itself
         return self._inner.match(message, headers)
 
 
@@ -165,6 +169,7 @@ class Held(Queue):
         self._log: Log = store.open_log(exchange.identity, durable=exchange.durable, keep_all=True)
         self._schedule = Schedule()
         self._leaving: deque[tuple[int, int]] = deque()
+        self._expected: tuple[bytes, int] = (b"", 0)
         self._timer: Timer = surroundings.timers.timer(self.release)
         self._restore()
 
@@ -182,10 +187,18 @@ class Held(Queue):
             position = log.next(position + 1)
         self._timer.set_earlier(self._schedule.due)
 
+    def expect(self, raw: bytes, delay: int) -> None:
+        """A message with these properties was routed here; nobody need look for its delay again."""
+        self._expected = raw, delay
+
     def publish(self, message: Message) -> int:
         """Let a message wait."""
-        due = self._clock.steady + delay_of(self._editor.headers_of(message))
-        message = copy_message(message, message.exchange, message.routing_key)
+        message = revealed(message)
+        raw, delay = self._expected
+        if message.raw is not raw:
+            # Another one came between: this one waited for its transaction.
+            delay = delay_of(self._editor.headers_of(message))
+        due = self._clock.steady + delay
         message.due = due
         self._schedule.add(due, self._log.append(message))
         self._timer.set_earlier(due)

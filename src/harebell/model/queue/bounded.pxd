@@ -4,6 +4,7 @@ from harebell.model.queue.kept cimport Kept
 from harebell.model.queue.overflow cimport Overflow
 
 cdef str _MAXLEN
+cdef int _TRIMMED
 
 cdef class BoundedQueue(Kept):
     cdef public object dead_letters
@@ -12,8 +13,9 @@ cdef class BoundedQueue(Kept):
     cdef bint _refuses(self, Overflow overflow, Message message) except -1
     @cython.locals(overflow=Overflow)
     cdef int _grown(self) except -1
-    @cython.locals(overflow=Overflow, message=Message, position="long long")
+    @cython.locals(overflow=Overflow, message=Message, position="long long", gone=int)
     cdef int _trim(self) except -1
+    cdef bint _go_on_later(self) except -1
     cdef int _trimmed(self) except -1
     cdef Message _victim(self)
     cdef int _left(self, Overflow overflow, Message message) except -1

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from harebell.base.limits import TRIMMED_PER_TURN
 from harebell.base.message import Message
 from harebell.model.dead_letter import MAXLEN, DeadLetters
 from harebell.model.queue.kept import Kept
 from harebell.model.queue.overflow import Overflow
 
 _MAXLEN = MAXLEN
+_TRIMMED = TRIMMED_PER_TURN
 
 
 class BoundedQueue(Kept):
@@ -52,13 +54,17 @@ class BoundedQueue(Kept):
         return 0
 
     def _trim(self) -> int:
-        """The oldest messages go until what is left may stay."""
+        """The oldest messages go until what is left may stay; in turns if they are many."""
         overflow = self._overflow
+        gone = 0
         while overflow is not None and overflow.over(self._ready):
+            if gone >= _TRIMMED and self._go_on_later():
+                break
             message = self._victim() if self._ready > 0 else None
             if message is None:
                 overflow.octets = overflow.octets if self._ready > 0 else 0
                 return 0
+            gone += 1
             self._left(overflow, message)
             position = self._position
             if self.dead_letters is not None:
@@ -67,23 +73,29 @@ class BoundedQueue(Kept):
         self._trimmed()
         return 0
 
+    def _go_on_later(self) -> bool:
+        """Have more of the oldest messages go in the next turn; False when there is none."""
+        return False
+
     def _trimmed(self) -> int:
         """Another message may be at the head now."""
         return 0
 
     def _left(self, overflow: Overflow, message: Message) -> int:
-        """A message is ready no longer."""
-        overflow.octets -= len(message.body)
+        """The message that was just taken, from `_position`, is ready no longer."""
+        if overflow.counting is None or self._counts_at(self._position):
+            overflow.octets -= len(message.body)
         if self.ready_count() == 0:
             # What could not be read has left nobody knows when.
             overflow.octets = 0
+            overflow.counting = None
         if overflow.refusing and overflow.low(self._ready):
             overflow.refusing = False
         return 0
 
     def _came_back(self, overflow: Overflow, position: int) -> int:
         """A message is ready again."""
-        if overflow.counts:
+        if overflow.counts and (overflow.counting is None or self._counts_at(position)):
             message = self._read(position)
             if message is not None:
                 overflow.octets += len(message.body)

@@ -181,6 +181,7 @@ class BrowsedQueue(CompetingQueue):
         if message is None:
             return False
         if self._overflow is not None:
+            self._position = position
             self._left(self._overflow, message)
         if message.due and message.due <= self._clock.steady:
             self._bury(position, _EXPIRED)

@@ -1,9 +1,9 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.leased cimport LeasedQueue
+from harebell.model.queue.weighed cimport WeighedQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
-cdef class ClassicQueue(LeasedQueue):
+cdef class ClassicQueue(WeighedQueue):
     cdef ReadyOrder _order
 
     cdef int _keep(self, Message message) except -1
@@ -28,5 +28,4 @@ cdef class ClassicQueue(LeasedQueue):
     cpdef bint hold(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
-    cpdef long long _count_octets(self) except -1
     cpdef int sync_soon(self) except -1

@@ -8,12 +8,12 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.kind import ACCEPTED, PENDING
-from harebell.model.queue.leased import LeasedQueue
 from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Span, span_of
+from harebell.model.queue.weighed import WeighedQueue
 
 
-class ClassicQueue(LeasedQueue):
+class ClassicQueue(WeighedQueue):
     """A log and its ready order.
 
     Args:
@@ -131,9 +131,6 @@ class ClassicQueue(LeasedQueue):
 
     def _drop_all(self) -> int:
         return self._order.delete()
-
-    def _count_octets(self) -> int:
-        return self._order.body_octets()
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""

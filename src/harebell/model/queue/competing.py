@@ -103,8 +103,9 @@ class CompetingQueue(PromisedQueue):
             if overflow.counts:
                 if before is not None and before.counts:
                     overflow.octets = before.octets
+                    overflow.counting = before.counting
                 else:
-                    overflow.octets = self._count_octets()
+                    self.begin_count()
             self._grown()
 
     # --- messages -------------------------------------------------------------------------------
@@ -199,8 +200,6 @@ class CompetingQueue(PromisedQueue):
             taker = self._local.taker(consumer, position)
             if taker is None:
                 self._local.put_aside(position, self._again)
-                if self._overflow is not None:
-                    self._overflow.octets += len(message.body)
                 return 0
             consumer = taker
             self._again = self._local.again(position, self._again)
@@ -401,6 +400,7 @@ class CompetingQueue(PromisedQueue):
             count += len(waiting)
         if self._overflow is not None:
             self._overflow.octets = 0
+            self._overflow.counting = None
             self._overflow.refusing = False
         return count
 

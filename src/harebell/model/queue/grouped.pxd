@@ -27,8 +27,9 @@ cdef class GroupedQueue(ClassicQueue):
     cdef Message _take_at(self, object groups, long long position)
     @cython.locals(order=ReadyOrder, message=Message)
     cdef Message _take_new(self, object groups)
-    @cython.locals(position="long long")
-    cdef int _hand(self, Message message, Consumer consumer) except -1
+    @cython.locals(position="long long", taker=Consumer)
+    cdef int _hand(self, Message message, Consumer consumer, bint goes_on) except -1
+    cdef int _put_aside(self, long long position) except -1
     @cython.locals(consumer=Consumer)
     cdef Consumer _who_goes_on(self, object groups)
     @cython.locals(consumer=Consumer, best=Consumer, count=Py_ssize_t, turn=Py_ssize_t,
@@ -51,5 +52,3 @@ cdef class GroupedQueue(ClassicQueue):
     cdef Message _peek(self)
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
-    @cython.locals(message=Message, total="long long")
-    cpdef long long _count_octets(self) except -1

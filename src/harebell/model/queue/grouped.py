@@ -85,6 +85,8 @@ class GroupedQueue(ClassicQueue):
         if self._groups is None:
             return ClassicQueue.drain(self)
         if self.consumers:
+            while self._local is not None and self._local.release_one():
+                self._deal(self._groups)
             self._deal(self._groups)
         if self._overflow is not None:
             self._grown()
@@ -109,7 +111,7 @@ class GroupedQueue(ClassicQueue):
             if message is not None:
                 if not goes_on:
                     self._turn = self._next_turn
-                self._hand(message, consumer)
+                self._hand(message, consumer, goes_on)
             elif position < 0:
                 passed += 1
                 if not self._passed_over:
@@ -154,18 +156,41 @@ class GroupedQueue(ClassicQueue):
         self._ready = order.count + groups.count
         return message
 
-    def _hand(self, message: Message, consumer: Consumer) -> int:
-        """Hand the message that was just taken to a consumer, who holds its key now."""
+    def _hand(self, message: Message, consumer: Consumer, goes_on: bool) -> int:
+        """Hand the message that was just taken to a consumer, who holds its key now.
+
+        Args:
+            message: the message.
+            consumer: whose turn it is.
+            goes_on: whether the consumer held the key before.
+        """
         position = self._position
         if self._overflow is not None:
             self._left(self._overflow, message)
         if message.due and message.due <= self._clock.steady:
             self._bury(position, EXPIRED)
             return 0
+        if self._local is not None:
+            taker = self._local.taker(consumer, position, only=goes_on)
+            if taker is None:
+                self._put_aside(position)
+                return 0
+            consumer = taker
+            self._again = self._local.again(position, self._again)
         self.unacked += 1
         if self._groups is not None and self._key is not None:
             self._groups.hold(position, self._key, consumer)
         consumer.deliver(message, position, self._again)
+        return 0
+
+    def _put_aside(self, position: int) -> int:
+        """Nobody is ready for a message that was just taken, and its key waits with it."""
+        groups, local = self._groups, self._local
+        if groups is not None and local is not None:
+            local.put_aside(position, self._again)
+            if self._key is not None:
+                groups.hold(position, self._key, self)
+                groups.pause(position)
         return 0
 
     def _who_goes_on(self, groups: Groups) -> Consumer | None:
@@ -178,7 +203,7 @@ class GroupedQueue(ClassicQueue):
     def _choose(self) -> Consumer | None:
         """Of the ready consumers of the highest priority the one with the least to do."""
         if self._single:
-            return self._pick_active()
+            return self.pick_active()
         count = len(self.consumers)
         best: Consumer | None = None
         turn = self._turn
@@ -201,6 +226,8 @@ class GroupedQueue(ClassicQueue):
             return super().get()
         if self._unused is not None:
             self._unused.used()
+        if self._local is not None:
+            self._local.release_all()
         if self._expiring:
             self.expire()
         for _ in range(_SCAN_MOST):
@@ -212,7 +239,10 @@ class GroupedQueue(ClassicQueue):
                 self.unacked += 1
                 if self._key is not None:
                     groups.hold(self._position, self._key, self)
-                return message, self._position, self._again
+                again = self._again
+                if self._local is not None:
+                    again = self._local.again(self._position, again)
+                return message, self._position, again
             if position < 0 and not self._passed_over:
                 break
         return None
@@ -343,14 +373,6 @@ class GroupedQueue(ClassicQueue):
         if self._groups is not None:
             self._groups = Groups()
         return ClassicQueue._drop_all(self)  # noqa: SLF001  # what a queue without keys does
-
-    def _count_octets(self) -> int:
-        total = self._order.body_octets()
-        for position in self._groups.positions() if self._groups is not None else ():
-            message = self._read(position)
-            if message is not None:
-                total += len(message.body)
-        return total
 
     def check_lease(self) -> None:
         """Refuse leases where keys are kept in order: a claim knows nothing of keys."""

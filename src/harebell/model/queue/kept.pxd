@@ -19,4 +19,5 @@ cdef class Kept(TakingTurns):
     cpdef bint hold(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
-    cpdef long long _count_octets(self) except -1
+    cpdef int begin_count(self) except -1
+    cdef bint _counts_at(self, long long position) except -1

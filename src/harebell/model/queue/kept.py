@@ -95,6 +95,10 @@ class Kept(TakingTurns):
         """The queue is gone, and its logs with it."""
         raise NotImplementedError
 
-    def _count_octets(self) -> int:
-        """The octets of all bodies that are ready, read one by one."""
+    def begin_count(self) -> int:
+        """The octets of the bodies are limited now: count what is ready, if need be in turns."""
+        raise NotImplementedError
+
+    def _counts_at(self, position: int) -> bool:
+        """Whether the body at a position is counted, while not all are."""
         raise NotImplementedError

@@ -7,6 +7,7 @@ from harebell.model.queue.sparing cimport SparingQueue
 
 cdef int _RANGES
 cdef int _SINGLE
+cdef int _COUNTED
 cdef str _EXPIRED
 
 cdef class LeasedQueue(SparingQueue):
@@ -30,10 +31,11 @@ cdef class LeasedQueue(SparingQueue):
         taking="long long",
     )
     cpdef object _claim_singly(self, long long messages, long long octets)
+    @cython.locals(overflow=Overflow)
     cdef int _came_before(self, long long position, Message message) except -1
     cpdef int settle_claim(self, object runs, long long messages) except -1
     @cython.locals(overflow=Overflow)
     cpdef int release_claim(self, object runs, long long messages) except -1
     @cython.locals(log=Log, message=Message, position="long long")
-    cdef int _count_again(self, object runs) except -1
+    cdef int _count_again(self, Overflow overflow, object runs, long long messages) except -1
     cdef int _look_ahead(self) except -1

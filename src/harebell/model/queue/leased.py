@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from harebell.base.limits import LEASE_CLAIM_RANGES, LEASE_SINGLE_MESSAGES
+from harebell.base.limits import COUNTED_PER_TURN, LEASE_CLAIM_RANGES, LEASE_SINGLE_MESSAGES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
+from harebell.model.queue.overflow import Overflow
 from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Stretch, pour_runs
 from harebell.model.queue.sparing import SparingQueue
@@ -21,6 +22,7 @@ from harebell.model.resource import precondition, rendered
 
 _RANGES = LEASE_CLAIM_RANGES
 _SINGLE = LEASE_SINGLE_MESSAGES
+_COUNTED = COUNTED_PER_TURN
 _EXPIRED = EXPIRED
 
 
@@ -45,11 +47,13 @@ class Taken(NamedTuple):
         runs: where it is.
         messages: how many.
         octets: that they take in the log.
+        seen: for every level, below which position messages may have been handed out before.
     """
 
     runs: tuple[Run, ...]
     messages: int
     octets: int
+    seen: tuple[tuple[int, int], ...] = ()
 
 
 class LeasedQueue(SparingQueue):
@@ -124,7 +128,9 @@ class LeasedQueue(SparingQueue):
             overflow.refusing = False
         if self._expiring:
             self._look_ahead()
-        return taken
+        orders = dict(self._levels())
+        levels = sorted({run.level for run in taken.runs})
+        return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
 
     def _one_by_one(self) -> bool:
         """Whether each message has to be looked at."""
@@ -186,8 +192,9 @@ class LeasedQueue(SparingQueue):
     def _came_before(self, position: int, message: Message) -> int:
         """A message that was taken goes back to its place: nothing has happened to it."""
         self._put_back(position)
-        if self._overflow is not None:
-            self._overflow.octets += len(message.body)
+        overflow = self._overflow
+        if overflow is not None and (overflow.counting is None or self._counts_at(position)):
+            overflow.octets += len(message.body)
         return 0
 
     def settle_claim(self, runs: Sequence[Run], messages: int) -> int:
@@ -212,7 +219,7 @@ class LeasedQueue(SparingQueue):
         overflow = self._overflow
         if overflow is not None:
             if overflow.counts:
-                self._count_again(runs)
+                self._count_again(overflow, runs, messages)
             self._grown()
         if self._expiring:
             # It was published before what the timer was set for.
@@ -220,23 +227,35 @@ class LeasedQueue(SparingQueue):
             self.expire()
         return 0
 
-    def _count_again(self, runs: Sequence[Run]) -> int:
-        """The bodies of what came back count again."""
+    def _count_again(self, overflow: Overflow, runs: Sequence[Run], messages: int) -> int:
+        """The bodies of what came back count again; if they are many, all are counted anew."""
+        if messages > _COUNTED:
+            return self.begin_count()
         orders = dict(self._levels())
         for run in runs:
             log: Log = orders[run.level].log
             position = log.next(run.first)
             while position < run.end:
+                counting = overflow.counting
                 message = log.read(position)
-                if message is not None and self._overflow is not None:
-                    self._overflow.octets += len(message.body)
+                if message is not None and (counting is None or counting.has(run.level, position)):
+                    overflow.octets += len(message.body)
                 position = log.next(position + 1)
         return 0
+
+    def within(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """After a restart: runs without positions that their logs have not come to.
+
+        A claim may be on disk before messages in it; their positions will be those of others.
+        """
+        ends = {level: order.log.end() for level, order in self._levels()}
+        cut = [Run(run.level, run.first, min(run.end, ends.get(run.level, 0))) for run in runs]
+        return tuple([run for run in cut if run.first < run.end])
 
     def withhold_claim(self, runs: Sequence[Run]) -> int:
         """After a restart: what was leased is so again; returns how many messages are there.
 
-        Called before `configure`. A run that reaches behind the end of its log never was durable.
+        Called before `configure`, for runs that `within` has cut.
         """
         orders = dict(self._levels())
         count = 0
@@ -263,19 +282,36 @@ class LeasedQueue(SparingQueue):
         """The logs of the queue by level, for who reads what is claimed."""
         return {level: order.log for level, order in self._levels()}
 
-    def pour_claim(self, runs: Sequence[Run], first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows of what a claim has from a position up to another; as `pour`."""
+    def pour_claim(
+        self,
+        runs: Sequence[Run],
+        first: int,
+        end: int,
+        into: BatchBuilder,
+        seen: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """Make rows of what a claim has from a position up to another; as `pour`.
+
+        Args:
+            runs: of the claim.
+            first: the first position.
+            end: the position behind the last.
+            into: who makes the rows.
+            seen: of the claim, see `Taken`.
+        """
         orders = dict(self._levels())
         where = [Stretch(*run, orders[run.level].log) for run in runs]
-        return pour_runs(where, self.BITS, first, end, into, self._marker(into, claimed=True))
+        return pour_runs(where, self.BITS, first, end, into, self._marker(into, dict(seen)))
 
-    def _marker(self, into: BatchBuilder, *, claimed: bool = False) -> Callable[[int], None]:
+    def _marker(
+        self, into: BatchBuilder, claimed: dict[int, int] | None = None
+    ) -> Callable[[int], None]:
         """What tells a builder whose rows follow, and which of them may have been delivered."""
         orders = dict(self._levels())
 
         def mark(level: int) -> None:
-            if claimed:
-                orders[level].mark_claimed(into)
+            if claimed is not None:
+                orders[level].mark_claimed(into, claimed.get(level, -1))
             else:
                 orders[level].mark(into)
             if self.BITS:

@@ -6,14 +6,18 @@ that it holds up nothing behind it. It goes out, before anything that came later
 consumer is ready or somebody asks for it with basic.get.
 
     ready order   | m2 m3 m5 ... |        aside, by connection   { 7: [m1, m4] }
+
+Where keys are kept in order, a message that is put aside holds up what comes after it of its key.
+A stream has `Skipped` instead, for each such consumer: there nobody takes a message from others.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import NO_LOCAL_FORGOTTEN
+from harebell.base.limits import NO_LOCAL_FORGOTTEN, NO_LOCAL_RUNS
 from harebell.model.queue.arguments import SINGLE_ACTIVE
 
 if TYPE_CHECKING:
@@ -62,12 +66,18 @@ class NoLocal:
             # Settled long ago, but for what has been waiting the longest.
             del self._origins[next(iter(self._origins))]
 
-    def taker(self, consumer: Consumer, position: int) -> Consumer | None:
-        """Who gets a message: the consumer whose turn it is, another one, or nobody now."""
+    def taker(self, consumer: Consumer, position: int, *, only: bool = False) -> Consumer | None:
+        """Who gets a message: the consumer whose turn it is, another one, or nobody now.
+
+        Args:
+            consumer: whose turn it is.
+            position: of the message.
+            only: whether no other one may have it.
+        """
         origin = self._origins.get(position)
         if origin is None or consumer.excluded != origin:
             return consumer
-        return self._other(origin)
+        return None if only else self._other(origin)
 
     def _other(self, origin: int) -> Consumer | None:
         if self._single:
@@ -92,17 +102,19 @@ class NoLocal:
         if not again:
             self._fresh.add(position)
 
-    def release_one(self) -> None:
-        """Make one message ready again for whom there is a consumer now."""
+    def release_one(self) -> bool:
+        """Make one message ready again for whom there is a consumer now; False when none is."""
         for origin, positions in self._aside.items():
             if positions and self._ready_for(origin):
                 self._count -= 1
                 self._queue.come_back(heappop(positions))
-                return
+                return True
+        return False
 
     def _ready_for(self, origin: int) -> bool:
         if self._single:
-            return any(c.excluded != origin and c.ready() for c in self._queue.consumers[:1])
+            active = self._queue.pick_active()
+            return active is not None and active.excluded != origin
         return self._other(origin) is not None
 
     def release_all(self) -> None:
@@ -116,3 +128,31 @@ class NoLocal:
         """Everything that is ready goes now, and what was put aside with it."""
         self.release_all()
         self._fresh.clear()
+
+
+class Skipped:
+    """Which messages of a stream one consumer does not want, of those it has not come to.
+
+    What follows each other is one run, so a connection that publishes much takes little room.
+    """
+
+    def __init__(self) -> None:
+        self._runs: deque[list[int]] = deque()
+
+    def note(self, position: int) -> None:
+        """The consumer's own connection published what stands at a position, the last so far."""
+        runs = self._runs
+        if runs and runs[-1][1] == position:
+            runs[-1][1] = position + 1
+            return
+        runs.append([position, position + 1])
+        if len(runs) > NO_LOCAL_RUNS:
+            # The consumer gets what has been waiting for it the longest.
+            runs.popleft()
+
+    def behind(self, position: int) -> int:
+        """The first position from one on that the consumer wants; it never goes back."""
+        runs = self._runs
+        while runs and runs[0][0] <= position:
+            position = max(position, runs.popleft()[1])
+        return position

@@ -5,6 +5,7 @@ cdef class Overflow:
     cdef readonly bint letters
     cdef readonly bint counts
     cdef public long long octets
+    cdef public object counting
     cdef public bint refusing
     cdef public bint promised
 

@@ -11,7 +11,10 @@ counted only where there is a limit for them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harebell.model.queue.counting import Counting
 
 DROP_HEAD = "drop-head"
 REJECT_PUBLISH = "reject-publish"
@@ -32,11 +35,13 @@ class Overflow:
         letters: whether a refused message is a dead letter.
         counts: whether octets are counted.
         octets: of the bodies that are ready, where they are counted.
+        counting: how far that has got, while what was there before the limit is counted.
         refusing: a quorum queue was too full, and still is not empty enough.
         promised: the message that comes has been promised room.
     """
 
     __slots__ = (
+        "counting",
         "counts",
         "drops",
         "letters",
@@ -54,6 +59,7 @@ class Overflow:
         self.letters = way == REJECT_PUBLISH_DLX
         self.counts = most_octets != _NONE
         self.octets = 0
+        self.counting: Counting | None = None
         self.refusing = False
         self.promised = False
 

@@ -1,13 +1,13 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.leased cimport LeasedQueue
+from harebell.model.queue.weighed cimport WeighedQueue
 from harebell.model.queue.ready cimport ReadyOrder
 
 cdef int _SHIFT
 cdef long long _LEVEL
 cdef int _EXPIRED_PER_TURN
 
-cdef class PriorityQueue(LeasedQueue):
+cdef class PriorityQueue(WeighedQueue):
     cdef object _open_level
     cdef list _orders
     cdef int _most
@@ -56,7 +56,5 @@ cdef class PriorityQueue(LeasedQueue):
     cdef int _drop_ready(self) except -1
     @cython.locals(order=ReadyOrder)
     cdef int _drop_all(self) except -1
-    @cython.locals(order=ReadyOrder, total="long long")
-    cpdef long long _count_octets(self) except -1
     @cython.locals(order=ReadyOrder)
     cpdef int sync_soon(self) except -1

@@ -17,9 +17,9 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.kind import ACCEPTED, PENDING
-from harebell.model.queue.leased import LeasedQueue
 from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Span, Stretch, pour_runs, span_of
+from harebell.model.queue.weighed import WeighedQueue
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
@@ -28,7 +28,7 @@ HIGHEST = _LEVEL
 """The largest x-max-priority."""
 
 
-class PriorityQueue(LeasedQueue):
+class PriorityQueue(WeighedQueue):
     """A ready order for each level.
 
     Args:
@@ -133,9 +133,10 @@ class PriorityQueue(LeasedQueue):
             message = order.take()
             self._ready -= before - order.count
             if message is not None:
+                self._position = order.position << _SHIFT | level
                 if self._overflow is not None:
                     self._left(self._overflow, message)
-                self._bury(order.position << _SHIFT | level, EXPIRED)
+                self._bury(self._position, EXPIRED)
         return now
 
     def _peek_at(self, order: ReadyOrder) -> Message | None:
@@ -299,13 +300,6 @@ class PriorityQueue(LeasedQueue):
             if order is not None:
                 order.delete()
         return 0
-
-    def _count_octets(self) -> int:
-        total = 0
-        for order in self._orders:
-            if order is not None:
-                total += order.body_octets()
-        return total
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit."""

@@ -33,8 +33,6 @@ cdef class QuorumQueue(GroupedQueue):
     cdef int _untouched(self, long long position) except -1
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
-    @cython.locals(message=Message, total="long long")
-    cpdef long long _count_octets(self) except -1
     cpdef bint _one_by_one(self) except -1
     cpdef int _recount(self) except -1
     @cython.locals(log=Log, position="long long")

@@ -193,14 +193,6 @@ class QuorumQueue(GroupedQueue):
         self._stuck.clear()
         return GroupedQueue._drop_all(self)  # noqa: SLF001  # and what waits for its key
 
-    def _count_octets(self) -> int:
-        total = GroupedQueue._count_octets(self)  # noqa: SLF001  # and what waits for its key
-        for position in self._returned:
-            message = self._read(position)
-            if message is not None:
-                total += len(message.body)
-        return total
-
     # --- leases ---------------------------------------------------------------------------------
 
     def _one_by_one(self) -> bool:
@@ -215,7 +207,7 @@ class QuorumQueue(GroupedQueue):
         """Every message counts that it was delivered in vain, as when it is requeued."""
         log = self._order.log
         for run in runs:
-            self._order.end_lease(run.first, run.end)
+            self._order.end_lease_out(run.first, run.end)
             position = log.next(run.first)
             while position < run.end:
                 self.unacked += 1

@@ -34,7 +34,8 @@ cdef class ReadyOrder:
     cpdef bint take_out(self, long long position) except -1
     cpdef bint was_out(self, long long position) except -1
     cpdef int mark(self, object into) except -1
-    cpdef int mark_claimed(self, object into) except -1
+    cpdef int mark_claimed(self, object into, long long seen) except -1
+    cpdef long long seen(self) except -1
     cpdef int untouched(self, long long position) except -1
     @cython.locals(fresh=set)
     cdef bint _touched(self, long long position) except -1
@@ -43,10 +44,9 @@ cdef class ReadyOrder:
     @cython.locals(end="long long")
     cdef int _pass_over(self, long long position) except -1
     cpdef int put_back(self, long long position) except -1
-    @cython.locals(total="long long", position="long long", end="long long", message=Message)
-    cpdef long long body_octets(self) except -1
     @cython.locals(count="long long", end="long long", begin="long long")
     cpdef long long purge(self) except -1
+    cpdef int relax(self) except -1
     cpdef list _out(self)
     cpdef list claim(self, long long messages, long long octets, long long most)
     @cython.locals(reached="long long", count="long long", size="long long")
@@ -57,5 +57,7 @@ cdef class ReadyOrder:
     cpdef long long withhold(self, long long first, long long end) except -1
     cpdef int settle_leased(self, list runs) except -1
     cpdef int end_lease(self, long long first, long long end) except -1
+    @cython.locals(position="long long")
+    cpdef int end_lease_out(self, long long first, long long end) except -1
     cpdef long long release(self, list runs) except -1
     cpdef int delete(self) except -1

@@ -217,10 +217,19 @@ class ReadyOrder:
         into.marks(self._cursor, self._seen, self._held, self._fresh, None)
         return 0
 
-    def mark_claimed(self, into: BatchBuilder) -> int:
-        """The same for a claim, which counts as handed out only if it was so before."""
-        into.marks(0, self._seen, None, None, None)
+    def mark_claimed(self, into: BatchBuilder, seen: int) -> int:
+        """The same for a claim, which counts as handed out only if it was so when it was made.
+
+        Args:
+            into: who makes the rows.
+            seen: what `seen` was then; -1 for what it is now.
+        """
+        into.marks(0, self._seen if seen < 0 else seen, None, None, None)
         return 0
+
+    def seen(self) -> int:
+        """Below which position what was never taken here may have been handed out before."""
+        return self._seen
 
     def untouched(self, position: int) -> int:
         """What was just put back counts as never handed out."""
@@ -278,25 +287,6 @@ class ReadyOrder:
         self.count += 1
         return 0
 
-    def body_octets(self) -> int:
-        """The octets of the bodies of all that is ready; every message is read for it."""
-        total = 0
-        for position in self._returned:
-            message = self.log.read(position)
-            if message is not None:
-                total += len(message.body)
-        position = self._cursor
-        end = self.log.end()
-        while position < end:
-            if position < self._old:
-                position = self._skip(self.log.next(position))
-            if self._held is None or position not in self._held:
-                message = self.log.read(position)
-                if message is not None:
-                    total += len(message.body)
-            position += 1
-        return total
-
     def purge(self) -> int:
         """Settle everything that is ready; returns how many messages that were."""
         count = self.count
@@ -325,6 +315,12 @@ class ReadyOrder:
             out.extend(self._leased)
         out.sort()
         return [run for run in out if run[1] > self._cursor]
+
+    def relax(self) -> int:
+        """Nobody looks at what came back in order just now, who could not have it sorted again."""
+        # What is sorted is a heap, too.
+        self._sorted = False
+        return 0
 
     # --- leases ---------------------------------------------------------------------------------
 
@@ -422,6 +418,20 @@ class ReadyOrder:
             self._leased.remove(first, end)
             if not self._leased:
                 self._leased = None
+        return 0
+
+    def end_lease_out(self, first: int, end: int) -> int:
+        """A run is leased no longer; its messages are out, and put back one by one, if at all.
+
+        After a restart the cursor has not passed them, and must not come upon them again.
+        """
+        self.end_lease(first, end)
+        position = self.log.next(max(first, self._cursor))
+        while position < end:
+            if self._held is None:
+                self._held = set()
+            self._held.add(position)
+            position = self.log.next(position + 1)
         return 0
 
     def release(self, runs: list[Run]) -> int:

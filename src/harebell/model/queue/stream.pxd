@@ -19,6 +19,7 @@ cdef class Cursor:
     cdef readonly object wanted
     cdef readonly bint unfiltered
     cdef readonly int number
+    cdef readonly object skipped
 
 cdef class StreamQueue(Queue):
     cdef Log _log
@@ -35,6 +36,7 @@ cdef class StreamQueue(Queue):
     cdef list _flying
     cdef list _cursors
     cdef bint _shared
+    cdef bint _local
     cdef list _recent
     cdef object _surroundings
     cdef object _editor
@@ -42,6 +44,8 @@ cdef class StreamQueue(Queue):
 
     @cython.locals(position="long long", ticket="long long")
     cpdef int publish(self, Message message) except -1
+    @cython.locals(cursor=Cursor)
+    cdef int _note_origin(self, long long position, long long origin) except -1
     cdef int _await(self, long long ticket) except -1
     cpdef int _retain(self) except -1
     cpdef int _share(self) except -1
@@ -49,7 +53,7 @@ cdef class StreamQueue(Queue):
     @cython.locals(cursor=Cursor, visible="long long")
     cpdef int drain(self) except -1
     @cython.locals(consumer=Consumer, position="long long", visible="long long", passed=int,
-                   message=Message)
+                   behind="long long", message=Message)
     cdef int _feed(self, Cursor cursor) except -1
     cdef bint _wants(self, Cursor cursor, Message message) except -1
     cpdef int settle(self, long long position) except -1

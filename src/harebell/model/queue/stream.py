@@ -31,6 +31,7 @@ from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.queue.no_local import Skipped
 from harebell.model.queue.offsets import (
     FILTER_VALUE,
     MATCH_UNFILTERED,
@@ -65,9 +66,12 @@ class Cursor:
         wanted: the filter values it wants; None for everything.
         unfiltered: whether it wants messages without a filter value too.
         number: of its tag where offsets are kept for it, else 0.
+
+    Attributes:
+        skipped: what its own connection published, if it does not want that.
     """
 
-    __slots__ = ("consumer", "number", "position", "unfiltered", "wanted")
+    __slots__ = ("consumer", "number", "position", "skipped", "unfiltered", "wanted")
 
     def __init__(
         self,
@@ -82,6 +86,7 @@ class Cursor:
         self.wanted = wanted
         self.unfiltered = unfiltered
         self.number = number
+        self.skipped = Skipped() if consumer.excluded else None
 
 
 class StreamQueue(Queue):
@@ -125,6 +130,7 @@ class StreamQueue(Queue):
         self._flying: list[tuple[int, int]] = []
         self._cursors: list[Cursor] = []
         self._shared = False
+        self._local = False
         self._recent: list[Message | None] = []
         self._surroundings: Surroundings | None = None
         self._editor: Editor | None = None
@@ -153,6 +159,8 @@ class StreamQueue(Queue):
         """Append a message. Consumers get it when it is on disk."""
         self.published += 1
         position = self._log.append(message)
+        if self._local and message.origin:
+            self._note_origin(position, message.origin)
         self._grown += len(message.body) + len(message.raw)
         if self._grown >= self._segment_octets:
             self._retain()
@@ -167,6 +175,13 @@ class StreamQueue(Queue):
             self._await(ticket)
         self._reached = position + 1
         return _PENDING
+
+    def _note_origin(self, position: int, origin: int) -> int:
+        """A message was published by a connection whose consumers may not want it."""
+        for cursor in self._cursors:
+            if cursor.skipped is not None and cursor.consumer.excluded == origin:
+                cursor.skipped.note(position)
+        return 0
 
     def _await(self, ticket: int) -> int:
         """The first message for another commit."""
@@ -233,6 +248,11 @@ class StreamQueue(Queue):
         visible = self._visible
         passed = 0
         while position < visible and consumer.ready():
+            if cursor.skipped is not None:
+                behind = cursor.skipped.behind(position)
+                if behind != position:
+                    position = behind
+                    continue
             message = self._recent[position & _RECENT] if self._shared else None
             if message is None or message.offset != position:
                 message = self._log.read(position)
@@ -369,6 +389,7 @@ class StreamQueue(Queue):
             number,
         )
         self._cursors.append(cursor)
+        self._local = self._local or consumer.excluded != 0
         self._share()
         if cursor.position < self._visible:
             self._feed(cursor)
@@ -382,6 +403,7 @@ class StreamQueue(Queue):
         if consumer in self.consumers:
             self.consumers.remove(consumer)
             self._cursors = [each for each in self._cursors if each.consumer is not consumer]
+            self._local = any(each.skipped is not None for each in self._cursors)
             self._share()
             self._tracking.write()
 

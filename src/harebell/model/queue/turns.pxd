@@ -12,6 +12,6 @@ cdef class TakingTurns(Queue):
     @cython.locals(count=Py_ssize_t, turn=Py_ssize_t, consumer=Consumer)
     cdef Consumer _pick(self)
     @cython.locals(active=Consumer, first=Consumer)
-    cdef Consumer _pick_active(self)
+    cpdef Consumer pick_active(self)
     @cython.locals(at=Py_ssize_t, last=Py_ssize_t, consumer=Consumer)
     cdef Consumer _pick_ranked(self)

@@ -100,7 +100,7 @@ class TakingTurns(Queue):
                 return consumer
         return None
 
-    def _pick_active(self) -> Consumer | None:
+    def pick_active(self) -> Consumer | None:
         """The single active consumer if it is ready.
 
         Where it can be replaced by one of higher priority it gets nothing more until it has
@@ -120,7 +120,7 @@ class TakingTurns(Queue):
     def _pick_ranked(self) -> Consumer | None:
         """The first ready consumer in order of priority; it goes behind its equals."""
         if self._single:
-            return self._pick_active()
+            return self.pick_active()
         for at, consumer in enumerate(self.consumers):
             if consumer.ready():
                 last = at

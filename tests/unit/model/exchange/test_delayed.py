@@ -12,6 +12,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.front.convert import EDITOR
 from harebell.model.broker import Broker
+from harebell.model.editor import Editor
 from harebell.model.exchange.delayed import DelayedExchange, delay_of
 from harebell.model.queue.kind import PENDING
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
@@ -49,11 +50,11 @@ def test_a_delay_is_a_number_of_milliseconds_in_any_form(value: Any, delay: int)
 class Here:
     """A broker in memory whose commits happen by hand, with a delaying exchange and a queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, editor: Editor = EDITOR) -> None:
         self.clock = Clock(1_700_000_000_000)
         gauge = Gauge()
         self.store = HandStore(gauge)
-        self.broker = Broker(self.store, gauge, EDITOR.headers_of, EDITOR, self.clock)
+        self.broker = Broker(self.store, gauge, editor.headers_of, editor, self.clock)
         self.vhost = self.broker.vhosts["/"]
         arguments = {"x-delayed-type": "fanout"}
         found = self.vhost.declare_exchange(
@@ -100,6 +101,23 @@ def test_a_message_leaves_the_log_when_its_queue_has_it_on_disk() -> None:
     assert here.store.commit.urgent
     here.commit()
     assert here.logged == 0
+
+
+def test_headers_are_decoded_once_for_a_message_that_waits() -> None:
+    decoded: list[bytes] = []
+
+    def headers_of(message: Message) -> Any:
+        decoded.append(message.body)
+        return EDITOR.headers_of(message)
+
+    here = Here(Editor(headers_of, with_headers=EDITOR.with_headers))
+    here.publish(b"m", 1_000)
+    assert decoded == [b"m"]
+    here.publish(b"other", 2_000)
+    here.publish(b"m", 1_000)
+    assert decoded == [b"m", b"other", b"m"]
+    here.pass_ms(1_000)
+    assert (here.queue.ready_count(), here.exchange.delayed) == (2, 1)
 
 
 def test_a_transient_message_leaves_the_log_at_once_when_its_queue_takes_it() -> None:

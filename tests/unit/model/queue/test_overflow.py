@@ -294,24 +294,26 @@ def test_what_expires_makes_room(arguments: dict[str, Any]) -> None:
     assert rest(full) == [b"dd", b"ee"]
 
 
-def test_what_a_consumer_does_not_want_of_its_own_counts_while_it_is_put_aside() -> None:
+def test_what_a_consumer_does_not_want_of_its_own_counts_when_it_is_put_aside_no_longer() -> None:
     full: Any = queue()
     full.configure({"max-length-bytes": 12} | REJECT)
     picky = Taker(full, "picky", excluded=7)
     full.add_consumer(picky)
     own = message(b"aaaa")
     own.origin = 7
-    for _ in range(2):
+    for _ in range(3):
         assert full.publish(own) == 0
     assert picky.bodies == []
-    assert fill(full, b"x" * 5) == [REJECTED]
-    for _ in range(2):
-        other = Taker(full, "other", credit=1)
-        full.add_consumer(other)
-        assert other.bodies == [b"aaaa"]
-        full.remove_consumer(other)
     picky.credit = 0
-    assert fill(full, b"b" * 12, b"c") == [0, REJECTED]
+    assert fill(full, b"x" * 12, b"y") == [0, REJECTED]
+    other = Taker(full, "other", credit=1)
+    full.add_consumer(other)
+    assert other.bodies == [b"aaaa"]
+    full.remove_consumer(other)
+    full.remove_consumer(picky)
+    assert fill(full, b"y") == [REJECTED]
+    assert rest(full) == [b"aaaa", b"aaaa", b"x" * 12]
+    assert fill(full, b"z" * 12, b"y") == [0, REJECTED]
 
 
 STEPS = st.lists(

@@ -1,0 +1,116 @@
+"""A relay between a client and a broker, for tests of what a broken network does.
+
+Everything passes until the test says otherwise: it cuts all connections, keeps what the broker
+says from its clients, or cuts a connection as soon as the broker has answered a certain request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_OCTETS = 65_536
+
+
+class Relay:
+    """Listens on a port of its own.
+
+    Args:
+        port: of the broker, on loopback.
+
+    Attributes:
+        port: where clients connect to.
+        made: how many connections there were.
+        deaf: whether clients hear nothing of the broker any more.
+        cut_at: octets of a request whose answer is lost together with its connection; once.
+    """
+
+    def __init__(self, port: int) -> None:
+        self.made = 0
+        self.deaf = False
+        self.cut_at = b""
+        self._target = port
+        self._open: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._start(self._accept)
+
+    def cut(self) -> None:
+        """Break all connections; new ones are let through."""
+        with self._lock:
+            self.deaf = False
+            for one in self._open:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+            self._open.clear()
+
+    def close(self) -> None:
+        """Break all connections, and let no new ones through."""
+        # Without this accept() would go on in its thread.
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self.cut()
+
+    def _start(self, run: object, *arguments: object) -> None:
+        threading.Thread(target=run, args=arguments, daemon=True).start()  # type: ignore[arg-type]
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client = self._listener.accept()[0]
+            except OSError:
+                return
+            try:
+                broker = socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                client.close()
+                continue
+            with self._lock:
+                self.made += 1
+                self._open += [client, broker]
+            ending = threading.Event()
+            self._start(self._pass_up, client, broker, ending)
+            self._start(self._pass_down, client, broker, ending)
+
+    def _pass_up(
+        self, client: socket.socket, broker: socket.socket, ending: threading.Event
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := client.recv(_OCTETS):
+                if self.cut_at and self.cut_at in data:
+                    self.cut_at = b""
+                    ending.set()
+                broker.sendall(data)
+        _end(client, broker)
+
+    def _pass_down(
+        self, client: socket.socket, broker: socket.socket, ending: threading.Event
+    ) -> None:
+        with contextlib.suppress(OSError):
+            while data := broker.recv(_OCTETS):
+                if ending.is_set():
+                    break
+                if not self.deaf:
+                    client.sendall(data)
+        _end(client, broker)
+
+
+def _end(*ends: socket.socket) -> None:
+    for one in ends:
+        with contextlib.suppress(OSError):
+            one.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def relay(port: int) -> Iterator[Relay]:
+    """A relay to a port that ends with the test."""
+    made = Relay(port)
+    try:
+        yield made
+    finally:
+        made.close()

@@ -1,0 +1,139 @@
+"""SQLite over the simulated disk: errors and power losses reach it, and it keeps its word."""
+
+from __future__ import annotations
+
+import errno
+from contextlib import closing
+from itertools import count
+
+import pytest
+
+from harebell.base.errors import StoreError
+from harebell.store import tables
+from harebell.store.definitions import _connect
+from tests.sim import vfs
+from tests.sim.database import Database
+from tests.sim.disk import CHANGES, PowerCut, Random, SimDisk
+from tests.sim.faults import CutNth, FailNth
+
+QUEUE = {"kind": "classic", "identity": "i", "auto_delete": False, "arguments": {"x": 1}}
+
+
+def _put(database: Database, *names: str) -> None:
+    for name in names:
+        database.put("queue", ("/", name), QUEUE)
+    database.write(database.take())
+
+
+def _names(database: Database) -> list[str]:
+    return [key[1] for key, _ in database.load("queue")]
+
+
+def test_what_is_written_is_on_the_disk_and_read_again() -> None:
+    disk = SimDisk()
+    database = Database(disk)
+    _put(database, "one", "two")
+    assert "definitions.sqlite-wal" in disk.paths()
+    assert all(_names(Database(disk.crash(Random(seed)))) == ["one", "two"] for seed in range(20))
+    database.close()
+    assert disk.handles == {}
+    assert disk.paths() == ["definitions.sqlite"]
+    assert _names(Database(disk)) == ["one", "two"]
+
+
+def test_a_transaction_is_found_whole_or_not_at_all_after_every_operation() -> None:
+    disk = SimDisk()
+    database = Database(disk)
+    _put(database, "one")
+    found = []
+
+    def lose_power() -> None:
+        found.extend([_names(Database(disk.crash(Random(seed)))) for seed in range(5)])
+
+    disk.after = lose_power
+    _put(database, *(f"more {number}" for number in range(60)))
+    disk.after = None
+    assert {len(each) for each in found} == {1, 61}
+
+
+def test_a_full_disk_refuses_a_transaction_that_succeeds_when_there_is_room() -> None:
+    disk = SimDisk()
+    database = Database(disk)
+    _put(database, "one")
+    disk.capacity = disk.used() + 100
+    database.put("queue", ("/", "two"), QUEUE)
+    changes = database.take()
+    with pytest.raises(OSError, match="full") as caught:
+        database.write(changes)
+    assert caught.value.errno == errno.ENOSPC
+    disk.capacity = 0
+    database.write(changes)
+    assert _names(Database(disk.crash(Random(1)))) == ["one", "two"]
+
+
+@pytest.mark.parametrize("kind", ["write", "sync"])
+def test_an_error_of_the_disk_is_one_of_the_database(kind: str) -> None:
+    disk = SimDisk()
+    database = Database(disk)
+    _put(database, "one")
+    disk.hook = FailNth(1, errno.EIO, (kind,), forever=False)
+    with pytest.raises(OSError, match="disk I/O error") as caught:
+        _put(database, "two")
+    assert caught.value.errno == errno.EIO
+    disk.hook = None
+    assert _names(Database(disk.crash(Random(1)))) in (["one"], ["one", "two"])
+
+
+def test_a_cut_of_power_passes_through_the_database() -> None:
+    disk = SimDisk()
+    database = Database(disk)
+    disk.hook = CutNth(disk, 2, CHANGES)
+    with pytest.raises(PowerCut):
+        _put(database, "one")
+    assert _names(Database(disk.crash(Random(1)))) == []
+
+
+def test_a_database_is_made_whole_or_made_again() -> None:
+    for number in count(1):
+        disk = SimDisk(seed=number)
+        disk.hook = CutNth(disk, number, CHANGES)
+        try:
+            Database(disk)
+        except (PowerCut, StoreError):
+            # Inside of SQLite the cut is an error, and the sentence about it may come first.
+            for seed in range(3):
+                found = Database(disk.crash(Random(seed)))
+                assert found.load("queue") == []
+                _put(found, "one")
+        else:
+            break
+    assert number > 50
+
+
+def _old(disk: SimDisk) -> None:
+    """Make the database one of version 2, which had no leases."""
+    Database(disk).close()
+    with closing(_connect(f"{vfs.mount(disk)}/definitions.sqlite", vfs.NAME)) as link:
+        link.execute("DROP TABLE leases")
+        link.execute("UPDATE meta SET version = 2")
+    assert disk.handles == {}
+
+
+def test_a_database_of_an_older_version_is_brought_up_to_date_as_a_whole() -> None:
+    for number in count(1):
+        disk = SimDisk(seed=number)
+        _old(disk)
+        disk = disk.copy()
+        disk.hook = CutNth(disk, number, CHANGES)
+        try:
+            Database(disk)
+        except (PowerCut, StoreError):
+            for seed in range(3):
+                found = Database(disk.crash(Random(seed)))
+                assert found.load("lease") == []
+                found.put("lease", ("/", "q", "g"), {"identity": "i", "state": {}})
+                found.write(found.take())
+        else:
+            break
+    assert number > 3
+    assert tables.VERSION == 3
