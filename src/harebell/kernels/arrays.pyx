@@ -13,6 +13,8 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy
 
+from harebell.kernels.octets cimport u16, u32, u64
+
 from harebell.base.errors import HarebellError
 from harebell.base.limits import COLUMN_BYTES
 

@@ -9,9 +9,8 @@ from libc.stdio cimport snprintf
 from libc.string cimport memcmp
 
 from harebell.base.message cimport Message
-from harebell.kernels.arrays cimport (
-    Bits, Buffer, Map, Number, Text, plain_integer, put, u16, u32, u64,
-)
+from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, plain_integer, put
+from harebell.kernels.octets cimport u16, u32, u64
 
 from harebell.base.errors import ProtocolError
 

@@ -11,8 +11,9 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
 from harebell.base.message cimport Properties
-from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, put, u16, u32, u64
+from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, put
 from harebell.kernels.frames cimport FrameSink
+from harebell.kernels.octets cimport u16, u32, u64
 
 from harebell.base.errors import HarebellError, ProtocolError
 

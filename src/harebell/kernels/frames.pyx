@@ -18,6 +18,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Properties
+from harebell.kernels.octets cimport u16, u32, u64
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, TABLE_DEPTH
@@ -40,18 +41,6 @@ cdef enum:
 
 cdef int FUDGE = FRAME_FUDGE_BYTES
 cdef int DEPTH = TABLE_DEPTH
-
-
-cdef inline unsigned int u16(const unsigned char* p) noexcept:
-    return (p[0] << 8) | p[1]
-
-
-cdef inline unsigned int u32(const unsigned char* p) noexcept:
-    return (<unsigned int>p[0] << 24) | (p[1] << 16) | (p[2] << 8) | p[3]
-
-
-cdef inline unsigned long long u64(const unsigned char* p) noexcept:
-    return (<unsigned long long>u32(p) << 32) | u32(p + 4)
 
 
 cdef str _text(const unsigned char* p, Py_ssize_t n):

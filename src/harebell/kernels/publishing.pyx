@@ -3,7 +3,7 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcmp
 
-from harebell.kernels.arrays cimport u32
+from harebell.kernels.octets cimport u32
 
 from harebell.base.row_columns import PUBLISHING_ID
 

@@ -10,6 +10,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Properties
+from harebell.kernels.octets cimport u16, u32
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import HANDSHAKE_FRAME_BYTES
@@ -54,14 +55,6 @@ cdef enum:
     SUSPECT_MESSAGE = 0x0048
     SUSPECT_DELIVERY = 0x00A0
     STRUCT_HEAD = 8
-
-
-cdef inline unsigned int u16(const unsigned char* p) noexcept:
-    return (<unsigned int>p[0] << 8) | p[1]
-
-
-cdef inline unsigned int u32(const unsigned char* p) noexcept:
-    return (<unsigned int>p[0] << 24) | (<unsigned int>p[1] << 16) | (p[2] << 8) | p[3]
 
 
 cdef str _text(const unsigned char* p, Py_ssize_t n):
