@@ -26,7 +26,7 @@ test:            ## Check and test everything
 	@$(MAKE) --no-print-directory lint types
 	HAREBELL_IMPL=native $(PYTEST) -n 2 --dist worksteal $(NATIVE) $(TWICE)
 	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE)
-	$(PYTEST) -n 2 --dist loadfile tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%) $(ALONE:%=--ignore=%)
+	$(PYTEST) -n 3 --dist loadfile tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%) $(ALONE:%=--ignore=%)
 	$(PYTEST) $(ALONE)
 
 demo:            ## Send a year of flights through the broker and Spark

@@ -3,9 +3,13 @@ there."""
 
 from __future__ import annotations
 
+import json
 import os
+import select
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,21 +28,65 @@ def _saved(name: str) -> list[Path]:
     return sorted((CORPUS / name).glob("*")) if (CORPUS / name).is_dir() else []
 
 
-def _fuzz(name: str, seconds: int, folder: Path) -> subprocess.CompletedProcess[str]:
+class Fuzzers:
+    """Runs the fuzzer in processes of their own, which start from one that is instrumented.
+
+    Args:
+        folder: for their output.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._log = folder / "log"
+        command = [sys.executable, "-m", "tests.fuzz.run", "--many", str(self._log)]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, start_new_session=True,
+        )  # fmt: skip
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+
+    def run(self, arguments: list[str], seconds: int) -> subprocess.CompletedProcess[str]:
+        """Fuzz, for so many seconds at most and a few minutes to begin."""
+        self._input.write(json.dumps(arguments) + "\n")
+        self._input.flush()
+        ready, _, _ = select.select([self._output], [], [], seconds + 250)
+        code = self._output.readline() if ready else ""
+        said = self._log.read_text(errors="replace") if self._log.exists() else ""
+        assert code, f"the fuzzer did not come to an end: {said[-3000:]}"
+        return subprocess.CompletedProcess(arguments, int(code), "", said)
+
+    def close(self) -> None:
+        """End all of them."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._input.close()
+        self._output.close()
+
+
+@pytest.fixture(scope="session")
+def fuzzers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzers]:
+    """One process that is instrumented, for all tests."""
+    made = Fuzzers(tmp_path_factory.mktemp("fuzzers"))
+    yield made
+    made.close()
+
+
+def _fuzz(
+    fuzzers: Fuzzers, name: str, seconds: int, folder: Path
+) -> subprocess.CompletedProcess[str]:
     """Run the fuzzer in its own process; what it finds goes to `folder`."""
     corpus = folder / "corpus"
     corpus.mkdir()
     for number, octets in enumerate(seeds(name)):
         (corpus / f"seed-{number}").write_bytes(octets)
-    command = [
-        *(sys.executable, "-m", "tests.fuzz.run", name, str(corpus)),
+    arguments = [
+        *(name, str(corpus)),
         *map(str, [CORPUS / name] if (CORPUS / name).is_dir() else []),
         *(f"-max_total_time={seconds}", "-max_len=4096", "-rss_limit_mb=1024", "-timeout=20"),
         *("-len_control=0", "-seed=1", f"-artifact_prefix={folder}/"),
     ]
-    return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=seconds + 250, check=False
-    )
+    return fuzzers.run(arguments, seconds)
 
 
 @pytest.mark.parametrize("name", HONEST)
@@ -53,15 +101,17 @@ def test_every_folder_of_the_corpus_belongs_to_a_target() -> None:
 
 
 @pytest.mark.parametrize("name", HONEST)
-def test_a_short_run_of_the_fuzzer_finds_nothing(name: str, tmp_path: Path) -> None:
-    done = _fuzz(name, SECONDS, tmp_path)
+def test_a_short_run_of_the_fuzzer_finds_nothing(
+    fuzzers: Fuzzers, name: str, tmp_path: Path
+) -> None:
+    done = _fuzz(fuzzers, name, SECONDS, tmp_path)
     found = [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
     assert done.returncode == 0, f"{done.stderr[-3000:]}\ninputs: {found}"
     assert "Done" in done.stderr, "the fuzzer did not run to its end"
 
 
-def test_the_fuzzer_finds_a_planted_fault(tmp_path: Path) -> None:
-    done = _fuzz("canary", 60, tmp_path)
+def test_the_fuzzer_finds_a_planted_fault(fuzzers: Fuzzers, tmp_path: Path) -> None:
+    done = _fuzz(fuzzers, "canary", 60, tmp_path)
     assert done.returncode != 0
     assert "the canary sings" in done.stderr + done.stdout
 
@@ -69,7 +119,9 @@ def test_the_fuzzer_finds_a_planted_fault(tmp_path: Path) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(SOAK_SECONDS + 200)
 @pytest.mark.parametrize("name", HONEST)
-def test_a_long_run_of_the_fuzzer_finds_nothing(name: str, tmp_path: Path) -> None:
-    done = _fuzz(name, SOAK_SECONDS, tmp_path)
+def test_a_long_run_of_the_fuzzer_finds_nothing(
+    fuzzers: Fuzzers, name: str, tmp_path: Path
+) -> None:
+    done = _fuzz(fuzzers, name, SOAK_SECONDS, tmp_path)
     found = [path.read_bytes() for path in tmp_path.iterdir() if path.is_file()]
     assert done.returncode == 0, f"{done.stderr[-3000:]}\ninputs: {found}"

@@ -1,13 +1,13 @@
 """kill -9 of everything that a message meets between a queue and where SQL puts it.
 
 One driver runs four queries (`chaos_driver`) over what comes into a classic queue and a stream. A
-cycle kills a Python process, an executor, the driver and the broker, each at a random moment while
-micro-batches are under way, and then all four at once. What was killed is started again as in real
-life: the broker on its data directory and its port, the driver on its checkpoints; the rest is
-Spark's own business. In the end everything is processed, and every row must be there once.
+cycle kills a Python process, an executor and the broker while micro-batches are under way, the
+driver when one was just committed, and then all four at once. What was killed is started again as
+in real life: the broker on its data directory and its port, the driver on its checkpoints; the
+rest is Spark's own business. In the end everything is processed, and every row must be there once.
 
-Where a driver died just after Spark had committed its last micro-batch, that commit is taken away
-again now and then: so a driver that dies between the sink's commit and Spark's leaves it behind.
+Where a driver died just after Spark had committed a micro-batch, that commit is taken away again:
+so a driver that dies between the sink's commit and Spark's leaves it behind.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _BATCH = 100
 _DRAINED = 2_000
 _PATIENCE_SECONDS = 300.0
 _SPREAD_SECONDS = 1.5
-_HALFWAY_SECONDS = 3.0
+_MOMENT_SECONDS = 3.0
 _LOOK_SECONDS = 0.002
 
 
@@ -144,11 +144,14 @@ class Chaos:
             )
         self._drivers.append(self._driver)
 
+    def _end_drivers(self, but: int = 0) -> None:
+        """End the drivers and what has outlived them, but for so many of the last ones."""
+        while len(self._drivers) > but:
+            end_family(self._drivers.pop(0))
+
     def close(self) -> None:
         """End what is still there."""
-        for driver in self._drivers:
-            # Executors may have outlived it.
-            end_family(driver)
+        self._end_drivers()
         kill(self._broker)
         self._broker.remove()
 
@@ -176,17 +179,25 @@ class Chaos:
         self.publish()
         # Whatever was killed before, every query has done something since.
         self._wait(lambda: self._advanced(before), "every query to commit a micro-batch")
+        self._end_drivers(but=1)
         self.publish()
         time.sleep(self._rng.random() * _SPREAD_SECONDS)
         flow = self._rng.choice(FLOWS)
+        victims = self._victims(victim)
         # As a rule; it may have processed everything already.
-        eventually(lambda: self._halfway(flow), _HALFWAY_SECONDS)
-        self._kill(victim, self._victims(victim))
+        if victim == "driver":
+            done = self._last(flow)
+            eventually(lambda: self._last(flow) > done, _MOMENT_SECONDS)
+        else:
+            eventually(lambda: self._halfway(flow), _MOMENT_SECONDS)
+            victims = self._victims(victim)
+        self._kill(victim, victims)
         if victim in ("broker", TOGETHER):
             self._look_at_the_broker()
+            self._broker.remove()
             self._broker = self._broker_again()
         if victim in ("driver", TOGETHER):
-            self._take_commits_back()
+            self._take_commits_back(flow)
             self.start_driver(drain=last)
 
     def _victims(self, victim: str) -> Victims:
@@ -219,12 +230,13 @@ class Chaos:
             assert self._driver is not None, "it was started"
             self._driver.wait()
 
-    def _take_commits_back(self) -> None:
+    def _take_commits_back(self, always: Flow) -> None:
         for flow in FLOWS:
-            checkpoint = self._folder / flow.name / "checkpoint"
-            last = last_of(checkpoint / "commits")
-            if last < 0 or last != last_of(checkpoint / "offsets") or self._rng.random() < 0.5:
+            last = self._last(flow)
+            spared = flow != always and self._rng.random() < 0.5
+            if last < 0 or spared or self._halfway(flow):
                 continue
+            checkpoint = self._folder / flow.name / "checkpoint"
             for name in (f"{last}", f".{last}.crc"):
                 (checkpoint / "commits" / name).unlink(missing_ok=True)
             self.counts.withdrawn += 1
@@ -232,14 +244,18 @@ class Chaos:
     # --- what is seen -----------------------------------------------------------------------------
 
     def _commits(self) -> list[int]:
-        return [last_of(self._folder / flow.name / "checkpoint" / "commits") for flow in FLOWS]
+        return [self._last(flow) for flow in FLOWS]
+
+    def _last(self, flow: Flow) -> int:
+        """The last micro-batch that Spark has committed."""
+        return last_of(self._folder / flow.name / "checkpoint" / "commits")
 
     def _advanced(self, before: list[int]) -> bool:
         return all(now > then for now, then in zip(self._commits(), before, strict=True))
 
     def _halfway(self, flow: Flow) -> bool:
-        checkpoint = self._folder / flow.name / "checkpoint"
-        return last_of(checkpoint / "offsets") > last_of(checkpoint / "commits")
+        offsets = self._folder / flow.name / "checkpoint" / "offsets"
+        return last_of(offsets) > self._last(flow)
 
     def _wait(self, happened: Callable[[], bool], what: str) -> None:
         until = time.monotonic() + _PATIENCE_SECONDS
@@ -263,8 +279,8 @@ class Chaos:
         return [json.loads(line)["why"] for line in lines]
 
     def _look_at_the_broker(self) -> None:
-        assert "Traceback" not in self._broker.log, self._broker.log
-        self._broker.remove()
+        for trouble in ("Traceback", "INTERNAL_ERROR"):
+            assert trouble not in self._broker.log, self._broker.log
 
     # --- the end ----------------------------------------------------------------------------------
 
@@ -276,12 +292,13 @@ class Chaos:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"the queries do not end\n{self._said()}") from None
         assert code == 0, self._said()
+        self._look_at_the_broker()
         self.counts.restarts = len(self.ends())
 
     def verdicts(self) -> Iterator[tuple[str, Verdict]]:
         """What came out of each query, judged."""
         for flow in FLOWS:
-            committed = last_of(self._folder / flow.name / "checkpoint" / "commits")
+            committed = self._last(flow)
             if flow.exchange is None:
                 lake = read_lake(self._folder / flow.name / "lake")
                 yield flow.name, self.inputs.judge(lake.rows, lake.batches, committed)

@@ -19,6 +19,7 @@ def exact(run: Chaos, seed: int) -> None:
     for name, verdict in run.verdicts():
         verdict.check(f"HAREBELL_SEED={seed}, {name}")
     assert run.left() == 0
+    assert run.counts.halfway > 0, "everything was killed when there was nothing to do"
     for why in run.ends():
         assert not any(text in why for text in _LOST), why
 

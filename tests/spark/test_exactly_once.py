@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
+from harebell.client import blocking
 from tests.patience import eventually
 from tests.spark.conftest import PATIENT
 from tests.spark.test_streaming import publish, waiting
@@ -106,6 +107,44 @@ def test_a_batch_that_fails_is_the_same_when_it_is_repeated(
         (2, list(range(80, 100))),
     ]
     assert eventually(lambda: waiting(channel, queue) == 0)
+
+
+def test_a_query_whose_messages_are_gone_says_which_and_goes_on_when_told(
+    lake: Lake, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 20)
+    lake.run()
+    channel.queue_delete(queue)
+    channel.queue_declare(queue, durable=True)
+    publish(channel, queue, 20, 40)
+    with pytest.raises(PySparkException, match="deleted and declared again since the checkpoint"):
+        lake.run()
+    assert waiting(channel, queue) == 20
+    lake.options["failOnDataLoss"] = "false"
+    lake.run()
+    assert lake.ids() == list(range(40))
+
+
+def test_a_query_whose_stream_has_let_messages_go_says_which_and_goes_on_when_told(
+    lake: Lake, channel: Any, queue: str
+) -> None:
+    kept = {"x-max-length-bytes": 50_000, "x-stream-max-segment-size-bytes": 10_000}
+    channel.queue_delete(queue)
+    channel.queue_declare(queue, durable=True, arguments={"x-queue-type": "stream"} | kept)
+    lake.options["startingOffsets"] = "earliest"
+    publish(channel, queue, 0, 20)
+    lake.run()
+    with blocking.connect(lake.options["url"]) as connection:
+        bodies = (b"%01000d" % number for number in range(20, 220))
+        connection.channel().publish_many(bodies, routing_key=queue, delivery_mode=2)
+    with pytest.raises(PySparkException, match=r"positions 20 to \d+ of stream"):
+        lake.run()
+    lake.options["failOnDataLoss"] = "false"
+    lake.run()
+    found = lake.ids()
+    assert found[:20] == list(range(20))
+    assert found[20:] == list(range(found[20], 220)), "those that are left, each once"
+    assert found[20] > 20
 
 
 def test_a_query_that_goes_on_reads_what_comes_and_stops_when_told(

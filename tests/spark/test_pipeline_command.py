@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -60,7 +62,7 @@ def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
         connection.channel().publish_many(bodies, routing_key=queue)
     with (tmp_path / "log").open("wb") as log:
         running = subprocess.Popen(
-            [command(), "pipeline", "run", "live.yaml"],
+            [command(), "pipeline", "run", "live.yaml", "--metrics", "0"],
             env=about,
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,
@@ -70,6 +72,13 @@ def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
     try:
         assert eventually(lambda: rows() == 5 or running.poll() is not None, 400)
         assert running.poll() is None, (tmp_path / "log").read_text()
+        told = re.search(r"^metrics: (\S+)$", (tmp_path / "log").read_text(), re.M)
+        assert told is not None
+        with urllib.request.urlopen(told[1], timeout=300) as answer:
+            metrics = answer.read().decode()
+        assert 'harebell_pipeline_up{pipeline="live"} 1\n' in metrics
+        assert 'harebell_pipeline_rows_read_total{pipeline="live"} 5\n' in metrics
+        assert f'harebell_pipeline_lag_messages{{pipeline="live",queue="{queue}"}} 0\n' in metrics
         stopped = harebell("stop", "live", "--timeout", "250")
         assert stopped.stdout == "pipeline live has ended\n", stopped.stderr
         assert running.wait(120) == 0, (tmp_path / "log").read_text()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pika
+import pyarrow as pa
 import pytest
 
 from harebell.client import blocking
@@ -21,7 +22,9 @@ from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
 from tests.interop.rabbitmq import RabbitNode
+from tests.relay import relay
 from tests.spark.conftest import PATIENT
+from tests.spark.tasks import Query
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -169,3 +172,53 @@ def test_what_rabbitmq_moves_to_no_queue_is_at_the_end_of_its_own_again(rabbit: 
         taken.settle(changes, lambda m: Route("", "move.to" if m.body != b"0" else "no.such"))
     assert left_at_last(rabbit, "move.from") == (1, 0)
     assert left_at_last(rabbit, "move.to") == (2, 0)
+
+
+def test_what_was_read_from_rabbitmq_is_written_to_it_over_a_connection_that_breaks(
+    rabbit: str, tmp_path: Path
+) -> None:
+    parameters = pika.URLParameters(rabbit)
+    connection = pika.BlockingConnection(parameters)
+    channel = connection.channel()
+    channel.confirm_delivery()
+    for queue in ("spark.from", "spark.to"):
+        channel.queue_declare(queue, durable=True)
+    for number in range(1_000):
+        properties = pika.BasicProperties(
+            headers={"n": str(number)}, priority=number % 9, type="order", delivery_mode=2
+        )
+        channel.basic_publish("", "spark.from", b"%d" % number, properties)
+    of = reader(rabbit, "spark.from", tmp_path, rowsPerBatch="100")
+    of.prepareForTriggerAvailableNow()
+    start = of.initialOffset()
+    end = of.latestOffset(start, of.getDefaultReadLimit())
+    columns = ["value", "properties", "headers"]
+    read = [
+        batch.select(columns)
+        for partition in of.partitions(start, end)
+        for batch in of.read(partition)
+    ]
+
+    with relay(parameters.port) as broken:
+        address = f"amqp://guest:guest@127.0.0.1:{broken.port}/%2F"
+        given = {"url": address, "queue": "spark.to", "reconnectTimeout": "300s"}
+
+        def rows_to_write() -> Iterator[pa.RecordBatch]:
+            for number, batch in enumerate(read):
+                yield batch
+                if number == len(read) // 2:
+                    broken.cut()
+
+        (done,) = Query(given, read[0].schema).run(1, rows_to_write())
+        assert broken.made >= 2
+    assert (done.mode, done.rows, done.unroutable) == ("at-least-once", 1_000, 0)
+    found: dict[int, Any] = {}
+    while (got := channel.basic_get("spark.to", auto_ack=True))[0] is not None:
+        found[int(got[2])] = got[1]
+    assert sorted(found) == list(range(1_000))
+    for number, carried in found.items():
+        assert carried.headers == {"n": str(number)}
+        assert (carried.priority, carried.type, carried.delivery_mode) == (number % 9, "order", 2)
+    assert of.latestOffset(end, of.getDefaultReadLimit()) is end
+    assert left_at_last(rabbit, "spark.from") == (0, 0)
+    connection.close()

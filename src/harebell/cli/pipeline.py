@@ -13,7 +13,7 @@ import click
 
 from harebell.base.limits import PIPELINE_STOP_SECONDS
 from harebell.cli.failure import Failure, WrongUsage
-from harebell.cli.piping import pipeline, run_all, sentences
+from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
 from harebell.cli.shipped import ACTIONS
 
 if TYPE_CHECKING:
@@ -80,11 +80,14 @@ def explain(file: Path, settings: tuple[str, ...]) -> None:
 @click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE...")
 @_SET
 @click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
-def run(files: tuple[Path, ...], settings: tuple[str, ...], master: str | None) -> None:
+@metrics_flag
+def run(
+    files: tuple[Path, ...], settings: tuple[str, ...], master: str | None, metrics: str | None
+) -> None:
     """Run pipelines in one driver, until they end or are told to stop."""
     with sentences():
         pipelines = [_checked(file, settings) for file in files]
-    run_all(pipelines, master)
+    run_all(pipelines, master, metrics)
 
 
 @pipeline.command("list")
@@ -131,6 +134,16 @@ def status(name: str, as_json: bool) -> None:
         raise Failure(f"pipeline {name} {_END[state.state]}")
 
 
+@pipeline.command()
+def metrics() -> None:
+    """Print the metrics of all pipelines on this machine, as Prometheus reads them."""
+    from harebell.pipeline.metrics import exposition
+    from harebell.pipeline.registry import default_folder, states
+
+    with sentences():
+        click.echo(exposition(states(default_folder())), nl=False)
+
+
 _END = {"failed": "has failed", "lost": "was lost: its process died"}
 
 
@@ -141,6 +154,8 @@ def _value(key: str, value: Any) -> str:
         if not value:
             return "unknown" if key == "lag" else "nothing"
         return ", ".join(f"{name} {count}" for name, count in value.items())
+    if key == "batch_seconds":
+        return f"{value:.3f}"
     return f"{value:.0f}" if isinstance(value, float) else str(value)
 
 

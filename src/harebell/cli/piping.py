@@ -34,19 +34,30 @@ def sentences() -> Iterator[None]:
         raise Failure(str(error)) from None
 
 
-def run_all(pipelines: list[Description], master: str | None) -> None:
+metrics_flag = click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    help="Where Prometheus can ask for /metrics while they run.  [default: nowhere]",
+)
+
+
+def run_all(pipelines: list[Description], master: str | None, metrics: str | None = None) -> None:
     """Run pipelines and show how they are."""
     from harebell.pipeline.hosting import host
     from harebell.pipeline.registry import default_folder
+    from harebell.pipeline.serving import address_of
     from harebell.pipeline.views import View, end_of
 
     names = [each.name for each in pipelines]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise WrongUsage(f"two of these pipelines are named {twice[0]}")
+    address = None if metrics is None else address_of(metrics)
+    if metrics is not None and address is None:
+        raise WrongUsage(f"--metrics wants PORT or HOST:PORT, not {metrics!r}")
     chosen = {"spark.master": master} if master else {}
     with sentences():
-        states = host(pipelines, default_folder(), View(click.echo), chosen)
+        states = host(pipelines, default_folder(), View(click.echo), chosen, metrics=address)
     for state in states:
         if state.state != "failed":
             click.echo(end_of(state))

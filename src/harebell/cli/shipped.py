@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import click
 
 from harebell.cli.failure import WrongUsage
 from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
-from harebell.cli.piping import pipeline, run_all, sentences
+from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
 from harebell.cli.sql import print_rows, session
 from harebell.client.url import URL, URLError
 
@@ -95,6 +96,7 @@ def _condition(text: str | None) -> str:
     help="Micro-batches after which small files are put together.  [default: 20]",
 )
 @_EVERY
+@metrics_flag
 @url_flag
 @_MASTER
 def archive(
@@ -106,6 +108,7 @@ def archive(
     by: str,
     compact_every: int,
     every: str | None,
+    metrics: str | None,
     url: str | None,
     master: str | None,
 ) -> None:
@@ -128,7 +131,7 @@ def archive(
             trigger=trigger,
             compact_every=compact_every,
         )
-    run_all([described], master)
+    run_all([described], master, metrics)
 
 
 @pipeline.command()
@@ -143,6 +146,7 @@ def archive(
     help="Folder where it remembers how far it is.",
 )
 @_EVERY
+@metrics_flag
 @url_flag
 @_MASTER
 def mirror(
@@ -152,6 +156,7 @@ def mirror(
     to_queue: str | None,
     checkpoint: Path,
     every: str | None,
+    metrics: str | None,
     url: str | None,
     master: str | None,
 ) -> None:
@@ -169,7 +174,7 @@ def mirror(
         checkpoint=checkpoint,
         trigger=_trigger(every),
     )
-    run_all([described], master)
+    run_all([described], master, metrics)
 
 
 @pipeline.command()
@@ -210,7 +215,7 @@ def replay(
             click.echo(f"{rows.count()} messages would be published")
             return
         told = _Told()
-        count = replayed(rows, broker, exchange, routing_key, rate, told)
+        count = replayed(rows, broker, exchange, routing_key, rate, told, skip)
     click.echo(f"{count} messages published and confirmed")
 
 
@@ -289,6 +294,13 @@ def _settle(
 @click.argument("queue")
 @click.option("--window", default="1m", metavar="TIME", help="Length of a window.  [default: 1m]")
 @click.option("--keys", type=click.IntRange(min=1), metavar="NUMBER", help="Show so many top keys.")
+@click.option(
+    "--every",
+    metavar="TIME",
+    help="Go on for ever, and show the windows that have changed that often.",
+)
+@click.option("--to", "folder", type=_FOLDER, help="With --every: keep windows in a Delta table.")
+@metrics_flag
 @_OUTPUT
 @url_flag
 @_MASTER
@@ -296,6 +308,9 @@ def stats(
     queue: str,
     window: str,
     keys: int | None,
+    every: str | None,
+    folder: Path | None,
+    metrics: str | None,
     output: str,
     url: str | None,
     master: str | None,
@@ -308,7 +323,41 @@ def stats(
     seconds = seconds_of(window)
     if seconds is None:
         raise WrongUsage(f"--window wants a time such as 10s or 1m, not {window!r}")
+    if every is not None:
+        if output != "table":
+            raise WrongUsage(f"--every shows tables, not {output}; --to FOLDER keeps the windows")
+        _watch(queue, seconds, keys, _trigger(every), folder, _address(url), (master, metrics))
+        return
+    for flag, given in (("--to", folder), ("--metrics", metrics)):
+        if given is not None:
+            raise WrongUsage(f"{flag} belongs to --every")
     _show(top_keys(queue, keys) if keys else asked(queue, seconds), url, output, master)
+
+
+def _watch(
+    queue: str,
+    seconds: float,
+    keys: int | None,
+    trigger: Trigger,
+    folder: Path | None,
+    url: str,
+    where: tuple[str | None, str | None],
+) -> None:
+    """The running form of stats; what is only shown need not be remembered."""
+    from harebell.pipeline import shipped
+
+    with tempfile.TemporaryDirectory(prefix="harebell-stats-") as own:
+        checkpoint = Path(own) if folder is None else folder / "_pipelines"
+        described = shipped.stats(
+            url,
+            queue,
+            seconds=seconds,
+            keys=keys,
+            trigger=trigger,
+            checkpoint=checkpoint,
+            folder=folder,
+        )
+        run_all([described], *where)
 
 
 def _show(selection: Any, url: str | None, output: str, master: str | None) -> None:

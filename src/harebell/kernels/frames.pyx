@@ -18,27 +18,21 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Properties
-from harebell.kernels.octets cimport u16, u32, u64
+from harebell.kernels.octets cimport (
+    BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, u16, u32, u64,
+)
 from harebell.kernels.properties cimport read_properties
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES
 
 cdef enum:
-    METHOD = 1
-    HEADER = 2
-    BODY = 3
-    HEARTBEAT = 8
     TICKET_SHIFT = 8
-    END = 0xCE
-    OVERHEAD = 8
     HEAD = 7
-    HEADER_FIXED = 12
     BASIC_PUBLISH = 0x003C0028
     BASIC_DELIVER = 0x003C003C
     BASIC_ACK = 0x003C0050
     ACK_SIZE = 13
-    BODY_PREFIX_MAX = 0x7FFFFFFF
 
 cdef int FUDGE = FRAME_FUDGE_BYTES
 

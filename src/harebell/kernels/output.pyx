@@ -9,6 +9,9 @@ from cpython.ref cimport Py_XDECREF
 from libc.string cimport memcpy
 
 from harebell.base.message cimport Message
+from harebell.kernels.octets cimport (
+    BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, put16, put32, put64, put_head, put_name, u32,
+)
 
 cdef extern from "Python.h":
     PyObject* PyBytes_FromStringAndSize(const char* data, Py_ssize_t size) except NULL
@@ -17,48 +20,10 @@ cdef extern from "Python.h":
     const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
-    METHOD = 1
-    HEADER = 2
-    BODY = 3
     BASIC = 60
-    END = 0xCE
-    OVERHEAD = 8
     HEAD = 7
-    HEADER_FIXED = 12
     FIRST_CAPACITY = 4096
     LAST_MOST = 1 << 20
-
-
-cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:
-    p[0] = (v >> 8) & 0xFF
-    p[1] = v & 0xFF
-    return p + 2
-
-
-cdef inline unsigned char* put32(unsigned char* p, unsigned int v) noexcept:
-    p[0] = (v >> 24) & 0xFF
-    p[1] = (v >> 16) & 0xFF
-    p[2] = (v >> 8) & 0xFF
-    p[3] = v & 0xFF
-    return p + 4
-
-
-cdef inline unsigned char* put64(unsigned char* p, unsigned long long v) noexcept:
-    put32(p, <unsigned int>(v >> 32))
-    return put32(p + 4, <unsigned int>(v & 0xFFFFFFFFU))
-
-
-cdef inline unsigned char* put_head(unsigned char* p, int kind, int channel,
-                                    Py_ssize_t size) noexcept:
-    p[0] = kind
-    put16(p + 1, channel)
-    return put32(p + 3, <unsigned int>size)
-
-
-cdef inline unsigned char* put_name(unsigned char* p, const char* name, Py_ssize_t n) noexcept:
-    p[0] = <unsigned char>n
-    memcpy(p + 1, name, n)
-    return p + 1 + n
 
 
 cdef enum:
@@ -68,10 +33,6 @@ cdef enum:
     OFFSET_ENTRY = 25
     DELIVERIES_ENTRY = 26
     TABLE_SIZE = 4
-
-
-cdef inline unsigned int get32(const unsigned char* p) noexcept:
-    return (<unsigned int>p[0] << 24) | (<unsigned int>p[1] << 16) | (p[2] << 8) | p[3]
 
 
 cdef Py_ssize_t find_headers(const unsigned char* raw, Py_ssize_t n, Py_ssize_t* end) noexcept:
@@ -96,7 +57,7 @@ cdef Py_ssize_t find_headers(const unsigned char* raw, Py_ssize_t n, Py_ssize_t*
     if flags & HEADERS:
         if at + TABLE_SIZE > n:
             return -1
-        end[0] = at + TABLE_SIZE + <Py_ssize_t>get32(raw + at)
+        end[0] = at + TABLE_SIZE + <Py_ssize_t>u32(raw + at)
     return -1 if end[0] > n else at
 
 

@@ -13,6 +13,9 @@ from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Message, Properties, new_message
 from harebell.kernels.arrays cimport Buffer, is_utf8, put
+from harebell.kernels.octets cimport (
+    BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, put16, put32, put64, put_head, put_name,
+)
 from harebell.kernels.output cimport OutBuffer
 from harebell.kernels.properties cimport read_properties, table_fits
 
@@ -27,12 +30,6 @@ cdef enum:
     PRIORITY = 4
     TIME = 9
     MICROS = 1000000
-    METHOD = 1
-    HEADER = 2
-    BODY = 3
-    END = 0xCE
-    OVERHEAD = 8
-    HEADER_FIXED = 12
     BASIC_PUBLISH = 0x003C0028
     BASIC_CONTENT = 0x003C0000
 
@@ -43,38 +40,6 @@ cdef bytes NUMBER_ENTRY = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID + b"l"
 
 cdef inline bint is_null(Column* column, Py_ssize_t row) noexcept:
     return column.valid != NULL and not column.valid[row >> 3] & (1 << (row & 7))
-
-
-cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:
-    p[0] = (v >> 8) & 0xFF
-    p[1] = v & 0xFF
-    return p + 2
-
-
-cdef inline unsigned char* put32(unsigned char* p, unsigned int v) noexcept:
-    p[0] = (v >> 24) & 0xFF
-    p[1] = (v >> 16) & 0xFF
-    p[2] = (v >> 8) & 0xFF
-    p[3] = v & 0xFF
-    return p + 4
-
-
-cdef inline unsigned char* put64(unsigned char* p, unsigned long long v) noexcept:
-    put32(p, <unsigned int>(v >> 32))
-    return put32(p + 4, <unsigned int>(v & 0xFFFFFFFFU))
-
-
-cdef inline unsigned char* put_head(unsigned char* p, int kind, int channel,
-                                    Py_ssize_t size) noexcept:
-    p[0] = kind
-    put16(p + 1, channel)
-    return put32(p + 3, <unsigned int>size)
-
-
-cdef inline unsigned char* put_name(unsigned char* p, const void* name, Py_ssize_t n) noexcept:
-    p[0] = <unsigned char>n
-    memcpy(p + 1, name, n)
-    return p + 1 + n
 
 
 cdef class Rows:

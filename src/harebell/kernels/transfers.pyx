@@ -8,7 +8,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcpy
 
 from harebell.base.message cimport Message
-from harebell.kernels.octets cimport u16, u32
+from harebell.kernels.octets cimport put16, put32, put64, put_name, u16, u32
 from harebell.kernels.output cimport OutBuffer
 
 cdef extern from "Python.h":
@@ -32,28 +32,6 @@ cdef enum:
     STRUCT_HEAD = 8
     OFFSET_ENTRY = 25
     DELIVERIES_ENTRY = 26
-
-
-cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:
-    p[0] = (v >> 8) & 0xFF
-    p[1] = v & 0xFF
-    return p + 2
-
-
-cdef inline unsigned char* put32(unsigned char* p, unsigned int v) noexcept:
-    put16(p, v >> 16)
-    return put16(p + 2, v & 0xFFFF)
-
-
-cdef inline unsigned char* put64(unsigned char* p, unsigned long long v) noexcept:
-    put32(p, <unsigned int>(v >> 32))
-    return put32(p + 4, <unsigned int>(v & 0xFFFFFFFFU))
-
-
-cdef inline unsigned char* put_name(unsigned char* p, const char* name, Py_ssize_t n) noexcept:
-    p[0] = <unsigned char>n
-    memcpy(p + 1, name, n)
-    return p + 1 + n
 
 
 cdef inline unsigned char* put_struct(unsigned char* p, Py_ssize_t fields, int code,

@@ -246,7 +246,7 @@ class Leases:
         if taken is None:
             return None
         group.last += 1
-        claim = Claim(group.last, taken.messages, taken.octets, taken.runs)
+        claim = Claim(group.last, taken.messages, taken.octets, taken.runs, taken.seen)
         group.claims[claim.number] = claim
         self._write(group)
         return claim

@@ -2,12 +2,16 @@
 
     all numbers are little-endian
 
-    u8  version, 1
+    u8  version, 2
     u64 epoch | u64 committed | u64 last | u64 lost | u64 timeout in ms
     u32 claims that are open, oldest first             each a claim
     u32 claims that were committed just before         each a claim
     claim   u64 number | u64 messages | u64 octets | u32 runs
             each run   u8 level | u64 first position | u64 end
+            u16 levels
+            each level u8 level | u64 position below which messages may have been handed out before
+
+Version 1 had no levels: what was handed out before is then what the log says of it.
 
 A claim that is committed stays for a while among the second: its row may be on disk before the
 log knows what is settled, so a restart settles it again. Positions are never used twice, so that
@@ -23,11 +27,14 @@ from struct import error as struct_error
 
 from harebell.model.queue.leased import Run
 
-_VERSION = 1
+_VERSION = 2
+_WITHOUT_LEVELS = 1
 _HEAD = Struct("<BQQQQQ")
 _COUNT = Struct("<I")
 _CLAIM = Struct("<QQQI")
 _RUN = Struct("<BQQ")
+_LEVELS = Struct("<H")
+_LEVEL = Struct("<BQ")
 
 
 class LeaseRecordError(ValueError):
@@ -43,12 +50,14 @@ class Claim:
         messages: how many.
         octets: that they take in the log.
         runs: where they are.
+        seen: for every level, below which position messages may have been handed out before.
     """
 
     number: int
     messages: int
     octets: int
     runs: tuple[Run, ...]
+    seen: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,8 @@ def _encode_claims(claims: Iterable[Claim]) -> bytes:
         count += 1
         parts.append(_CLAIM.pack(claim.number, claim.messages, claim.octets, len(claim.runs)))
         parts.extend([_RUN.pack(*run) for run in claim.runs])
+        parts.append(_LEVELS.pack(len(claim.seen)))
+        parts.extend([_LEVEL.pack(*each) for each in claim.seen])
     parts[0] = _COUNT.pack(count)
     return b"".join(parts)
 
@@ -88,10 +99,11 @@ def decode(octets: bytes) -> GroupRecord:
     """
     try:
         version, epoch, committed, last, lost, timeout = _HEAD.unpack_from(octets)
-        if version != _VERSION:
-            raise LeaseRecordError(f"it has version {version}, known is {_VERSION}")
-        claims, at = _decode_claims(octets, _HEAD.size)
-        settling, at = _decode_claims(octets, at)
+        if not _WITHOUT_LEVELS <= version <= _VERSION:
+            raise LeaseRecordError(f"it has version {version}, known are 1 to {_VERSION}")
+        leveled = version > _WITHOUT_LEVELS
+        claims, at = _decode_claims(octets, _HEAD.size, leveled=leveled)
+        settling, at = _decode_claims(octets, at, leveled=leveled)
     except struct_error:
         raise LeaseRecordError("it is cut short") from None
     if at != len(octets):
@@ -99,7 +111,7 @@ def decode(octets: bytes) -> GroupRecord:
     return GroupRecord(epoch, committed, last, lost, timeout, claims, settling)
 
 
-def _decode_claims(octets: bytes, at: int) -> tuple[tuple[Claim, ...], int]:
+def _decode_claims(octets: bytes, at: int, *, leveled: bool) -> tuple[tuple[Claim, ...], int]:
     (count,) = _COUNT.unpack_from(octets, at)
     at += _COUNT.size
     found = []
@@ -112,6 +124,18 @@ def _decode_claims(octets: bytes, at: int) -> tuple[tuple[Claim, ...], int]:
         where = tuple([Run(*found) for found in _RUN.iter_unpack(octets[at:end])])
         if any(run.first >= run.end for run in where):
             raise LeaseRecordError(f"claim {number} has a run without positions")
-        found.append(Claim(number, messages, size, where))
         at = end
+        seen: tuple[tuple[int, int], ...] = ()
+        if leveled:
+            seen, at = _decode_levels(octets, at)
+        found.append(Claim(number, messages, size, where, seen))
     return tuple(found), at
+
+
+def _decode_levels(octets: bytes, at: int) -> tuple[tuple[tuple[int, int], ...], int]:
+    (count,) = _LEVELS.unpack_from(octets, at)
+    at += _LEVELS.size
+    end = at + count * _LEVEL.size
+    if end > len(octets):
+        raise LeaseRecordError("it is cut short")
+    return tuple([(level, seen) for level, seen in _LEVEL.iter_unpack(octets[at:end])]), end

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from harebell.base.names import did_you_mean
 from harebell.pipeline import statements
 from harebell.pipeline.description import Sink
+from harebell.pipeline.exchange_sink import EXPRESSION
 from harebell.pipeline.places import Complaints, Node, unknown_keys
 from harebell.pipeline.values import flag_of, folder_of, list_of, text_of, whole_of, written
+from harebell.spark.option_values import OptionError
+from harebell.spark.sink_options import parse_sink
 
 KINDS = ("exchange", "queue", "delta", "parquet", "console")
 _COMMON = ("name", "from", "where")
@@ -19,6 +23,13 @@ _KEYS: dict[str, tuple[str, ...]] = {
     "delta": ("partitionBy", "compactEvery"),
     "parquet": ("partitionBy", "compression"),
     "console": ("rows",),
+}
+_OWN = {
+    "exchange": "is a kind of sink: - exchange: NAME",
+    "queue": "is a kind of sink: - queue: NAME",
+    "routingkey": "stands beside exchange, not in options",
+    "txnappid": "is set by the pipeline, which counts its micro-batches itself",
+    "txnversion": "is set by the pipeline, which counts its micro-batches itself",
 }
 COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
 
@@ -112,11 +123,9 @@ def _publishing(
     target = text_of(keys[kind], kind, complaints) or ""
     options: dict[str, str] = {}
     if kind == "queue":
-        options["routingKeyExpression"], target = _quoted(target), ""
+        options[EXPRESSION], target = _quoted(target), ""
     elif "routingKey" in keys:
-        options["routingKeyExpression"] = _condition(
-            keys["routingKey"], "an expression", complaints
-        )
+        options[EXPRESSION] = _condition(keys["routingKey"], "an expression", complaints)
     if "mandatory" in keys:
         options["mandatory"] = written(flag_of(keys["mandatory"], "mandatory", True, complaints))
     for key in ("url", "deadLetter", "delivery"):
@@ -127,7 +136,30 @@ def _publishing(
         complaints.add(extra.line, f"options must be a mapping, not {extra.kind}")
     elif extra is not None:
         options |= {name: written(each.plain) for name, each in extra.value.items()}
+    _check_options(target, options, keys, complaints)
     return target, options
+
+
+def _check_options(
+    target: str, options: dict[str, str], keys: dict[str, Node], complaints: Complaints
+) -> None:
+    """What the format would say of the options of a sink."""
+    extra = keys.get("options")
+    lines = {name: node.line for name, node in keys.items()}
+    if extra is not None and extra.is_mapping:
+        lines |= extra.keys
+        for name in extra.keys:
+            if name.lower() in _OWN:
+                complaints.add(extra.keys[name], f"{name} {_OWN[name.lower()]}")
+                return
+    given = {name: value for name, value in options.items() if name != EXPRESSION}
+    try:
+        parse_sink({"exchange": target, **given})
+    except OptionError as error:
+        said = str(error)
+        named = [key for key in given if re.search(rf"\b{re.escape(key)}\b", said)]
+        first = next(iter(keys.values())).line
+        complaints.add(lines.get(named[0], first) if named else first, said)
 
 
 def _quoted(text: str) -> str:

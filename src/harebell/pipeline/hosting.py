@@ -23,6 +23,7 @@ from harebell.pipeline.locking import CheckpointLock
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import Entry, State
 from harebell.pipeline.running import Run
+from harebell.pipeline.serving import serving
 from harebell.pipeline.views import View
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def host(
     view: View,
     settings: Mapping[str, str] | None = None,
     spark: SparkSession | None = None,
+    metrics: tuple[str, int] | None = None,
 ) -> list[State]:
     """Run pipelines until all have ended; how they are then.
 
@@ -44,6 +46,7 @@ def host(
         view: shows them.
         settings: of Spark, over those of the pipelines.
         spark: a session to use; None starts one, and stops it.
+        metrics: host and port where Prometheus can ask how they are; None is nowhere.
 
     Raises:
         PipelineError: one could not be begun: its checkpoint is taken, a step is wrong.
@@ -56,6 +59,8 @@ def host(
         for entry, state in zip(entries, states, strict=True):
             entry.write(state)
         try:
+            if metrics is not None:
+                view.say(f"metrics: {held.enter_context(serving(metrics, lambda: states))}")
             session = spark or held.enter_context(_session(pipelines, settings or {}))
             runs = [
                 Run(pipeline, session, state, entry, view.say)
@@ -129,7 +134,7 @@ def _signals() -> Iterator[threading.Event]:
 def session(
     name: str, settings: Mapping[str, str], *, short_lived: bool = False
 ) -> Iterator[SparkSession]:
-    """A session of Spark, which ends with the context.
+    """A session of Spark, which ends with the context; one that the program has is used.
 
     Args:
         name: of the application.
@@ -143,6 +148,10 @@ def session(
         from harebell.spark.session import build_session
     except ImportError:
         raise PipelineError("this needs Spark: pip install 'harebell[spark]'") from None
+    active = _active()
+    if active is not None:
+        yield active
+        return
     try:
         opened = build_session(name, short_lived=short_lived, settings=settings)
     except HarebellError as error:
@@ -151,6 +160,15 @@ def session(
         yield opened
     finally:
         opened.stop()
+
+
+def _active() -> SparkSession | None:
+    """The session that this program has, in a notebook for example."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        return None
+    return SparkSession.getActiveSession()
 
 
 def _session(

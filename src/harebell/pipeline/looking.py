@@ -2,12 +2,14 @@
 
 triage   dead letters by the queue they died in, the reason, the key and the shape of the body
 stats    messages by time and key: rates, sizes, how long they have waited, hot keys, skew
+flow     the same as a step over a stream, which goes on
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harebell.pipeline.values import interval_of
 from harebell.pipeline.verbs import Selection, Table
 
 _VIEW = "looked_at"
@@ -49,9 +51,9 @@ _SIZES = (
     "CAST(percentile(octet_length(value), 0.5) AS BIGINT) AS octets_p50, "
     "CAST(percentile(octet_length(value), 0.99) AS BIGINT) AS octets_p99"
 )
+_SHARES = ((0.5, "p50"), (0.99, "p99"))
 _DELAYS = ", ".join(
-    f"round(percentile({_LATENCY}, {share}), 3) AS delay_{name}"
-    for share, name in ((0.5, "p50"), (0.99, "p99"))
+    f"round(percentile({_LATENCY}, {share}), 3) AS delay_{name}" for share, name in _SHARES
 )
 
 
@@ -87,4 +89,42 @@ def top_keys(queue: str, most: int) -> Selection:
         f"{_SIZES} FROM {_VIEW} GROUP BY routing_key "
         f"ORDER BY messages DESC, routing_key LIMIT {most}",
         (Table("queue", queue, _VIEW),),
+    )
+
+
+def flow(view: str, seconds: float, keys: int | None = None) -> str:
+    """The flow of a stream of messages in windows of time, as a query that Spark keeps up to date.
+
+    Percentiles and keys are estimates: a window of any size needs some kilobytes. Up to some
+    thousand keys they are exact.
+
+    Args:
+        view: with the messages, and a watermark on their `timestamp`.
+        seconds: the length of a window.
+        keys: show so many top keys of each window instead.
+    """
+    window = f"window(timestamp, '{interval_of(seconds)}')"
+    if keys:
+        top = f"approx_top_k(routing_key, {keys})"
+        return (
+            "SELECT start, top.item AS routing_key, top.count AS messages, "
+            "round(100 * top.count / total, 1) AS percent "
+            f"FROM (SELECT start, total, explode(top) AS top FROM (SELECT {window}.start AS start, "
+            f"count(*) AS total, {top} AS top FROM {view} GROUP BY {window}))"
+        )
+    sizes = ", ".join(
+        f"percentile_approx(octet_length(value), {share}) AS octets_{name}"
+        for share, name in _SHARES
+    )
+    delays = ", ".join(
+        f"round(percentile_approx({_LATENCY}, {share}), 3) AS delay_{name}"
+        for share, name in _SHARES
+    )
+    return (
+        f"SELECT {window}.start AS start, count(*) AS messages, "
+        f"round(count(*) / {seconds!r}, 2) AS per_second, "
+        f"sum(octet_length(value)) AS octets, {sizes}, {delays}, "
+        "approx_count_distinct(routing_key) AS keys, "
+        "round(100 * approx_top_k(routing_key, 1)[0].count / count(*), 1) AS hottest_percent "
+        f"FROM {view} GROUP BY {window}"
     )

@@ -20,6 +20,8 @@ from types import TracebackType
 from harebell.pipeline.places import PipelineError
 
 FOLDER_VARIABLE = "HAREBELL_PIPELINES"
+RUNNING = ("starting", "running", "stopping")
+"""The states of a pipeline whose process lives."""
 
 
 @dataclass
@@ -37,7 +39,9 @@ class State:
         rows: rows read since it started.
         rate: rows read per second, of the last micro-batch.
         batch_ms: how long that took.
-        lag: messages that wait, by source; missing where it is not known.
+        batches: micro-batches since it started.
+        batch_seconds: how long they took together.
+        lag: messages that wait, by queue; missing where it is not known.
         written: rows written since it started, by sink.
         bad: rows that could not be read, since it started.
         error: why it failed.
@@ -53,6 +57,8 @@ class State:
     rows: int = 0
     rate: float = 0.0
     batch_ms: int = 0
+    batches: int = 0
+    batch_seconds: float = 0.0
     lag: dict[str, int] = field(default_factory=dict)
     written: dict[str, int] = field(default_factory=dict)
     bad: int = 0
@@ -157,6 +163,6 @@ def _state(file: Path) -> State:
         state = State(**json.loads(file.read_text()))
     except (ValueError, TypeError) as error:
         raise PipelineError(f"{file} is no state of a pipeline: {error}") from None
-    if state.state in ("starting", "running", "stopping") and not alive(file.parent, state.name):
+    if state.state in RUNNING and not alive(file.parent, state.name):
         state.state = "lost"
     return state

@@ -2,8 +2,9 @@
 
     lake --where--> rows by timestamp and offset --confirmed publishes--> exchange
 
-One connection publishes in order and waits for confirms, so how many have gone is always known,
-and a replay that was interrupted goes on behind them (`skip`).
+One connection publishes in order and waits for confirms. A replay that was interrupted goes on
+with the first message that was not confirmed (`skip`); some behind it may have gone already, and
+go again.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def replay(
     routing_key: str | None,
     rate: float,
     progress: Callable[[int], None],
+    skipped: int = 0,
 ) -> int:
     """Publish rows; how many were confirmed.
 
@@ -92,9 +94,10 @@ def replay(
         routing_key: for all of them; None takes each row's own.
         rate: most messages per second; 0 is no limit.
         progress: is told now and then how many were confirmed.
+        skipped: how many were left out before these.
 
     Raises:
-        PipelineError: some were not taken; the text says how many were, for `--skip`.
+        PipelineError: some were not taken; the text says with which `--skip` to go on.
     """
     done = 0
 
@@ -110,11 +113,13 @@ def replay(
                 messages, exchange=exchange, mandatory=True, progress=told
             )
     except BulkPublishFailed as error:
-        raise PipelineError(f"{error}; go on with --skip {done} when that is mended") from None
-    except AMQPError as error:
+        # Those behind the first that failed count as confirmed, too, or were never sent.
+        position, reason = error.failures[0]
         raise PipelineError(
-            f"{error}; {done} messages were confirmed: go on with --skip {done}"
+            f"{reason}; go on with --skip {skipped + position} when that is mended"
         ) from None
+    except AMQPError as error:
+        raise PipelineError(f"{error}; go on with --skip {skipped + done}") from None
 
 
 def _messages(rows: DataFrame, routing_key: str | None) -> Iterator[Message]:

@@ -21,9 +21,11 @@ from harebell.pipeline.dead_letters import as_dead_letters
 from harebell.pipeline.description import Description, Source
 from harebell.pipeline.exchange_sink import ExchangeSink
 from harebell.pipeline.failures import reason_of
+from harebell.pipeline.lags import lags
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import Entry, State
 from harebell.pipeline.sinks import BatchSink, made
+from harebell.pipeline.values import interval_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -160,7 +162,7 @@ class Run:
         if trigger.kind == "now":
             writer = writer.trigger(availableNow=True)
         elif trigger.kind == "every":
-            writer = writer.trigger(processingTime=f"{trigger.seconds:g} seconds")
+            writer = writer.trigger(processingTime=interval_of(trigger.seconds))
         return writer.start()
 
     def _batch(self, frame: DataFrame, number: int) -> None:
@@ -252,8 +254,12 @@ class Run:
             self.state.batch = number
             self.state.rows += rows
             self.state.batch_ms = int(progress["batchDuration"])
+            self.state.batches += 1
+            self.state.batch_seconds += self.state.batch_ms / 1000
             self.state.rate = rows * 1000 / max(self.state.batch_ms, 1)
-            self.state.lag = _lags(self._pipeline, progress)
+        last = query.lastProgress
+        if last is not None:
+            self.state.lag = _lags(self._pipeline, last)
 
     def _tell(self, state: str) -> None:
         self.state.state = state
@@ -268,25 +274,9 @@ def _asked(error: BaseException) -> bool:
 
 
 def _lags(pipeline: Description, progress: Any) -> dict[str, int]:
-    """How many messages wait, as far as offsets say so."""
+    """How many messages wait, by queue."""
     found: dict[str, int] = {}
     for source, told in zip(pipeline.sources, progress["sources"], strict=False):
-        try:
-            end, last = json.loads(told["endOffset"]), json.loads(told["latestOffset"])
-        except (KeyError, TypeError, ValueError):
-            continue
-        lag = _distance(end, last)
-        if lag is not None:
-            found[source.name] = lag
+        for queue, lag in lags(told, source.options.get("queue", source.name)).items():
+            found[queue] = found.get(queue, 0) + lag
     return found
-
-
-def _distance(end: Any, last: Any) -> int | None:
-    """The messages between two offsets, of one queue or of several by name."""
-    if not isinstance(end, dict) or not isinstance(last, dict):
-        return None
-    if isinstance(end.get("position"), int) and isinstance(last.get("position"), int):
-        return max(0, int(last["position"]) - int(end["position"]))
-    parts = [_distance(end.get(name), each) for name, each in last.items()]
-    known = [each for each in parts if each is not None]
-    return sum(known) if known else None

@@ -2,6 +2,7 @@
 
 archive   queue or exchange -> partitioned Parquet or Delta
 mirror    a queue of one broker -> an exchange or queue of another
+stats     the flow of a queue in windows of time -> the console, or a Delta table
 """
 
 from __future__ import annotations
@@ -12,9 +13,19 @@ from pathlib import Path
 from harebell.client import blocking
 from harebell.client.errors import AMQPError
 from harebell.client.url import URL
-from harebell.pipeline.description import SOURCE, Description, Sink, Source, Step, Trigger
+from harebell.pipeline.description import (
+    SOURCE,
+    Description,
+    Sink,
+    Source,
+    Step,
+    Trigger,
+    Watermark,
+)
 from harebell.pipeline.exchange_sink import EXPRESSION
+from harebell.pipeline.looking import flow
 from harebell.pipeline.places import PipelineError
+from harebell.pipeline.values import interval_of
 
 LAKES = ("delta", "parquet")
 PERIODS = {
@@ -24,6 +35,7 @@ PERIODS = {
 }
 _PARTITIONS = {"day": ("date",), "hour": ("date", "hour"), "none": ()}
 _HOME = "_pipelines"
+_SHOWN_ROWS = 1_000
 
 
 def archive(
@@ -99,6 +111,48 @@ def mirror(
         sinks=(Sink("mirror", "exchange", SOURCE, "" if to_queue else exchange, "", options),),
         trigger=trigger or Trigger(),
         checkpoint=checkpoint.resolve() / name,
+    )
+
+
+def stats(
+    url: str,
+    queue: str,
+    *,
+    seconds: float,
+    keys: int | None,
+    trigger: Trigger,
+    checkpoint: Path,
+    folder: Path | None = None,
+) -> Description:
+    """Watch the flow of a queue; nothing is taken from it.
+
+    Args:
+        url: of the broker.
+        queue: the queue.
+        seconds: the length of a window.
+        keys: so many top keys of each window instead of its numbers.
+        trigger: how often.
+        checkpoint: where the pipeline remembers how far it is.
+        folder: of a Delta table that gets each window once it is over; None shows every window
+            on the console whenever it has changed.
+    """
+    options = {"url": url, "queue": queue, "delivery": "peek", "startingOffsets": "earliest"}
+    step = Step("stats", sql=flow(SOURCE, seconds, keys), stateful=True)
+    if folder is None:
+        sink = Sink("stats", "console", step.name, "", "", {"rows": str(_SHOWN_ROWS)})
+    else:
+        sink = Sink("stats", "delta", step.name, str(folder.resolve()), "", {"compactEvery": "20"})
+    name = f"stats-{_named(queue)}"
+    return Description(
+        name=name,
+        file=None,
+        folder=checkpoint.resolve(),
+        sources=(Source(SOURCE, options, watermark=Watermark("timestamp", interval_of(seconds))),),
+        steps=(step,),
+        sinks=(sink,),
+        trigger=trigger,
+        checkpoint=checkpoint.resolve() / name,
+        mode="update" if folder is None else "append",
     )
 
 

@@ -94,3 +94,8 @@ def folder_of(node: Node, key: str, base: Path, complaints: Complaints) -> Path:
             "lock there",
         )
     return base / Path(text.removeprefix("file://")).expanduser()
+
+
+def interval_of(seconds: float) -> str:
+    """A time as Spark writes intervals; the shortest is a millisecond."""
+    return f"{max(1, round(seconds * 1000))} milliseconds"

@@ -16,7 +16,7 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
-from harebell.client.errors import Fenced, LeaseLost, NotFound
+from harebell.client.errors import Fenced, LeaseLost, NotFound, PreconditionFailed
 from harebell.client.leases import Claim, Lease
 from harebell.spark.bounds import EARLIEST
 from harebell.spark.intake import SourceError
@@ -218,6 +218,11 @@ class LeasedPart:
             )
         except NotFound as error:
             raise no_queue(self._options) from error
+        except PreconditionFailed as error:
+            raise SourceError(
+                f"queue {self.queue!r} cannot be read exactly once ({error.text}): read it with "
+                "delivery=at-least-once, or look at it with delivery=peek"
+            ) from error
         self._group = _Group(name, lease, self._link)
         return self._group
 

@@ -22,9 +22,11 @@ def position_at(log: Log, segments: Sequence[Segment], moment: int) -> int:
         low, high = max(segment.first, log.first()), segment.positions.end() - 1
         while low < high:
             middle = low + (high - low) // 2
-            if log.time_of(middle) < moment:
-                low = middle + 1
+            # What was settled has no time any more: the next one that is there is asked.
+            there = log.next(middle)
+            if there <= high and log.time_of(there) < moment:
+                low = there + 1
             else:
                 high = middle
-        return low
+        return log.next(low)
     return log.end()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.kernels.batches import BatchBuilder
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker
@@ -115,3 +116,36 @@ def test_what_is_released_after_a_restart_is_ready_once(kind: str) -> None:
     assert sorted(drained(again)) == [b"2", b"3", b"4", b"5"]
     assert leases.release(group, 1, "holder") == 1
     assert drained(again) == [b"1"]
+
+
+def marks(broker: DiskBroker, number: int) -> list[bool]:
+    """Of every message in a claim, whether it counts as handed out before."""
+    group = broker.broker.leases.find(broker.vhost, broker.vhost.queues["q"], "g")
+    claim = group.claims[number]
+    into = BatchBuilder(("redelivered",), (), "q", None, None, None, None)
+    into.limit(1_000, 1_000_000, 1_000_000)
+    group.queue.pour_claim(claim.runs, *group.bounds(claim), into, claim.seen)
+    _, _, (_, bits) = into.finish()
+    return [bool(bits[each // 8] >> each % 8 & 1) for each in range(claim.messages)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_claim_says_the_same_of_its_messages_after_releases_and_restarts(kind: str) -> None:
+    broker = begun(kind)
+    publish(broker, b"3", b"4")
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    group = leases.open(broker.vhost, queue, "g", 0, "holder")
+    leases.claim(group, 2, 0, "holder")
+    assert marks(broker, 1) == [False, False]
+    other = leases.open(broker.vhost, queue, "h", 0, "holder")
+    leases.claim(other, 2, 0, "holder")
+    leases.release(other, 1, "holder")
+    assert marks(broker, 1) == [False, False]
+    while broker.commit():
+        pass
+    disk = broker.disk.copy()
+    again = Broker(disk, broker.definitions.crash(disk, Random(1)), 1)
+    assert marks(again, 1) == [False, False]
+    leases, queue = again.broker.leases, again.vhost.queues["q"]
+    leases.claim(leases.find(again.vhost, queue, "g"), 2, 0, "holder")
+    assert marks(again, 2) == [True, True]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.pipeline.places import Complaints, parse
-from harebell.pipeline.values import flag_of, list_of, seconds_of, texts_of
+from harebell.pipeline.values import flag_of, interval_of, list_of, seconds_of, texts_of
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,11 @@ def test_texts_and_flags_are_what_they_say() -> None:
     assert flag_of(root["b"], "b", False, complaints)
     assert not flag_of(root["c"], "c", False, complaints)
     assert complaints.found[0].text == "c must be true or false, not 1"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(5.0, "5000 milliseconds"), (0.2, "200 milliseconds"), (31_536_000.0, "31536000000 millis")],
+)
+def test_a_time_is_an_interval_of_spark(seconds: float, text: str) -> None:
+    assert interval_of(seconds).startswith(text)

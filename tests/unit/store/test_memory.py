@@ -58,6 +58,14 @@ def test_deleting_frees_every_record_and_positions_are_not_used_again() -> None:
     assert log.append(message(b"y")) == 300
 
 
+def test_behind_the_end_nothing_comes_next() -> None:
+    log = MemoryLog(Gauge())
+    for _ in range(3):
+        log.append(Message("", "", Properties(b"\0\0"), b""))
+    log.settle(2)
+    assert [log.next(position) for position in (0, 2, 3, 4, 100)] == [0, 3, 3, 3, 3]
+
+
 def test_logs_of_a_store_share_the_gauge_and_nothing_else() -> None:
     gauge = Gauge()
     store = MemoryStore(gauge)

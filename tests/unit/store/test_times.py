@@ -32,3 +32,21 @@ def test_what_retention_let_go_is_not_found() -> None:
     first = log.retain(1, 0)
     assert first > 0
     assert position_at(log, log.segments, NOW) == first
+
+
+@pytest.mark.parametrize("segment_octets", [400, 1 << 20])
+@pytest.mark.parametrize("gone", [(2, 3, 4), (0, 7), (3,), (4, 5, 6, 7), (1, 2, 3, 4, 5, 6)])
+def test_what_was_settled_is_passed_over(segment_octets: int, gone: tuple[int, ...]) -> None:
+    bench = Bench(segment_octets=segment_octets)
+    log = bench.log()
+    for position in range(8):
+        bench.clock.ms = NOW + 10 * position
+        log.append(message())
+    bench.commit()
+    for position in gone:
+        log.settle(position)
+    bench.commit()
+    for moment in range(-5, 85, 5):
+        left = [each for each in range(8) if each not in gone and 10 * each >= moment]
+        expected = left[0] if left else log.end()
+        assert position_at(log, log.segments, NOW + moment) == expected

@@ -187,7 +187,7 @@ def _pour(channel: Channel, queue: Queue, method: BulkRead, into: BatchBuilder) 
     group = leases.current(channel.vhost, queue, method.group, method.epoch)
     claim = leases.opened(group, method.claim)
     end = method.end or group.bounds(claim)[1]
-    return group.queue.pour_claim(claim.runs, method.first, end, into)
+    return group.queue.pour_claim(claim.runs, method.first, end, into, claim.seen)
 
 
 def _check_generation(queue: Queue, generation: str) -> None:

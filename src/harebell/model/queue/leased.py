@@ -47,11 +47,13 @@ class Taken(NamedTuple):
         runs: where it is.
         messages: how many.
         octets: that they take in the log.
+        seen: for every level, below which position messages may have been handed out before.
     """
 
     runs: tuple[Run, ...]
     messages: int
     octets: int
+    seen: tuple[tuple[int, int], ...] = ()
 
 
 class LeasedQueue(SparingQueue):
@@ -126,7 +128,9 @@ class LeasedQueue(SparingQueue):
             overflow.refusing = False
         if self._expiring:
             self._look_ahead()
-        return taken
+        orders = dict(self._levels())
+        levels = sorted({run.level for run in taken.runs})
+        return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
 
     def _one_by_one(self) -> bool:
         """Whether each message has to be looked at."""
@@ -278,19 +282,36 @@ class LeasedQueue(SparingQueue):
         """The logs of the queue by level, for who reads what is claimed."""
         return {level: order.log for level, order in self._levels()}
 
-    def pour_claim(self, runs: Sequence[Run], first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows of what a claim has from a position up to another; as `pour`."""
+    def pour_claim(
+        self,
+        runs: Sequence[Run],
+        first: int,
+        end: int,
+        into: BatchBuilder,
+        seen: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """Make rows of what a claim has from a position up to another; as `pour`.
+
+        Args:
+            runs: of the claim.
+            first: the first position.
+            end: the position behind the last.
+            into: who makes the rows.
+            seen: of the claim, see `Taken`.
+        """
         orders = dict(self._levels())
         where = [Stretch(*run, orders[run.level].log) for run in runs]
-        return pour_runs(where, self.BITS, first, end, into, self._marker(into, claimed=True))
+        return pour_runs(where, self.BITS, first, end, into, self._marker(into, dict(seen)))
 
-    def _marker(self, into: BatchBuilder, *, claimed: bool = False) -> Callable[[int], None]:
+    def _marker(
+        self, into: BatchBuilder, claimed: dict[int, int] | None = None
+    ) -> Callable[[int], None]:
         """What tells a builder whose rows follow, and which of them may have been delivered."""
         orders = dict(self._levels())
 
         def mark(level: int) -> None:
-            if claimed:
-                orders[level].mark_claimed(into)
+            if claimed is not None:
+                orders[level].mark_claimed(into, claimed.get(level, -1))
             else:
                 orders[level].mark(into)
             if self.BITS:

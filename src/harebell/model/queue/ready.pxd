@@ -34,7 +34,8 @@ cdef class ReadyOrder:
     cpdef bint take_out(self, long long position) except -1
     cpdef bint was_out(self, long long position) except -1
     cpdef int mark(self, object into) except -1
-    cpdef int mark_claimed(self, object into) except -1
+    cpdef int mark_claimed(self, object into, long long seen) except -1
+    cpdef long long seen(self) except -1
     cpdef int untouched(self, long long position) except -1
     @cython.locals(fresh=set)
     cdef bint _touched(self, long long position) except -1

@@ -217,10 +217,19 @@ class ReadyOrder:
         into.marks(self._cursor, self._seen, self._held, self._fresh, None)
         return 0
 
-    def mark_claimed(self, into: BatchBuilder) -> int:
-        """The same for a claim, which counts as handed out only if it was so before."""
-        into.marks(0, self._seen, None, None, None)
+    def mark_claimed(self, into: BatchBuilder, seen: int) -> int:
+        """The same for a claim, which counts as handed out only if it was so when it was made.
+
+        Args:
+            into: who makes the rows.
+            seen: what `seen` was then; -1 for what it is now.
+        """
+        into.marks(0, self._seen if seen < 0 else seen, None, None, None)
         return 0
+
+    def seen(self) -> int:
+        """Below which position what was never taken here may have been handed out before."""
+        return self._seen
 
     def untouched(self, position: int) -> int:
         """What was just put back counts as never handed out."""
