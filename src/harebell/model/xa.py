@@ -10,7 +10,7 @@ neither delivered nor lost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,10 +19,12 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import BRANCH_LOG, Log, Store
 from harebell.base.timers import Timers
+from harebell.model.blind import revealed
 from harebell.model.branch import Branch, BranchError, Committer, Taken, take_back
+from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
 from harebell.model.queue.kind import Queue
 from harebell.model.transaction import Transaction
-from harebell.model.xa_record import BranchRecord, Place, Publish, RecordError, Settlement, decode
+from harebell.model.xa_record import BranchRecord, Place, RecordError, Settlement, decode
 from harebell.model.xa_states import DONE, IN_DOUBT, Call, Fault, State, Status, Step, step
 from harebell.model.xid import Xid
 
@@ -358,7 +360,7 @@ class Branches:
 
     def _queue(self, record: BranchRecord, place: Place) -> Queue | None:
         vhost = self._vhosts.get(record.vhost)
-        queue = None if vhost is None else vhost.queues.get(place.name)
+        queue = None if vhost is None else _destination(vhost, place.name)
         return queue if queue is not None and queue.identity == place.identity else None
 
     def _wake(self, branch: Branch, seconds: int) -> None:
@@ -392,15 +394,28 @@ def refused(branch: Branch, fault: Fault, call: Call) -> BranchError:
     )
 
 
+def _destination(vhost: VHost, name: str) -> Queue | None:
+    """What takes messages by this name: a queue, a requester, or a delaying exchange."""
+    router = vhost.router
+    found = router.queues.get(name) or router.replies.get(name)
+    if found is None and name.startswith(HELD_PREFIX):
+        exchange = router.exchanges.get(name.removeprefix(HELD_PREFIX))
+        return exchange.held if isinstance(exchange, DelayedExchange) else None
+    return found
+
+
 def _record_of(branch: Branch) -> BranchRecord:
     record = BranchRecord(
         branch.xid, branch.vhost, branch.user, moment=branch.moment, timeout=branch.timeout
     )
     for message, queues, _ in branch.work.publishes:
-        there: Sequence[Queue] = [queue for queue in queues if not queue.deleted]
-        if there:
-            numbers = tuple(record.number(queue) for queue in there)
-            record.publishes.append(Publish(message, numbers))
+        there = [queue for queue in queues if not queue.deleted]
+        # What waits in a delaying exchange keeps what queues are not shown (see `blind`).
+        waiting = [queue for queue in there if isinstance(queue, Held)]
+        if waiting:
+            record.add(revealed(message), waiting)
+        if len(there) > len(waiting):
+            record.add(message, [queue for queue in there if queue not in waiting])
     for entries, kind in branch.work.settled:
         for entry in entries:
             if not entry.queue.deleted:

@@ -83,15 +83,20 @@ class BranchRecord:
     queues: list[Place] = field(default_factory=list)
     publishes: list[Publish] = field(default_factory=list)
     settlements: list[Settlement] = field(default_factory=list)
-    _numbers: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def number(self, queue: Queue) -> int:
         """The number of a queue in the list, which gets it if need be."""
-        found = self._numbers.get(queue.identity)
+        key = queue.name, queue.identity
+        found = self._numbers.get(key)
         if found is None:
-            found = self._numbers[queue.identity] = len(self.queues)
+            found = self._numbers[key] = len(self.queues)
             self.queues.append(Place(queue.name, queue.identity))
         return found
+
+    def add(self, message: Message, queues: Iterable[Queue]) -> None:
+        """Note that a message is published to these queues."""
+        self.publishes.append(Publish(message, tuple(self.number(queue) for queue in queues)))
 
     def encode(self) -> bytes:
         """The record's octets."""

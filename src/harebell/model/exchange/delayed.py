@@ -37,6 +37,8 @@ DELAY = "x-delay"
 BLIND = "BCC"
 """The header with routing keys that no queue is shown; it is kept as long as a message waits."""
 _INNER_LOG = "-1"
+HELD_PREFIX = "amq.delayed-"
+"""What stands before an exchange's name in the name of where its messages wait."""
 
 
 def delay_of(headers: Mapping[str, Any]) -> int:
@@ -157,7 +159,8 @@ class Held(Queue):
     KIND = "delayed"
 
     def __init__(self, exchange: Exchange, surroundings: Surroundings) -> None:
-        super().__init__(f"amq.delayed-{exchange.name}", "", durable=exchange.durable)
+        super().__init__(HELD_PREFIX + exchange.name, "", durable=exchange.durable)
+        self.identity = exchange.identity
         store = surroundings.store
         assert store is not None, "exchanges that keep messages have a store"
         self._exchange = exchange
