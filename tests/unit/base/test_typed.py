@@ -94,7 +94,12 @@ def inherited(path: Path, name: str) -> set[str]:
 PAIRS = [
     path.with_suffix("")
     for path in sorted(SOURCE.rglob("*.pxd"))
-    if not path.with_suffix(".pyx").exists()
+    if not path.with_suffix(".pyx").exists() and path.with_suffix(".py").exists()
+]
+ALONE = [
+    path
+    for path in sorted(SOURCE.rglob("*.pxd"))
+    if not path.with_suffix(".pyx").exists() and not path.with_suffix(".py").exists()
 ]
 
 
@@ -106,9 +111,15 @@ def test_a_typed_class_declares_exactly_what_it_sets(pair: Path) -> None:
         assert attributes[name] - inherited(pair.with_suffix(".pxd"), name) == names, name
 
 
+def test_declarations_without_a_module_are_inlined_functions() -> None:
+    for path in ALONE:
+        assert declared(path) == {}, f"{path} declares a class that no module defines"
+
+
 def test_the_pairs_are_found() -> None:
     names = {pair.name for pair in PAIRS}
     assert {"message", "sequence", "classic", "channel", "connection"} <= names
+    assert [path.name for path in ALONE] == ["octets.pxd"]
     assert declared(SOURCE / "base" / "gauge.pxd") == {
         "Gauge": {"used", "unread", "over", "high", "low"}
     }
