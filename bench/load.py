@@ -75,13 +75,15 @@ class Consumer:
 
     def connect(self, port: int) -> Any:
         """Its connection."""
-        return Peer(port, self.delivered)
+        return Peer(port, self.delivered, self.scenario.version)
 
     def prepare(self) -> None:
         """Declare everything and start consuming."""
         scenario, peer = self.scenario, self.peer
         for name in scenario.queue_names:
-            peer.call(m.QueueDelete(name), m.QueueDeleteOk)
+            if scenario.version == "0-9-1":
+                # In AMQP 0-8 it is an error to delete what is not there.
+                peer.call(m.QueueDelete(name), m.QueueDeleteOk)
             arguments = {"x-queue-type": "stream"} if scenario.readers else {}
             declare = m.QueueDeclare(name, durable=scenario.durable, arguments=arguments)
             peer.call(declare, m.QueueDeclareOk)
@@ -193,7 +195,7 @@ class Producer:
         self.scenario = scenario
         self.seconds = job.seconds
         self.progress = shared(job.progress)
-        self.peer = Peer(job.port, lambda *_: None)
+        self.peer = Peer(job.port, lambda *_: None, scenario.version)
         if scenario.confirms:
             self.peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
         most = min(BATCH, scenario.confirms // 4) if scenario.confirms else BATCH

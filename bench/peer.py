@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from harebell.kernels.frames import FrameScanner, FrameSink
+from harebell.wire import HEADER_0_8, HEADER_0_9_1
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.frames import HEARTBEAT, METHOD
 from harebell.wire.v09.output import OutBuffer
@@ -20,7 +22,7 @@ from harebell.wire.v09.output import OutBuffer
 FRAME_MAX = 131_072
 READ_BYTES = 262_144
 SECONDS = 30.0
-_HEADER = b"AMQP\x00\x00\x09\x01"
+_VERSIONS = {"0-8": (HEADER_0_8, AMQP_0_8), "0-9-1": (HEADER_0_9_1, AMQP_0_9_1)}
 _PLAIN = b"\0guest\0guest"
 
 
@@ -34,13 +36,20 @@ class Peer(FrameSink):
     Args:
         port: where the broker listens on loopback.
         on_delivery: called with (consumer tag, delivery tag, body) for every delivery.
+        version: of AMQP, 0-8 or 0-9-1.
 
     Attributes:
         confirmed: the highest delivery tag that the broker has acknowledged.
     """
 
-    def __init__(self, port: int, on_delivery: Callable[[str, int, bytes], None]) -> None:
+    def __init__(
+        self,
+        port: int,
+        on_delivery: Callable[[str, int, bytes], None],
+        version: str = "0-9-1",
+    ) -> None:
         self.confirmed = 0
+        header, self._spec = _VERSIONS[version]
         self._on_delivery = on_delivery
         self._replies: list[Any] = []
         self._parts: list[bytes] = []
@@ -52,7 +61,7 @@ class Peer(FrameSink):
         self._scanner = FrameScanner(self)
         self._scanner.client = True
         self._scanner.frame_max = FRAME_MAX
-        self.socket.sendall(_HEADER)
+        self.socket.sendall(header)
         self._await(m.ConnectionStart)
         start_ok = m.ConnectionStartOk({}, "PLAIN", _PLAIN, "en_US")
         tune = self.call(start_ok, m.ConnectionTune, 0)
@@ -64,7 +73,7 @@ class Peer(FrameSink):
     def send(self, method: m.Method, channel: int = 1) -> None:
         """Write a method."""
         out = OutBuffer()
-        out.frame(METHOD, channel, AMQP_0_9_1.encode(method))
+        out.frame(METHOD, channel, self._spec.encode(method))
         self.socket.sendall(out.take())
 
     def call(self, method: m.Method, reply: type[Any], channel: int = 1) -> Any:
@@ -107,7 +116,7 @@ class Peer(FrameSink):
         if self._scanner.pending:
             self._content_frame(payload)
         elif kind == METHOD:
-            method = AMQP_0_9_1.decode(payload)
+            method = self._spec.decode(payload)
             if isinstance(method, m.BasicDeliver):
                 self._scanner.pending = 1
                 self._parts = []

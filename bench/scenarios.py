@@ -127,6 +127,7 @@ SCENARIOS = {
         ),
         Scenario(name="d10", says="fanout to 10 queues, per delivery", queues=10, ahead=2_000),
         Scenario(name="e1000", says="topic exchange with 1,000 bindings", bindings=1_000),
+        Scenario(name="o128", says="a128 in AMQP 0-8", version="0-8"),
         Scenario(name="t128", says="a128 in AMQP 0-10, without accepting", version="0-10"),
         Scenario(name="g5k", says="latency at 5,000 messages per second", rate=5_000),
     )
