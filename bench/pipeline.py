@@ -173,7 +173,7 @@ class Bench:
         with blocking.connect(self.url) as connection:
             channel = connection.channel()
             took = latencies(
-                self.stream(_QUEUE, USUAL),
+                self.stream(_QUEUE, USUAL, startingOffsets="earliest"),
                 self.samples,
                 pause,
                 lambda: channel.publish(b"x" * BODY_BYTES, routing_key=_QUEUE, delivery_mode=2),
