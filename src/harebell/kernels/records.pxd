@@ -11,8 +11,11 @@ cdef class RecordBuffer:
     cdef readonly long long start
     cdef readonly Py_ssize_t size
     cdef unsigned int _seed
+    cdef bint _deferred
 
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL
+    cdef void _check(self) noexcept
+    cpdef int defer(self, Py_ssize_t expected) except -1
     cpdef int raw(self, bytes data) except -1
     cpdef long long message(self, long long position, long long time, Message message,
                             bint keep) except -1

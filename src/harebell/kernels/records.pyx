@@ -172,6 +172,7 @@ cdef class RecordBuffer:
         self.start = start
         self.size = 0
         self._seed = seed
+        self._deferred = False
 
     def __dealloc__(self):
         Py_XDECREF(self._bytes)
@@ -196,6 +197,11 @@ cdef class RecordBuffer:
             self._capacity = capacity
             self._base = <unsigned char*>raw_string(self._bytes)
         return self._base + self.size
+
+    cpdef int defer(self, Py_ssize_t expected) except -1:
+        self._deferred = True
+        self._last = max(expected, <Py_ssize_t>FIRST_CAPACITY)
+        return 0
 
     cpdef int raw(self, bytes data) except -1:
         cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
@@ -246,7 +252,10 @@ cdef class RecordBuffer:
         p += raw_size
         memcpy(p, PyBytes_AS_STRING(message.body), body_size)
         memset(begin + size, 0, padded - size)
-        put32(begin + 4, harebell_crc(self._seed, begin + COVERED, size - COVERED))
+        if self._deferred:
+            put32(begin + 4, 0)
+        else:
+            put32(begin + 4, harebell_crc(self._seed, begin + COVERED, size - COVERED))
         self.size += padded
         return self.start + self.size - padded
 
@@ -275,11 +284,24 @@ cdef class RecordBuffer:
             return False
         return poured(self._base, self.size, at, position, into)
 
+    cdef void _check(self) noexcept:
+        """Put in the checksums that were left out."""
+        cdef Py_ssize_t at = 0
+        cdef Py_ssize_t size
+        cdef unsigned char* p
+        while at < self.size:
+            p = self._base + at
+            size = get32(p)
+            put32(p + 4, harebell_crc(self._seed, p + COVERED, size - COVERED))
+            at += (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
+
     cpdef bytes take(self):
         """Hand everything over; the next record will follow it in the file."""
         cdef bytes taken
         if self.size == 0:
             return b""
+        if self._deferred:
+            self._check()
         self._last = self.size
         if self.size < self._capacity:
             _PyBytes_Resize(&self._bytes, self.size)

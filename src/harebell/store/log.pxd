@@ -32,6 +32,7 @@ cdef class SegmentLog(Row):
     cdef Reader _reader
     cdef Segment _tail
     cdef long long _held
+    cdef long long _usual
     cdef long long _seen
     cdef Notes _notes
     cdef list _leaving

@@ -66,6 +66,8 @@ class SegmentLog(Row):
         self._reader = Reader(store.handles, self.seed)
         self._tail: Segment | None = None
         self._held = 0
+        # The size that the last transient segment had when it was done.
+        self._usual = 0
         self._seen = 0
         self._notes = Notes()
         self._leaving: list[Segment] = []
@@ -385,6 +387,8 @@ class SegmentLog(Row):
             mark = self._notes.header_mark()
             before = 0 if tail is None else tail.end()
             fresh.buffer.raw(encode_header(self.identity, self._end, now, mark, before))
+        else:
+            fresh.buffer.defer(self._usual)
         self._tail = fresh
         self.segments.append(fresh)
         if tail is not None and tail.positions.live == 0:
@@ -448,6 +452,7 @@ class SegmentLog(Row):
             if self.durable or segment.buffer.size < _RESET:
                 return 0
             self._tail = None
+            self._usual = segment.buffer.size
         self.segments.remove(segment)
         if self._near is segment:
             self._near = None

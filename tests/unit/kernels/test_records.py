@@ -198,3 +198,20 @@ def test_the_payload_of_a_note_is_what_follows_its_head() -> None:
         assert kernel.payload(data, 0) == b"twelve octet"
         assert kernel.head(data, 0)[:3] == (3, TIME, kernel.COUNT)
         assert kernel.parse(data, 0, SEED) is None
+
+
+def test_checksums_that_were_deferred_are_there_when_the_octets_are_taken() -> None:
+    for kernel in KERNELS:
+        taken = []
+        for deferred in (False, True):
+            buffer = kernel.RecordBuffer(0, SEED)
+            if deferred:
+                buffer.defer(4096)
+            for size in (0, 7, 8, 3000):
+                message = Message("e", "key", Properties(b"\0\0"), b"x" * size)
+                offset = buffer.message(size, TIME, message, False)
+                found = buffer.read(offset)
+                assert found is not None
+                assert found.body == message.body
+            taken.append(bytes(buffer.take()))
+        assert taken[0] == taken[1]
