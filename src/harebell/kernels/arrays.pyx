@@ -13,13 +13,10 @@ from libc.stdio cimport snprintf
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy
 
-from harebell.kernels.octets cimport u16, u32, u64
+from harebell.kernels.octets cimport u16, u32, u64, utf8
 
 from harebell.base.errors import HarebellError
 from harebell.base.limits import COLUMN_BYTES
-
-cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
     SIMPLE_HEADERS = 16     # a longer table, or one with a difficult value, goes to Python
@@ -144,7 +141,7 @@ cdef class Text:
 
     cdef int add_string(self, str text) except -1:
         cdef Py_ssize_t size
-        cdef const char* data = PyUnicode_AsUTF8AndSize(text, &size)
+        cdef const char* data = utf8(text, &size)
         return self.add(data, size)
 
     cdef int add_checked(self, const unsigned char* p, Py_ssize_t n) except -1:

@@ -10,15 +10,12 @@ from libc.string cimport memcmp
 
 from harebell.base.message cimport Message
 from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, plain_integer, put
-from harebell.kernels.octets cimport u16, u32, u64
+from harebell.kernels.octets cimport u16, u32, u64, utf8
 
 from harebell.base.errors import ProtocolError
 
 cdef extern from "string.h":
     void* memmem(const void* hay, size_t hay_size, const void* needle, size_t needle_size) nogil
-
-cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
     PROPERTIES = 14         # properties of class basic, in the order of their flags
@@ -175,8 +172,8 @@ cdef class BatchBuilder:
         cdef const char* key
         if message.family != FAMILY:
             message = self._convert(message)
-        exchange = PyUnicode_AsUTF8AndSize(message.exchange, &exchange_size)
-        key = PyUnicode_AsUTF8AndSize(message.routing_key, &key_size)
+        exchange = utf8(message.exchange, &exchange_size)
+        key = utf8(message.routing_key, &key_size)
         return self.row(
             position, message.timestamp,
             <const unsigned char*>exchange, exchange_size,

@@ -7,6 +7,19 @@ A frame of AMQP 0-9-1 (4.2.3):
 
 from libc.string cimport memcpy
 
+cdef extern from *:
+    """
+    /* The octets of a text. Nearly all names are ASCII, which Python stores as they are. */
+    static inline const char* harebell_utf8(PyObject* text, Py_ssize_t* size) {
+        if (PyUnicode_CheckExact(text) && PyUnicode_IS_COMPACT_ASCII(text)) {
+            *size = PyUnicode_GET_LENGTH(text);
+            return (const char*)PyUnicode_1BYTE_DATA(text);
+        }
+        return PyUnicode_AsUTF8AndSize(text, size);
+    }
+    """
+    const char* utf8 "harebell_utf8"(object text, Py_ssize_t* size) except NULL
+
 cdef enum:
     METHOD = 1
     HEADER = 2

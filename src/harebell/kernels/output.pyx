@@ -11,13 +11,13 @@ from libc.string cimport memcpy
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport (
     BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, put16, put32, put64, put_head, put_name, u32,
+    utf8,
 )
 
 cdef extern from "Python.h":
     PyObject* PyBytes_FromStringAndSize(const char* data, Py_ssize_t size) except NULL
     int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
     char* raw_string "PyBytes_AS_STRING"(PyObject* data)
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
     BASIC = 60
@@ -145,8 +145,8 @@ cdef class OutBuffer:
                       bint redelivered, Message message, Py_ssize_t frame_max) except -1:
         """Append basic.deliver and the message's content."""
         cdef Py_ssize_t n_tag = PyBytes_GET_SIZE(consumer_tag), n_exchange, n_key, n
-        cdef const char* exchange = PyUnicode_AsUTF8AndSize(message.exchange, &n_exchange)
-        cdef const char* key = PyUnicode_AsUTF8AndSize(message.routing_key, &n_key)
+        cdef const char* exchange = utf8(message.exchange, &n_exchange)
+        cdef const char* key = utf8(message.routing_key, &n_key)
         cdef unsigned char* p
         n = 4 + n_tag + 9 + 2 + n_exchange + n_key
         p = self._room(n + OVERHEAD)
@@ -173,8 +173,8 @@ cdef class OutBuffer:
                       Py_ssize_t frame_max) except -1:
         """Append basic.publish and the message's content."""
         cdef Py_ssize_t n_exchange, n_key, n
-        cdef const char* exchange = PyUnicode_AsUTF8AndSize(message.exchange, &n_exchange)
-        cdef const char* key = PyUnicode_AsUTF8AndSize(message.routing_key, &n_key)
+        cdef const char* exchange = utf8(message.exchange, &n_exchange)
+        cdef const char* key = utf8(message.routing_key, &n_key)
         cdef unsigned char* p
         if n_exchange > 255 or n_key > 255:
             raise ValueError("an exchange name or routing key has more than 255 octets")

@@ -9,6 +9,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy, memset
 
 from harebell.base.message cimport Message
+from harebell.kernels.octets cimport utf8
 
 cdef extern from *:
     """
@@ -86,7 +87,6 @@ cdef extern from "Python.h":
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
     int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
     char* raw_string "PyBytes_AS_STRING"(PyObject* data)
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 HEAD_OCTETS = 36
 MESSAGE = 1
@@ -213,8 +213,8 @@ cdef class RecordBuffer:
                             bint keep) except -1:
         cdef Py_ssize_t exchange_size = 0
         cdef Py_ssize_t key_size = 0
-        cdef const char* exchange = PyUnicode_AsUTF8AndSize(message.exchange, &exchange_size)
-        cdef const char* key = PyUnicode_AsUTF8AndSize(message.routing_key, &key_size)
+        cdef const char* exchange = utf8(message.exchange, &exchange_size)
+        cdef const char* key = utf8(message.routing_key, &key_size)
         cdef Py_ssize_t raw_size = PyBytes_GET_SIZE(message.raw)
         cdef Py_ssize_t body_size = PyBytes_GET_SIZE(message.body)
         cdef Py_ssize_t due_size = DUE_OCTETS if message.due > 0 else 0
@@ -354,7 +354,7 @@ def payload(bytes data, Py_ssize_t at):
 cdef str _text(const char* p, Py_ssize_t n, str last):
     """A text, which is mostly the last one."""
     cdef Py_ssize_t known = 0
-    cdef const char* octets = PyUnicode_AsUTF8AndSize(last, &known)
+    cdef const char* octets = utf8(last, &known)
     if known == n and memcmp(octets, p, n) == 0:
         return last
     return PyUnicode_DecodeUTF8(p, n, NULL)

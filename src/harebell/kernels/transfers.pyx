@@ -8,11 +8,8 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcpy
 
 from harebell.base.message cimport Message
-from harebell.kernels.octets cimport put16, put32, put64, put_name, u16, u32
+from harebell.kernels.octets cimport put16, put32, put64, put_name, u16, u32, utf8
 from harebell.kernels.output cimport OutBuffer
-
-cdef extern from "Python.h":
-    const char* PyUnicode_AsUTF8AndSize(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
     C_CONTROL = 0
@@ -85,8 +82,8 @@ cdef class SegmentBuffer(OutBuffer):
         cdef Py_ssize_t n = PyBytes_GET_SIZE(raw), n_exchange, n_key, room, written
         cdef Py_ssize_t n_body = PyBytes_GET_SIZE(message.body)
         cdef const unsigned char* source = <const unsigned char*>PyBytes_AS_STRING(raw)
-        cdef const char* exchange = PyUnicode_AsUTF8AndSize(message.exchange, &n_exchange)
-        cdef const char* key = PyUnicode_AsUTF8AndSize(message.routing_key, &n_key)
+        cdef const char* exchange = utf8(message.exchange, &n_exchange)
+        cdef const char* key = utf8(message.routing_key, &n_key)
         cdef unsigned char* p
         cdef unsigned char small[512]
         cdef unsigned char* header = small
