@@ -34,7 +34,10 @@ class Log:
     __slots__ = ()
 
     def append(self, message: Message) -> int:
-        """Add a record at the end; returns its position."""
+        """Add a record at the end; returns its position.
+
+        The log may keep the object itself and give it out again: nobody changes it from now on.
+        """
         raise NotImplementedError
 
     def read(self, position: int) -> Message | None:

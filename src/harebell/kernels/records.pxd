@@ -11,11 +11,8 @@ cdef class RecordBuffer:
     cdef readonly long long start
     cdef readonly Py_ssize_t size
     cdef unsigned int _seed
-    cdef bint _deferred
 
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL
-    cdef void _check(self) noexcept
-    cpdef int defer(self, Py_ssize_t expected) except -1
     cpdef int raw(self, bytes data) except -1
     cpdef long long message(self, long long position, long long time, Message message,
                             bint keep) except -1
@@ -25,6 +22,7 @@ cdef class RecordBuffer:
     cpdef bint pour(self, long long offset, long long position, BatchBuilder into) except -1
     cpdef bytes take(self)
 
+cpdef Py_ssize_t message_octets(Message message) except -1
 cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1
 cpdef bint good(bytes data, Py_ssize_t at, unsigned int seed) except -1
 cpdef Message parse(bytes data, Py_ssize_t at, long long seed=*)

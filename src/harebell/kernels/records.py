@@ -26,6 +26,7 @@ _HAS_PRIORITY = 2
 _KEEP = 4
 _DUE = 8
 _COVERED = 8
+_NAME_MOST = 255
 _HEAD = Struct("<IIQQBBBBBBHI")
 _CHECKED = Struct("<QQBBBBBBHI")
 _FIXED = Struct("<II")
@@ -55,23 +56,11 @@ class RecordBuffer:
         self.start = start
         self._seed = seed
         self._data = bytearray()
-        self._deferred = False
 
     @property
     def size(self) -> int:
         """Octets gathered."""
         return len(self._data)
-
-    def defer(self, expected: int) -> int:
-        """Leave checksums out until the octets are taken; for a buffer of records alone.
-
-        What stays in memory needs none, and most of what is transient does.
-
-        Args:
-            expected: octets that may well come, to be had at once.
-        """
-        self._deferred = True
-        return 0
 
     def raw(self, data: bytes) -> int:
         """Append octets that are no record, a multiple of eight of them."""
@@ -117,8 +106,7 @@ class RecordBuffer:
     def _add(self, checked: bytes) -> int:
         offset = self.start + len(self._data)
         size = len(checked) + _COVERED
-        crc = 0 if self._deferred else crc32c(checked, self._seed)
-        self._data += _FIXED.pack(size, crc)
+        self._data += _FIXED.pack(size, crc32c(checked, self._seed))
         self._data += checked
         self._data += _PAD[: -size % _ALIGN]
         return offset
@@ -137,21 +125,24 @@ class RecordBuffer:
 
     def take(self) -> bytes:
         """Hand everything over; the next record will follow it in the file."""
-        if self._deferred:
-            self._check()
         data = bytes(self._data)
         self._data.clear()
         self.start += len(data)
         return data
 
-    def _check(self) -> None:
-        """Put in the checksums that were left out."""
-        at = 0
-        while at < len(self._data):
-            size = record_octets(self._data, at)
-            checked = bytes(self._data[at + _COVERED : at + size])
-            self._data[at : at + _COVERED] = _FIXED.pack(size, crc32c(checked, self._seed))
-            at += size + -size % _ALIGN
+
+def message_octets(message: Message) -> int:
+    """What the record of a message takes in a file.
+
+    Raises:
+        ValueError: a name is too long for a record.
+    """
+    names = len(message.exchange.encode()), len(message.routing_key.encode())
+    if max(names) > _NAME_MOST:
+        raise ValueError(f"a name has at most {_NAME_MOST} octets")
+    due = _TIME.size if message.due > 0 else 0
+    size = HEAD_OCTETS + due + sum(names) + len(message.raw) + len(message.body)
+    return size + -size % _ALIGN
 
 
 def record_octets(data: bytes | bytearray, at: int) -> int:

@@ -105,6 +105,7 @@ cdef enum:
     KEEP = 4
     DUE = 8
     DUE_OCTETS = 8
+    NAME_MOST = 255
     FAMILY = 9                  # FAMILY_09: the others are converted
     FIRST_CAPACITY = 512
     LAST_MOST = 1 << 20
@@ -172,7 +173,6 @@ cdef class RecordBuffer:
         self.start = start
         self.size = 0
         self._seed = seed
-        self._deferred = False
 
     def __dealloc__(self):
         Py_XDECREF(self._bytes)
@@ -198,11 +198,6 @@ cdef class RecordBuffer:
             self._base = <unsigned char*>raw_string(self._bytes)
         return self._base + self.size
 
-    cpdef int defer(self, Py_ssize_t expected) except -1:
-        self._deferred = True
-        self._last = max(expected, <Py_ssize_t>FIRST_CAPACITY)
-        return 0
-
     cpdef int raw(self, bytes data) except -1:
         cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
         memcpy(self._room(n), PyBytes_AS_STRING(data), n)
@@ -223,8 +218,8 @@ cdef class RecordBuffer:
         cdef unsigned char* begin = self._room(padded)
         cdef unsigned char* p = begin
         cdef int flags = 0
-        if exchange_size > 255 or key_size > 255:
-            raise ValueError("a name has at most 255 octets")
+        if exchange_size > NAME_MOST or key_size > NAME_MOST:
+            raise ValueError(f"a name has at most {NAME_MOST} octets")
         if message.has_headers:
             flags |= HAS_HEADERS
         if message.priority >= 0:
@@ -252,10 +247,7 @@ cdef class RecordBuffer:
         p += raw_size
         memcpy(p, PyBytes_AS_STRING(message.body), body_size)
         memset(begin + size, 0, padded - size)
-        if self._deferred:
-            put32(begin + 4, 0)
-        else:
-            put32(begin + 4, harebell_crc(self._seed, begin + COVERED, size - COVERED))
+        put32(begin + 4, harebell_crc(self._seed, begin + COVERED, size - COVERED))
         self.size += padded
         return self.start + self.size - padded
 
@@ -284,24 +276,11 @@ cdef class RecordBuffer:
             return False
         return poured(self._base, self.size, at, position, into)
 
-    cdef void _check(self) noexcept:
-        """Put in the checksums that were left out."""
-        cdef Py_ssize_t at = 0
-        cdef Py_ssize_t size
-        cdef unsigned char* p
-        while at < self.size:
-            p = self._base + at
-            size = get32(p)
-            put32(p + 4, harebell_crc(self._seed, p + COVERED, size - COVERED))
-            at += (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
-
     cpdef bytes take(self):
         """Hand everything over; the next record will follow it in the file."""
         cdef bytes taken
         if self.size == 0:
             return b""
-        if self._deferred:
-            self._check()
         self._last = self.size
         if self.size < self._capacity:
             _PyBytes_Resize(&self._bytes, self.size)
@@ -313,6 +292,21 @@ cdef class RecordBuffer:
         self.start += self.size
         self.size = 0
         return taken
+
+
+cpdef Py_ssize_t message_octets(Message message) except -1:
+    """What the record of a message takes in a file; see records.py."""
+    cdef Py_ssize_t exchange = 0
+    cdef Py_ssize_t key = 0
+    cdef Py_ssize_t size
+    utf8(message.exchange, &exchange)
+    utf8(message.routing_key, &key)
+    if exchange > NAME_MOST or key > NAME_MOST:
+        raise ValueError(f"a name has at most {NAME_MOST} octets")
+    size = HEAD + exchange + key + PyBytes_GET_SIZE(message.raw) + PyBytes_GET_SIZE(message.body)
+    if message.due > 0:
+        size += DUE_OCTETS
+    return (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
 
 
 cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1:

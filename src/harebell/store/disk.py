@@ -22,7 +22,9 @@ from harebell.store.handles import Handles
 from harebell.store.log import SegmentLog
 from harebell.store.recovery import Recovery
 from harebell.store.redo import Redo
+from harebell.store.row import Row
 from harebell.store.segment import Segment
+from harebell.store.transient import TransientLog
 
 QUEUES = "queues"
 TRANSIENT = "transient"
@@ -128,11 +130,11 @@ class DiskStore(Store):
         Raises:
             StoreError: the disk refuses to give it.
         """
-        log = SegmentLog(self, identity, durable, keep_all, segment_octets or self._segment_octets)
-        if durable and identity.partition("-")[0] in self._new:
-            # There is nothing to look for, so a declaration has nothing that could fail.
-            self.logs[identity] = log
-        elif durable:
+        if not durable:
+            return TransientLog(self, identity)
+        log = SegmentLog(self, identity, keep_all, segment_octets or self._segment_octets)
+        # Where there is nothing to look for, a declaration has nothing that could fail.
+        if identity.partition("-")[0] not in self._new:
             try:
                 found = Recovery(self.files, identity, log.folder, self.report).run()
             except OSError as error:
@@ -148,9 +150,9 @@ class DiskStore(Store):
                     f"{log.folder}: octets are missing at its end, for it was closed in good order",
                 )
             log.adopt(found)
-            self.logs[identity] = log
+        self.logs[identity] = log
         lag = self._lags.get(identity.partition("-")[0])
-        if durable and lag is not None:
+        if lag is not None:
             self.files.delay(log.folder, lag)
         return log
 
@@ -195,8 +197,8 @@ class DiskStore(Store):
 
     # --- for the logs ---------------------------------------------------------------------------
 
-    def closed(self, log: SegmentLog) -> None:
-        """A log is deleted: its files have to go, if need be after a restart."""
+    def closed(self, log: Row) -> None:
+        """A log is deleted: a durable one's files have to go, if need be after a restart."""
         self._new.discard(log.identity.partition("-")[0])
         if self.logs.pop(log.identity, None) is not None:
             self.definitions.put("dropped", (log.identity,), {})
@@ -205,9 +207,8 @@ class DiskStore(Store):
 
     def removed(self, log: SegmentLog) -> None:
         """A deleted log's files are gone."""
-        if log.durable:
-            self.definitions.drop("dropped", (log.identity,))
-            self.commit.waiting = True
+        self.definitions.drop("dropped", (log.identity,))
+        self.commit.waiting = True
 
     def write_now(self, segment: Segment, folder: str, data: bytes, offset: int) -> None:
         """Write octets of a segment without a batch, and without a sync.

@@ -1,13 +1,28 @@
 cimport cython
+from harebell.base.clock cimport Clock
+from harebell.base.gauge cimport Gauge
+from harebell.base.message cimport Message
 from harebell.base.ports cimport Log
+from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.positions cimport Positions
+from harebell.store.reader cimport Reader
 from harebell.store.segment cimport Segment
 
 cdef class Row(Log):
+    cdef readonly str identity
+    cdef readonly str folder
+    cdef readonly unsigned int seed
     cdef public list segments
     cdef Segment _near
     cdef long long _end
     cdef long long _live
+    cdef long long _held
+    cdef object _store
+    cdef Gauge _gauge
+    cdef Clock _clock
+    cdef Reader _reader
+    cdef object _counted
+    cdef object _unreadable
 
     @cython.locals(segment=Segment, found="long long")
     cpdef long long next(self, long long position) except -1
@@ -31,3 +46,20 @@ cdef class Row(Log):
     @cython.locals(near=Segment, found=Segment, index="long long", at=Py_ssize_t)
     cdef Segment _find(self, long long position)
     cdef Py_ssize_t _index(self, long long position) except -1
+
+    @cython.locals(segment=Segment, message=Message, offset="long long")
+    cpdef Message read(self, long long position)
+    @cython.locals(segment=Segment, builder=BatchBuilder, last="long long")
+    cpdef long long pour(self, long long position, long long end, object into) except -1
+    @cython.locals(well=bint)
+    cdef bint _pour_one(self, Segment segment, long long position, BatchBuilder builder) except -1
+    cpdef int count(self, long long position) except -1
+    cpdef list counted(self)
+    cdef bint _set_count(self, long long position, int count) except -1
+    cpdef long long time_of(self, long long position) except -1
+    cpdef long long at_time(self, long long moment) except -1
+    cpdef long long retain(self, long long octets, long long moment) except -1
+    cdef int _emptied(self, Segment segment) except -1
+    cdef int _leave(self, Segment segment) except -1
+    cdef int _release(self, Segment segment, long long octets) except -1
+    cdef int _forget_counts(self, long long first, long long end) except -1

@@ -1,26 +1,58 @@
-"""Segments in a row: where a position stands, and which message comes next."""
+"""Segments in a row: where a position stands, which message comes next, and reading it.
+
+What is appended and settled is the business of `SegmentLog` (`log`), whose messages may outlive the
+process, and of `TransientLog` (`transient`).
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
+from harebell.base.clock import Clock
+from harebell.base.gauge import Gauge
+from harebell.base.message import Message
 from harebell.base.ports import Log
-from harebell.store.segment import Segment
+from harebell.kernels.batches import BatchBuilder
+from harebell.store.reader import Reader
+from harebell.store.segment import Segment, seed_of
+from harebell.store.times import position_at
+
+if TYPE_CHECKING:
+    from harebell.store.disk import DiskStore
 
 
 class Row(Log):
     """The segments of one log, without gaps of which anybody asks.
 
+    Args:
+        store: what all logs share.
+        identity: of the log.
+        folder: where its files are.
+
     Attributes:
         segments: the oldest first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, store: DiskStore, identity: str, folder: str) -> None:
+        self.identity = identity
+        self.folder = folder
+        self.seed = seed_of(identity)
         self.segments: list[Segment] = []
         # The segment that was found last, where the next position most likely is.
         self._near: Segment | None = None
         self._end = 0
         self._live = 0
+        # Octets that the memory gauge counts.
+        self._held = 0
+        self._store = store
+        self._gauge: Gauge = store.gauge
+        self._clock: Clock = store.clock
+        self._reader = Reader(store.handles, self.seed)
+        self._counted: dict[int, int] | None = None
+        self._unreadable: set[int] | None = None
+
+    # --- where ----------------------------------------------------------------------------------
 
     def first(self) -> int:
         """The smallest position that is not settled; `end()` when there is none."""
@@ -79,6 +111,132 @@ class Row(Log):
     def octets(self) -> int:
         """Octets that the log takes."""
         return sum([segment.end() for segment in self.segments])
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def read(self, position: int) -> Message | None:
+        """The record at a position; None when it was settled, or cannot be read."""
+        segment = self._find(position)
+        if segment is None or segment.positions.settled(position):
+            return None
+        try:
+            message = self._reader.read(segment, segment.positions.offset(position))
+        except OSError as error:
+            self._unreadable_at(segment, position, str(error))
+            return None
+        if message is None:
+            self._unreadable_at(segment, position, "its octets are damaged")
+            return None
+        if self._counted is not None:
+            message.deliveries = self._counted.get(position, 0)
+        return message
+
+    def pour(self, position: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of records until there are enough; returns the position to go on from."""
+        builder = into
+        while position < end and not builder.full:
+            position = self.next(position)
+            segment = self._find(position)
+            if position >= end or segment is None:
+                return end
+            last = min(end, segment.positions.end())
+            while position < last and not builder.full:
+                if self._counted is not None:
+                    builder.count = self._counted.get(position, 0)
+                if not self._pour_one(segment, position, builder):
+                    return position
+                position = segment.positions.next(position + 1)
+        return min(position, end)
+
+    def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+        """Make a record a row; False when it cannot be read and that is the end."""
+        try:
+            well = self._reader.pour(segment, segment.positions.offset(position), position, builder)
+            why = "its octets are damaged"
+        except OSError as error:
+            well = False
+            why = str(error)
+        if well:
+            return True
+        self._unreadable_at(segment, position, why)
+        return builder.damaged(position)
+
+    def count(self, position: int) -> int:
+        """How many deliveries of a record have failed."""
+        return 0 if self._counted is None else self._counted.get(position, 0)
+
+    def counted(self) -> list[int]:
+        """The positions whose deliveries have failed."""
+        return sorted(self._counted or ())
+
+    def _set_count(self, position: int, count: int) -> bool:
+        """Remember how many deliveries of a record have failed; False when it was settled."""
+        segment = self._find(position)
+        if segment is None or segment.positions.settled(position):
+            return False
+        if self._counted is None:
+            self._counted = {}
+        self._counted[position] = count
+        return True
+
+    def time_of(self, position: int) -> int:
+        """When a record was appended, in milliseconds since 1970; 0 when it cannot be read."""
+        message = self.read(position)
+        return 0 if message is None else message.timestamp
+
+    def at_time(self, moment: int) -> int:
+        """The first position appended at `moment` or later; `end()` without one."""
+        return position_at(self, self.segments, moment)
+
+    # --- letting go -----------------------------------------------------------------------------
+
+    def retain(self, octets: int, moment: int) -> int:
+        """Let whole old segments go, never the one that is written to; returns `first()`."""
+        total = self.octets() if octets else 0
+        while len(self.segments) > 1:
+            oldest = self.segments[0]
+            if not ((octets and total > octets) or (moment and oldest.newest < moment)):
+                break
+            total -= oldest.end()
+            self._live -= oldest.positions.settle_range(oldest.first, oldest.positions.end())
+            self._emptied(oldest)
+        return self.first()
+
+    def _emptied(self, segment: Segment) -> int:
+        """Nothing in a segment is live: it may go."""
+        raise NotImplementedError
+
+    def _leave(self, segment: Segment) -> int:
+        """A segment belongs to the log no longer."""
+        self.segments.remove(segment)
+        if self._near is segment:
+            self._near = None
+        return self._release(segment, segment.held)
+
+    def _release(self, segment: Segment, octets: int) -> int:
+        """So many octets of a segment are not in memory any more."""
+        segment.held -= octets
+        self._held -= octets
+        self._gauge.take(octets)
+        return 0
+
+    def _forget_counts(self, first: int, end: int) -> int:
+        """The records from `first` up to, not including, `end` are settled."""
+        if self._counted:
+            for position in [each for each in self._counted if first <= each < end]:
+                del self._counted[position]
+        return 0
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _unreadable_at(self, segment: Segment, position: int, why: str) -> None:
+        if self._unreadable is None:
+            self._unreadable = set()
+        if position not in self._unreadable:
+            self._unreadable.add(position)
+            self._store.report(
+                "error", f"{segment.path}: the message at position {position} is kept back: {why}"
+            )
 
     def _find(self, position: int) -> Segment | None:
         """The segment that has a position."""

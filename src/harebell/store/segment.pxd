@@ -11,6 +11,7 @@ cdef class Segment:
     cdef public bint fresh
     cdef public long long held
     cdef public bint made
+    cdef public list messages
     cdef public long long limit
     cdef public object targets
     cdef public long long newest

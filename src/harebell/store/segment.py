@@ -11,6 +11,7 @@ They are no zeros, so that a sector that a disk lost does not look like them.
 from __future__ import annotations
 
 from struct import Struct
+from typing import Any
 
 from harebell.base.ports import File
 from harebell.kernels.positions import Positions
@@ -108,6 +109,7 @@ class Segment:
         fresh: whether the file was made without its folder being synced since.
         held: octets of it that the memory gauge counts.
         made: whether the file exists, or is being made.
+        messages: objects by index, None for a settled one; None where messages are records.
         limit: the size from which the log goes on in another segment.
         targets: the first positions of other segments of which something is settled or counted
             by records here; None for none.
@@ -126,6 +128,7 @@ class Segment:
         "held",
         "limit",
         "made",
+        "messages",
         "newest",
         "path",
         "positions",
@@ -148,6 +151,7 @@ class Segment:
         self.fresh = False
         self.held = 0
         self.made = False
+        self.messages: list[Any] | None = None
         self.limit = 0
         self.targets: set[int] | None = None
         self.newest = 0

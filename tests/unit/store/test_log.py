@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import (
-    SEEN_AHEAD,
-    TRANSIENT_MEMORY_BYTES,
-    TRANSIENT_SEGMENT_BYTES,
-    WRITE_EARLY_BYTES,
-)
+from harebell.base.limits import SEEN_AHEAD, WRITE_EARLY_BYTES
 from tests.sim.disk import Random
 from tests.unit.store.stores import IDENTITY, NOW, Bench, message
 
@@ -251,39 +246,6 @@ def test_a_purge_settles_a_range_at_once() -> None:
     bench.commit()
     again = bench.again().log()
     assert [again.first(), again.live(), again.next(3)] == [0, 5, 48]
-
-
-def test_a_transient_log_stays_in_memory_until_it_is_large() -> None:
-    bench = Bench()
-    log = bench.store.open_log(IDENTITY, durable=False)
-    body = bytes(10_000)
-    while log.octets() < TRANSIENT_MEMORY_BYTES:
-        log.append(message(body))
-    assert bench.store.commit.gather() is None
-    for _ in range(2 * TRANSIENT_SEGMENT_BYTES // len(body)):
-        log.append(message(body))
-    bench.commit()
-    names = bench.disk.names(f"transient/{IDENTITY}")
-    assert names
-    assert bench.gauge.used < TRANSIENT_MEMORY_BYTES + 2 * TRANSIENT_SEGMENT_BYTES
-    assert log.read(0).body == body
-    assert log.read(log.end() - 1).body == body
-    log.settle_range(0, log.end())
-    bench.commit()
-    assert bench.disk.names(f"transient/{IDENTITY}") == []
-    assert log.live() == 0
-
-
-def test_a_transient_queue_that_is_empty_takes_little_memory() -> None:
-    bench = Bench()
-    log = bench.store.open_log(IDENTITY, durable=False)
-    for _ in range(1000):
-        log.settle(log.append(message(bytes(100))))
-    assert bench.gauge.used < 20_000
-    for _ in range(1000):
-        position = log.append(message(bytes(100)))
-        log.settle(position - 3)
-    assert bench.gauge.used < 2 * TRANSIENT_SEGMENT_BYTES
 
 
 def test_a_message_that_cannot_be_read_is_kept_back_and_reported_once() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import RECENT_HISTORY_MESSAGES
-from harebell.base.message import Message
+from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.model.binding import Binding
 from harebell.model.exchange.fanout import FanoutExchange
@@ -81,7 +81,9 @@ class RecentHistoryExchange(FanoutExchange):
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
         """Every destination; the message is kept for those to come."""
         if self._log is not None and headers.get(NO_STORE) is not True:
-            self._kept.append(self._log.append(message))
+            # A log may keep the object itself, and this one's publisher is not done with it.
+            kept = copy_message(message, message.exchange, message.routing_key)
+            self._kept.append(self._log.append(kept))
             self._forget()
         return super().match(message, headers)
 

@@ -21,6 +21,18 @@ def test_what_is_older_than_the_history_takes_no_memory() -> None:
     assert gauge.used == 0
 
 
+def test_what_a_publisher_does_later_to_its_message_does_not_reach_newcomers() -> None:
+    sales = vhost()
+    exchange = sales.declare_exchange("x", "x-recent-history")
+    sent = message(b"m")
+    sales.router.route(exchange, sent)
+    sent.origin, sent.due = 7, 8
+    newcomer = sales.declare_queue("q")
+    sales.bind("x", newcomer, "")
+    found, _, _ = newcomer.get()
+    assert (found.body, found.origin, found.due) == (b"m", 0, 0)
+
+
 def test_only_an_exchange_that_keeps_something_has_a_log() -> None:
     sales = vhost()
     kept = sales.declare_exchange("x", "x-recent-history")

@@ -1,0 +1,55 @@
+cimport cython
+from harebell.base.message cimport Message, copy_message
+from harebell.kernels.batches cimport BatchBuilder
+from harebell.kernels.foresight cimport foresee
+from harebell.kernels.records cimport message_octets
+from harebell.store.row cimport Row
+from harebell.store.segment cimport Segment
+
+cdef long long _FIRST_LIMIT
+cdef long long _LAST_LIMIT
+cdef long long _MEMORY
+cdef long long _RESET
+
+cdef class TransientSegment(Segment):
+    cdef readonly long long size
+    cdef object _since
+    cdef object _times
+
+    cpdef long long end(self) except -1
+    cpdef int stamp(self, long long now) except -1
+    cpdef long long time_of(self, long long position) except -1
+
+cdef class TransientLog(Row):
+    cdef long long _limit
+    cdef TransientSegment _tail
+
+    @cython.locals(tail=TransientSegment, messages=list, size="long long", octets="long long",
+                   position="long long", now="long long")
+    cpdef long long append(self, Message message) except -1
+    @cython.locals(segment=Segment, messages=list, index=Py_ssize_t, message=Message)
+    cpdef Message read(self, long long position)
+    @cython.locals(segment=Segment)
+    cpdef int settle(self, long long position) except -1
+    cpdef int see(self, long long position) except -1
+    @cython.locals(messages=list, message=Message, index=Py_ssize_t)
+    cdef int _let_go(self, Segment segment, long long position) except -1
+    @cython.locals(message=Message)
+    cdef bint _pour_one(self, Segment segment, long long position, BatchBuilder builder) except -1
+    @cython.locals(segment=Segment, low="long long", high="long long",
+                   position="long long")
+    cpdef int settle_range(self, long long first, long long end) except -1
+    cpdef long long seen(self) except -1
+    cpdef int set_count(self, long long position, int count) except -1
+    @cython.locals(segment=Segment)
+    cpdef long long time_of(self, long long position) except -1
+    cpdef int cut_at(self, long long octets) except -1
+    cpdef int sync_soon(self) except -1
+    cpdef int delete(self) except -1
+    @cython.locals(tail=TransientSegment, objects=bint, fresh=TransientSegment)
+    cdef TransientSegment _next_segment(self)
+    cdef int _spill(self, TransientSegment segment) except -1
+    cdef int _emptied(self, Segment segment) except -1
+
+@cython.locals(copy=Message)
+cdef Message _bare(Message message)
