@@ -289,9 +289,27 @@ class Trial:
         try:
             self.judge(image, where)
             if self.rng.random() < 0.1:
-                self.judge(image.crash(self.rng), f"{where}, crashed again")
+                self.judge(self._dies_again(image), f"{where}, crashed again")
         except Exception as error:
             raise BrokenPromiseError(f"{where}: {error!r}") from error
+
+    def _dies_again(self, image: SimDisk) -> SimDisk:
+        """What a broker leaves that dies anywhere in its first commits after a restart."""
+        image = image.copy()
+        after = self.rng.randrange(12)
+        left: list[SimDisk] = []
+
+        def lose_power() -> None:
+            if not left and image.operations >= last:
+                left.append(image.crash(self.rng))
+
+        broker = Broker(image, self.keep(image), self.rng.getrandbits(30))
+        last = image.operations + after
+        image.after = lose_power
+        while broker.commit():
+            pass
+        image.after = None
+        return left[0] if left else image.crash(self.rng)
 
     def judge(self, image: SimDisk, where: str) -> None:
         """Open what was left, and compare it with what was promised."""
@@ -326,7 +344,7 @@ class Trial:
             group = leases.groups.get(name) if leases is not None else None
             confirmed = set().union(*self.done.messages.values())
             fresh = set(self.asked.claims[queue, name, number]) - confirmed
-            if group is not None and number in group.untold and fresh:
+            if group is not None and number <= group.lost and fresh:
                 found.append(row)
         return frozenset(found)
 

@@ -12,13 +12,15 @@ claims are released, and their numbers are never used again.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Store
-from harebell.base.timers import Timer, Timers
+from harebell.base.timers import Timers
+from harebell.model.lease_group import FLOOR, ROWS, Group, QueueLeases, Settling
 from harebell.model.lease_record import Claim, GroupRecord, LeaseRecordError, decode
 from harebell.model.queue.leased import LeasedQueue
 from harebell.model.resource import precondition, rendered
@@ -26,89 +28,6 @@ from harebell.model.resource import precondition, rendered
 if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
     from harebell.model.vhost import VHost
-
-ROWS = "lease"
-"""The kind of a group's definition; its key is vhost, queue and group."""
-FLOOR = ""
-"""In place of a group's name: the row with the last epoch of groups that were forgotten."""
-
-
-class Group:
-    """One group of one queue.
-
-    Args:
-        vhost: where.
-        queue: whose messages it claims.
-        name: its name.
-        epoch: the last one that was given out.
-
-    Attributes:
-        committed: the last claim that was committed.
-        last: the last claim that was made.
-        lost: the last claim that was taken back.
-        untold: claims that were taken back since the group was opened.
-        timeout: how long it waits without a holder, in milliseconds.
-        claims: those that are open, by number, the oldest first.
-        settling: claims that were committed, with the commit that makes their settling durable.
-        holder: the connection that holds it.
-        timer: ends its open claims.
-    """
-
-    def __init__(self, vhost: VHost, queue: LeasedQueue, name: str, epoch: int) -> None:
-        self.vhost = vhost
-        self.queue = queue
-        self.name = name
-        self.epoch = epoch
-        self.committed = self.last = self.lost = 0
-        self.untold: list[int] = []
-        self.timeout = limits.LEASE_TIMEOUT_MS
-        self.claims: dict[int, Claim] = {}
-        self.settling: list[tuple[int, Claim]] = []
-        self.holder: object = None
-        self.timer: Timer | None = None
-
-    def __str__(self) -> str:
-        return f"lease group '{self.name}' of {rendered('queue', self.queue.name, self.vhost.name)}"
-
-    @property
-    def messages(self) -> int:
-        """How many messages it has claimed and not committed."""
-        return sum(claim.messages for claim in self.claims.values())
-
-    def bounds(self, claim: Claim) -> tuple[int, int]:
-        """The first position of a claim, and the one behind its last."""
-        place = self.queue.position_of
-        return (
-            min([place(run.level, run.first) for run in claim.runs]),
-            max([place(run.level, run.end - 1) for run in claim.runs]) + 1,
-        )
-
-
-class QueueLeases:
-    """The groups of one queue.
-
-    Args:
-        leases: all leases of the broker.
-
-    Attributes:
-        groups: by name.
-        floor: the last epoch of a group that was forgotten.
-    """
-
-    def __init__(self, leases: Leases) -> None:
-        self._leases = leases
-        self.groups: dict[str, Group] = {}
-        self.floor = 0
-
-    def gone(self, vhost: VHost, queue: Queue) -> None:
-        """The queue is deleted, and its groups with it."""
-        for group in self.groups.values():
-            self._leases.let_go(group)
-            if queue.durable:
-                vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
-        if self.floor and queue.durable:
-            vhost.recorder.drop(ROWS, (vhost.name, queue.name, FLOOR))
-        self.groups.clear()
 
 
 class Leases:
@@ -359,9 +278,8 @@ class Leases:
             if fields["identity"] == queue.identity:
                 self._restore_one(vhost, queue, key[2], record, found)
         for group, record in found:
-            # First of all groups: what is settled cannot be anybody's any more.
-            for claim in record.settling:
-                group.queue.settle_again(group.queue.within(claim.runs))
+            # In all groups first: what is settled cannot be anybody's any more.
+            group.settling = self._settle_again(group.queue, record)
         for group, record in found:
             said += self._withhold(group, record)
         return said
@@ -377,12 +295,26 @@ class Leases:
         if queue.leases is None:
             queue.leases = QueueLeases(self)
         if name == FLOOR:
-            queue.leases.floor = record.epoch
+            held: QueueLeases = queue.leases
+            held.floor = record.epoch
+            held.settling = self._settle_again(queue, record)
+            if record.settling:
+                self._put(vhost, queue, FLOOR, held.left())
             return
         group = queue.leases.groups[name] = Group(vhost, queue, name, record.epoch)
         group.committed, group.last, group.lost = record.committed, record.last, record.lost
         group.timeout = record.timeout
         found.append((group, record))
+
+    def _settle_again(self, queue: LeasedQueue, record: GroupRecord) -> list[Settling]:
+        """Be done with what was committed; returns what another restart would have to repeat."""
+        settling = []
+        for claim in record.settling:
+            runs = queue.within(claim.runs)
+            queue.settle_again(runs)
+            if runs:
+                settling.append((self._commit.ticket, replace(claim, runs=runs)))
+        return settling
 
     def _withhold(self, group: Group, record: GroupRecord) -> list[str]:
         """Take the open claims of a restored group out of what is ready."""
@@ -459,15 +391,15 @@ class Leases:
         if group.queue.durable:
             vhost, queue = group.vhost, group.queue
             vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
-            floor = GroupRecord(held.floor, 0, 0, 0, 0)
-            self._put(vhost, queue, FLOOR, floor)
+            # Its row goes before its log is written, and so would what the log does not know yet.
+            held.settling = self._not_durable(held.settling + group.settling)
+            self._put(vhost, queue, FLOOR, held.left())
 
     def _write(self, group: Group) -> None:
         """Have the group as it is now on disk with the commit that gathers."""
         if not group.queue.durable:
             return
-        done = self._commit.done
-        group.settling = [entry for entry in group.settling if entry[0] > done]
+        group.settling = self._not_durable(group.settling)
         record = GroupRecord(
             group.epoch,
             group.committed,
@@ -478,6 +410,10 @@ class Leases:
             tuple([claim for _, claim in group.settling]),
         )
         self._put(group.vhost, group.queue, group.name, record)
+
+    def _not_durable(self, settling: list[Settling]) -> list[Settling]:
+        done = self._commit.done
+        return [entry for entry in settling if entry[0] > done]
 
     def _put(self, vhost: VHost, queue: LeasedQueue, name: str, record: GroupRecord) -> None:
         fields = {"identity": queue.identity, "state": {"record": record.encode()}}

@@ -13,9 +13,9 @@
 
 Version 1 had no levels: what was handed out before is then what the log says of it.
 
-A claim that is committed stays for a while among the second: its row may be on disk before the
-log knows what is settled, so a restart settles it again. Positions are never used twice, so that
-is harmless.
+A claim that is committed stays for a while among the second, also when its group is forgotten: in
+the row with the epochs of those. The row may be on disk before the log knows what is settled, so a
+restart settles it again, as far as the log has come, and leaves what is behind that out of the row.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class GroupRecord:
-    """A group as it is kept; see `harebell.model.lease.Group`."""
+    """A group as it is kept; see `harebell.model.lease_group.Group`."""
 
     epoch: int
     committed: int

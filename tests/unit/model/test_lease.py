@@ -96,6 +96,37 @@ def test_a_claim_that_was_committed_before_its_messages_were_on_disk_takes_no_ot
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("forgotten", [False, True])
+@pytest.mark.parametrize("crashes", [1, 2, 3])
+def test_what_was_committed_stays_settled_although_no_crash_left_the_log_time_to_know(
+    kind: str, forgotten: bool, crashes: int
+) -> None:
+    broker = begun(kind)
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    group = leases.open(broker.vhost, queue, "g", 0, "holder")
+    leases.claim(group, 1, 0, "holder")
+    leases.commit(group, 1, "holder")
+    if forgotten:
+        leases.close(group, forget=True)
+    for _ in range(crashes):
+        broker = killed_before_the_logs(broker)
+    assert drained(broker) == [b"2"]
+
+
+def test_a_group_that_was_forgotten_again_does_not_settle_for_ever() -> None:
+    broker = begun("classic")
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    for _ in range(2):
+        group = leases.open(broker.vhost, queue, "g", 0, "holder")
+        leases.claim(group, 1, 0, "holder")
+        leases.commit(group, 1, "holder")
+        leases.close(group, forget=True)
+        assert len(queue.leases.settling) == 1
+        while broker.commit():
+            pass
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_is_released_after_a_restart_is_ready_once(kind: str) -> None:
     broker = begun(kind)
     publish(broker, b"3", b"4")

@@ -17,7 +17,7 @@ from harebell.wire.v09 import lease as wire
 
 if TYPE_CHECKING:
     from harebell.front.session09.channel import Channel
-    from harebell.model.lease import Group
+    from harebell.model.lease_group import Group
     from harebell.model.queue.kind import Queue
 
 

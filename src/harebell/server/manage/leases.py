@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.base.errors import Refusal
-from harebell.model.lease import Group
+from harebell.model.lease_group import Group
 from harebell.server.manage.site import Command, Fields, Refused, Site
 
 

@@ -1,0 +1,108 @@
+"""A group of leases, and all of one queue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base import limits
+from harebell.base.timers import Timer
+from harebell.model.lease_record import Claim, GroupRecord
+from harebell.model.queue.leased import LeasedQueue
+from harebell.model.resource import rendered
+
+if TYPE_CHECKING:
+    from harebell.model.lease import Leases
+    from harebell.model.queue.kind import Queue
+    from harebell.model.vhost import VHost
+
+ROWS = "lease"
+"""The kind of a group's definition; its key is vhost, queue and group."""
+FLOOR = ""
+"""In place of a group's name: the row with what is left of groups that were forgotten."""
+
+Settling = tuple[int, Claim]
+"""A claim that was committed, with the commit that makes its settling durable."""
+
+
+class Group:
+    """One group of one queue.
+
+    Args:
+        vhost: where.
+        queue: whose messages it claims.
+        name: its name.
+        epoch: the last one that was given out.
+
+    Attributes:
+        committed: the last claim that was committed.
+        last: the last claim that was made.
+        lost: the last claim that was taken back.
+        untold: claims that were taken back since the group was opened.
+        timeout: how long it waits without a holder, in milliseconds.
+        claims: those that are open, by number, the oldest first.
+        settling: claims that were committed, as long as the log may not know it.
+        holder: the connection that holds it.
+        timer: ends its open claims.
+    """
+
+    def __init__(self, vhost: VHost, queue: LeasedQueue, name: str, epoch: int) -> None:
+        self.vhost = vhost
+        self.queue = queue
+        self.name = name
+        self.epoch = epoch
+        self.committed = self.last = self.lost = 0
+        self.untold: list[int] = []
+        self.timeout = limits.LEASE_TIMEOUT_MS
+        self.claims: dict[int, Claim] = {}
+        self.settling: list[Settling] = []
+        self.holder: object = None
+        self.timer: Timer | None = None
+
+    def __str__(self) -> str:
+        return f"lease group '{self.name}' of {rendered('queue', self.queue.name, self.vhost.name)}"
+
+    @property
+    def messages(self) -> int:
+        """How many messages it has claimed and not committed."""
+        return sum(claim.messages for claim in self.claims.values())
+
+    def bounds(self, claim: Claim) -> tuple[int, int]:
+        """The first position of a claim, and the one behind its last."""
+        place = self.queue.position_of
+        return (
+            min([place(run.level, run.first) for run in claim.runs]),
+            max([place(run.level, run.end - 1) for run in claim.runs]) + 1,
+        )
+
+
+class QueueLeases:
+    """The groups of one queue.
+
+    Args:
+        leases: all leases of the broker.
+
+    Attributes:
+        groups: by name.
+        floor: the last epoch of a group that was forgotten.
+        settling: claims that such groups committed, as long as the log may not know it.
+    """
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self.groups: dict[str, Group] = {}
+        self.floor = 0
+        self.settling: list[Settling] = []
+
+    def gone(self, vhost: VHost, queue: Queue) -> None:
+        """The queue is deleted, and its groups with it."""
+        for group in self.groups.values():
+            self._leases.let_go(group)
+            if queue.durable:
+                vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
+        if self.floor and queue.durable:
+            vhost.recorder.drop(ROWS, (vhost.name, queue.name, FLOOR))
+        self.groups.clear()
+
+    def left(self) -> GroupRecord:
+        """What is to be kept of groups that were forgotten."""
+        return GroupRecord(self.floor, 0, 0, 0, 0, (), tuple([claim for _, claim in self.settling]))
