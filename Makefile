@@ -8,8 +8,9 @@ PYTEST := $(BIN)/python -m pytest
 TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
 # Tests that kill, starve and break the broker that users run, which is the compiled one.
 NATIVE := $(wildcard tests/robustness)
-# Tests of Spark: it gives its Python processes ten seconds to start, so nothing runs beside them.
-ALONE  := $(wildcard tests/spark tests/docs/test_examples.py)
+# Where tests start Spark: it gives its Python processes ten seconds to start, so only two of these
+# tests run at a time, and nothing beside them. What does not start it runs with the rest.
+SPARK  := $(wildcard tests/spark tests/docs/test_examples.py)
 
 .DEFAULT_GOAL := help
 .PHONY: help run test demo bench bench-spark lint types conformance interop soak docs clean
@@ -24,10 +25,10 @@ run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 test:            ## Check and test everything
 	@tools/setup.sh test
 	@$(MAKE) --no-print-directory lint types
-	HAREBELL_IMPL=native $(PYTEST) -n 2 --dist worksteal $(NATIVE) $(TWICE)
+	HAREBELL_IMPL=native $(PYTEST) -n 4 --dist worksteal $(NATIVE) $(TWICE)
 	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE)
-	$(PYTEST) -n 3 --dist loadfile tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%) $(ALONE:%=--ignore=%)
-	$(PYTEST) $(ALONE)
+	$(PYTEST) -n 3 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)
+	$(PYTEST) -n 2 --dist loadfile -m 'spark and not soak' $(SPARK)
 
 demo:            ## Send a year of flights through the broker and Spark
 	@tools/setup.sh demo

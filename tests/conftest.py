@@ -1,9 +1,10 @@
-"""What every test run has: the ledger, counts, examples, rooms, and pytester for their tests."""
+"""What every test run has: the ledger, counts, examples, an order, and pytester for their tests."""
 
 pytest_plugins = [
     "tests.conformance.ledger",
     "tests.counts",
     "tests.examples",
+    "tests.spreading",
     "tests.workers",
     "pytester",
 ]

@@ -4,8 +4,10 @@ With `--dist loadfile` a file stays with one worker. What is dear to start, such
 node, is shared by several files: they are a room, and a room stays with one worker too. Rooms
 begin first, for nothing that is long should begin when everything else is done.
 
-Tests of Spark have no room: they run alone, because Spark gives the Python processes that it
-starts ten seconds to answer, whatever else the machine has to do.
+Of the tests of Spark two run at a time and nothing beside them, because Spark gives the Python
+processes that it starts ten seconds to answer, whatever else the machine has to do. The examples of
+the documentation begin before them: they end the session that they have started, as a reader would,
+and where it is that of the tests, these would have none. Then comes what kills for minutes.
 """
 
 from __future__ import annotations
@@ -15,7 +17,11 @@ from typing import Any
 
 import pytest
 
-ROOMS = (("tests/interop/client", "tests/interop/differential"),)
+ROOMS = (
+    ("tests/interop/client", "tests/interop/differential"),
+    ("tests/docs/test_examples.py",),
+    ("tests/spark/test_chaos.py",),
+)
 
 
 def room_of(path: str) -> int:

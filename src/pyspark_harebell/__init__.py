@@ -4,6 +4,9 @@ Spark imports every top-level package whose name begins with `pyspark_` and take
 `DefaultSource`.
 """
 
+from typing import Any
+
+from harebell.spark.carried import recipe
 from harebell.spark.source import QueueSource
 
 __all__ = ["DefaultSource"]
@@ -11,3 +14,6 @@ __all__ = ["DefaultSource"]
 
 class DefaultSource(QueueSource):
     """The data source under the name that Spark looks for."""
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return recipe(self.options) or super().__reduce__()

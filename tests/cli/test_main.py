@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from harebell import __version__
 from harebell.cli.main import VERBS
 from tests.cli.conftest import error_of, run_harebell
+from tests.ports import free_port
 from tests.running import environment
 
 HEAVY = ("asyncio", "ssl", "rich", "msgspec", "uvloop", "harebell.server", "harebell.client")
@@ -86,3 +88,43 @@ def test_status_needs_no_event_loop_and_no_client() -> None:
 def test_serve_needs_no_client_and_no_terminal_library() -> None:
     modules = loaded("import harebell.cli.serve, harebell.server.app")
     assert not modules.intersection({"rich", "harebell.client", "pyarrow", "pyspark", "difflib"})
+
+
+def test_a_verb_that_asks_a_broker_loads_nothing_of_one() -> None:
+    modules = loaded("import harebell.cli.queues")
+    rooms = {".".join(name.split(".")[:2]) for name in modules if name.startswith("harebell.")}
+    assert not rooms & {"harebell.auth", "harebell.model", "harebell.store", "harebell.wire"}
+    assert not modules.intersection({"asyncio", "ssl", "uvloop", "hashlib"})
+
+
+RUN_AND_STOP = """
+import os, signal, sys
+import harebell.cli.serve as verb
+
+def announce(app, config):
+    os.kill(os.getpid(), signal.SIGTERM)
+
+verb.announce = announce
+sys.argv = ["harebell", "--port", "{port}", "--data-dir", "{folder}"]
+try:
+    verb.serve()
+except SystemExit as end:
+    assert end.code == 0, end.code
+"""
+OTHERS = (
+    *("session010", "session010t", "contents", "session09.older", "session09.amqp_0_8"),
+    *("session09.bulk", "session09.lease", "session09.stage"),
+)
+"""What serves other versions than 0-9-1, their classes, and clients of Harebell's own."""
+
+
+def test_a_broker_that_is_up_has_loaded_only_what_everybody_needs(tmp_path: Path) -> None:
+    modules = loaded(RUN_AND_STOP.format(port=free_port(), folder=tmp_path / "data"))
+    assert "harebell.front.session09.amqp_0_9_1" in modules
+    unwanted = (
+        *(f"harebell.front.{name}" for name in OTHERS),
+        *("harebell.wire.v010", "harebell.wire.arrow", "harebell.wire.v09.typed_fields"),
+        *("harebell.server.manage.", "harebell.server.definitions", "harebell.kernels.segments"),
+    )
+    needed = {"harebell.server.manage.desk", "harebell.server.manage.site"}
+    assert not [name for name in modules - needed if name.startswith(unwanted)]

@@ -1,4 +1,4 @@
-"""What the documentation shows and no test executes, each with its reason.
+"""What the documentation shows and no test executes, each with its reason, and what needs Spark.
 
 Keep it short: a command belongs here only if running it inside a test makes no sense.
 """
@@ -12,6 +12,9 @@ REASONS = {
     r"pip install .*": "changes the environment that runs the tests",
 }
 """Patterns of whole commands."""
+
+ON_SPARK = ("docs/pipelines.md", "docs/spark.md", "docs/sql.md")
+"""Files whose examples start Spark, which wants most of the machine for itself."""
 
 UNRUN_FILES: dict[str, str] = {
     "docs/ARCHITECTURE.md": "its blocks are pictures and excerpts of the source",

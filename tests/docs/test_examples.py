@@ -13,8 +13,9 @@ from harebell.pipeline.checking import check
 from harebell.server.config import load
 from tests.docs import shell
 from tests.docs.markdown import ROOT, Document, documents
-from tests.docs.reviewed import REASONS, UNRUN_FILES
+from tests.docs.reviewed import ON_SPARK, REASONS, UNRUN_FILES
 from tests.running import RunningBroker, running_broker
+from tests.warming import warm_once
 
 DOCUMENTS = documents()
 RUN = ("console", "sh", "python")
@@ -32,11 +33,21 @@ def reviewed(command: str) -> bool:
     return any(re.fullmatch(pattern, command) for pattern in REASONS)
 
 
+def on_spark(document: Document) -> list[pytest.MarkDecorator]:
+    """The marks of a document whose examples are run."""
+    return [pytest.mark.spark] if document.name in ON_SPARK else []
+
+
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+@pytest.mark.parametrize(
+    "document",
+    [pytest.param(each, id=each.name, marks=on_spark(each)) for each in DOCUMENTS],
+)
 def test_the_examples_of_a_document_work_in_their_order(
     document: Document, broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    if document.name in ON_SPARK:
+        warm_once()
     files = tmp_path_factory.mktemp("files")
     namespace: dict[str, Any] = {"__name__": "__example__"}
     for block in document.blocks:
@@ -107,3 +118,16 @@ def test_the_list_of_what_is_not_run_is_used_and_short() -> None:
     assert any(reviewed(command) for command in commands)
     assert len(REASONS) + len(UNRUN_FILES) <= 8
     assert set(UNRUN_FILES) <= {document.name for document in DOCUMENTS}
+
+
+def test_the_list_of_what_starts_spark_is_true() -> None:
+    starts = re.compile(
+        r"build_session|SparkSession|harebell (sql |pipeline (run|archive|replay|mirror|stats))"
+    )
+    found = [
+        document.name
+        for document in DOCUMENTS
+        if document.name not in UNRUN_FILES
+        and any(starts.search(block.text) for block in document.blocks if block.language in RUN)
+    ]
+    assert tuple(found) == ON_SPARK

@@ -16,6 +16,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from harebell.base import impl
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.model.disk_driver import DiskDriver
@@ -23,7 +24,9 @@ from tests.model.driver import Driver
 from tests.model.peer import call, publish
 from tests.model.things import Exchange, Message
 
-EXAMPLES = int(os.environ.get("HAREBELL_MODEL_EXAMPLES", "200"))
+# Uncompiled it is the same code, and takes longer.
+_USUAL = "200" if impl.chosen() == impl.NATIVE else "60"
+EXAMPLES = int(os.environ.get("HAREBELL_MODEL_EXAMPLES", _USUAL))
 SOAK_EXAMPLES = int(os.environ.get("HAREBELL_MODEL_SOAK_EXAMPLES", "3000"))
 STEPS = 50
 

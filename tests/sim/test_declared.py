@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from harebell.base import impl
 from harebell.model import lease
 from harebell.model.lease_record import GroupRecord
 from harebell.store.commit import Batch
@@ -14,7 +15,9 @@ from tests.sim.database import Database
 from tests.sim.declared import Counts, Trial
 from tests.sim.prepared import BrokenPromiseError
 
-STATES = int(os.environ.get("HAREBELL_DECLARED_STATES", "250"))
+# Uncompiled it is the same code, and takes longer.
+_USUAL = "250" if impl.chosen() == impl.NATIVE else "80"
+STATES = int(os.environ.get("HAREBELL_DECLARED_STATES", _USUAL))
 SOAK_STATES = 50_000
 
 

@@ -6,13 +6,16 @@ import os
 
 import pytest
 
+from harebell.base import impl
 from harebell.base.message import Message
 from harebell.model import xa
 from harebell.model.queue.promised import PromisedQueue
 from harebell.store.commit import Batch
 from tests.sim.prepared import BrokenPromiseError, Counts, Trial
 
-STATES = int(os.environ.get("HAREBELL_PREPARED_STATES", "600"))
+# Uncompiled it is the same code, and takes longer.
+_USUAL = "600" if impl.chosen() == impl.NATIVE else "200"
+STATES = int(os.environ.get("HAREBELL_PREPARED_STATES", _USUAL))
 SOAK_STATES = 100_000
 
 

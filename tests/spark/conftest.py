@@ -1,4 +1,8 @@
-"""What the Spark tests share: a broker, a queue of their own, and one session for all."""
+"""What the Spark tests share: a broker, a queue of their own, and one session for all.
+
+Half of them call readers and writers as Spark does, without one. Those that start Spark, here or as
+a process of its own, are marked `spark`: few of them run at a time, and nothing beside them.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +16,28 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harebell.spark.session import build_session
-from harebell.spark.warming import warm
 from tests.running import running_broker
+from tests.warming import warm_once
 
 _NUMBERS = itertools.count(1)
 PATIENT = {"fetchTimeout": "300s"}
 """Options for tests that are not about how long a query waits for a broker."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Everything in this folder is marked `spark`."""
+    """What uses the session is marked `spark`."""
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents:
+        if here in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+
+
+@pytest.fixture(autouse=True)
+def no_java(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test without the mark runs beside others: it finds no Java to start."""
+    if request.node.get_closest_marker("spark") is None:
+        monkeypatch.setenv("JAVA_HOME", "/no/java/without/the/mark/spark")
 
 
 @pytest.fixture(scope="session")
@@ -56,8 +68,7 @@ def queue(channel: Any) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One session for all tests: starting it is what takes time."""
-    # Takes a minute once on a machine, and saves seconds of every session after this one, too.
-    warm()
+    warm_once()
     warehouse = tmp_path_factory.mktemp("warehouse")
     session = build_session(
         "tests", cores=2, short_lived=True, settings={"spark.sql.warehouse.dir": str(warehouse)}

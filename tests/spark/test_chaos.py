@@ -9,6 +9,8 @@ import pytest
 
 from tests.spark.chaos import Chaos, chaos
 
+pytestmark = pytest.mark.spark
+
 CYCLES = 3
 SOAK_CYCLES = 30
 _LOST = ("failOnDataLoss", "went back to the queue", "taken over")

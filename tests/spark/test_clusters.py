@@ -22,7 +22,7 @@ from tests.ports import free_port
 from tests.spark.families import family
 from tests.spark.test_writer import taken, waiting
 
-pytestmark = pytest.mark.timeout(1_200)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 ROWS = 5_000
 PATIENCE_S = 600.0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.timeout(1_200)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 DEMO = Path(__file__).parents[2] / "examples" / "flights_demo.py"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
 from tests.patience import eventually
+from tests.relay import relay
 from tests.running import RunningBroker
 from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
 from tests.spark.conftest import PATIENT
@@ -479,3 +481,41 @@ def test_all_queues_that_match_are_read_and_new_ones_join(
     finally:
         for name in names:
             channel.queue_delete(name)
+
+
+def test_a_task_that_is_not_let_in_fails_at_once_with_the_sentence_of_the_broker(
+    reader: Readers, broker_url: str, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 5)
+    one = reader(fetchTimeout="20s")
+    start = one.initialOffset()
+    (partition,) = one.partitions(start, gathered(one, start))
+    assert isinstance(partition, RangePartition)
+    for wrong, said in (
+        ({"username": "guest", "password": "changed"}, "ACCESS_REFUSED"),
+        ({"vhost": "gone"}, "vhost gone not found"),
+    ):
+        with relay(partition.url.port) as counted:
+            url = replace(partition.url, port=counted.port, **wrong)
+            with pytest.raises(SourceError, match=f"is not let in by the broker.*{said}") as caught:
+                list(one.read(RangePartition(partition.ranges, url)))
+            assert counted.made == 1, "it was not tried again"
+        assert "changed" not in str(caught.value)
+    assert [int(row["value"]) for row in rows(one, start, gathered(one, start))] == [0, 1, 2, 3, 4]
+
+
+def test_a_login_that_nobody_answers_is_tried_again_where_the_broker_was_known(
+    reader: Readers, broker_url: str, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 5)
+    one = reader()
+    start = one.initialOffset()
+    (partition,) = one.partitions(start, gathered(one, start))
+    assert isinstance(partition, RangePartition)
+    with relay(partition.url.port) as breaking:
+        through = RangePartition(partition.ranges, replace(partition.url, port=breaking.port))
+        assert sum(batch.num_rows for batch in one.read(through)) == 5
+        breaking.cut_at = b"\0guest\0guest"
+        breaking.cut()
+        assert sum(batch.num_rows for batch in one.read(through)) == 5
+        assert breaking.made == 3, "the login was cut off once"

@@ -16,7 +16,7 @@ from harebell.client import blocking
 from tests.patience import eventually
 from tests.running import command, environment
 
-pytestmark = pytest.mark.timeout(1_200)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 PIPELINE = """
 pipeline: live

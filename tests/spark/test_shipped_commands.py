@@ -142,3 +142,12 @@ def test_what_is_typed_wrong_is_told_before_anything_starts(
     done = CliRunner().invoke(harebell, ["pipeline", *arguments])
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_a_pipeline_is_not_begun_over_spark_connect(tmp_path: Path) -> None:
+    words = ("mirror", "q", "--to", "amqp://there", "--checkpoint", str(tmp_path / "state"))
+    about = {"HAREBELL_PIPELINES": str(tmp_path / "registry")}
+    master = "sc://127.0.0.1:1"
+    done = CliRunner().invoke(harebell, ["pipeline", *words, "--master", master], env=about)
+    assert done.exit_code == 1
+    assert f"pipelines cannot run over Spark Connect ({master})" in done.output

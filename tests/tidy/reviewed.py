@@ -75,7 +75,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
             *("cli/noun", "cli/users", "cli/permissions", "cli/vhosts"),
             *("cli/policies", "cli/operator_policies", "cli/trace", "server/manage/desk"),
             *("server/manage/site", "server/manage/users", "server/manage/vhosts"),
-            "server/manage/policies",
+            *("server/manage/policies", "server/manage/commands"),
         ),
         ("tests/cli/test_manage.py", "is run by the command against a real broker"),
     ),
@@ -86,7 +86,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
             *("front/session09/older", "front/session09/amqp_0_8", "front/session09/amqp_0_9"),
-            *("front/session09/amqp_0_9_1", "front/versions", "front/session09/extensions"),
+            *("front/session09/amqp_0_9_1", "front/versions"),
         ),
         ("tests/unit/front/session09/test_profile.py", "is a profile, or what makes one"),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 
 from tests.tidy.sources import ROOT
@@ -21,6 +22,15 @@ def make(*arguments: str) -> str:
         check=True,
     )
     return done.stdout
+
+
+def starting_spark() -> list[str]:
+    """Files of tests that use the mark `spark`, from the root."""
+    return [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r"\bmark\.spark\b", path.read_text()) and path.name != "test_makefile.py"
+    ]
 
 
 def test_there_are_few_targets_and_the_usual_ones_are_there() -> None:
@@ -53,3 +63,19 @@ def test_make_test_runs_every_check() -> None:
         assert part in plan
     assert "HAREBELL_IMPL=native" in plan
     assert "HAREBELL_IMPL=python" in plan
+
+
+def test_make_test_leaves_no_test_out() -> None:
+    lines = [line for line in make("--dry-run", "test").splitlines() if " -m pytest " in line]
+    both, plain, rest, spark = map(shlex.split, lines)
+    folders = {f"tests/{path.name}" for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    ignored = {word.removeprefix("--ignore=") for word in rest if word.startswith("--ignore=")}
+    assert "tests" in rest
+    assert ignored <= set(both) & folders
+    assert ignored - set(plain) == {"tests/robustness"}
+    # What the rest leaves to Spark by its mark is where Spark's own command looks for it.
+    assert rest[rest.index("-m", 3) + 1] == "not (soak or spark)"
+    assert spark[spark.index("-m", 3) + 1] == "spark and not soak"
+    marked = {path for path in starting_spark() if not path.startswith("tests/spark/")}
+    assert marked <= set(spark)
+    assert "tests/spark" in spark

@@ -6,6 +6,7 @@ that none can be forgotten.
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -77,8 +78,12 @@ def serve(config_file: str | None, **flags: str | None) -> None:
         config = load(flags, config_file=config_file)
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
+    # Nothing that is imported here is garbage, so the collector need not look through it.
+    gc.disable()
     from harebell.server.app import run
 
+    gc.freeze()
+    gc.enable()
     try:
         code = run(config, lambda app: announce(app, config))
     except HarebellError as error:

@@ -42,6 +42,7 @@ from harebell.client.errors import (
     ConnectionLost,
     ConnectTimeout,
     ExtensionMissing,
+    LoginUnanswered,
     UnsupportedByVersion,
     closed_connection,
 )
@@ -156,7 +157,7 @@ class Connection(FrameSink):
         elif self.state is State.TUNING and self._credentials_sent:
             # Brokers that cannot say why they refuse a login hang up (RabbitMQ before 3.2).
             text = f"the broker at {self.url.address} hung up after it saw the user and password"
-            self._finish(AuthenticationFailed(text))
+            self._finish(LoginUnanswered(text))
         elif self.state is State.OPENING:
             text = f"{reason} while opening virtual host {self.url.vhost!r} ({self.url.address})"
             self._finish(ConnectionFailed(text))

@@ -4,6 +4,7 @@
     +-- ConnectionFailed          no connection was made
     |   +-- ConnectTimeout
     |   +-- AuthenticationFailed
+    |   |   +-- LoginUnanswered   the broker hung up, or died, after it saw the password
     |   +-- ProtocolMismatch      the peer speaks something else
     +-- UnsupportedByVersion      the version of AMQP has no such thing
     +-- ExtensionMissing          the broker lacks a class of Harebell's own
@@ -66,6 +67,13 @@ class AuthenticationFailed(ConnectionFailed):
         super().__init__(text)
         self.code = code
         self.text = text
+
+
+class LoginUnanswered(AuthenticationFailed):
+    """The broker hung up after it saw the user and the password.
+
+    Old brokers refuse a login so; any broker that dies in this moment looks the same.
+    """
 
 
 class ProtocolMismatch(ConnectionFailed):

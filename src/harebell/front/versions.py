@@ -1,28 +1,54 @@
 """Which connection serves which version of AMQP.
 
 A version is served when it stands here: the arrival of a peer (`harebell.front.arrival`) looks its
-header's version up and goes on with what the opener makes.
+header's version up and goes on with what the opener makes. What serves a version other than 0-9-1
+is imported when its first peer comes: all of it together is a third of a broker that has just
+started, and most brokers never meet them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from harebell.front.link import Link
-from harebell.front.session010 import Connection as Connection010
-from harebell.front.session010t import TransitionalConnection
-from harebell.front.session010t.profile import PROFILE_0_10T
 from harebell.front.session09 import Connection
-from harebell.front.session09.amqp_0_8 import PROFILE_0_8
-from harebell.front.session09.amqp_0_9 import PROFILE_0_9
 from harebell.front.session09.amqp_0_9_1 import PROFILE_0_9_1
 
+_connection: Callable[..., Link] = Connection
+
+
+def _amqp_0_9(*about: Any) -> Link:
+    from harebell.front.session09.amqp_0_9 import PROFILE_0_9
+
+    return _connection(*about, profile=PROFILE_0_9)
+
+
+def _amqp_0_8(*about: Any) -> Link:
+    from harebell.front.session09.amqp_0_8 import PROFILE_0_8
+
+    return _connection(*about, profile=PROFILE_0_8)
+
+
+def _amqp_0_10(*about: Any) -> Link:
+    from harebell.front.session010 import Connection as Connection010
+
+    return Connection010(*about)
+
+
+def _amqp_0_10_transitional(*about: Any) -> Link:
+    from harebell.front.session010t import TransitionalConnection
+    from harebell.front.session010t.profile import PROFILE_0_10T
+
+    return TransitionalConnection(*about, profile=PROFILE_0_10T)
+
+
 OPENERS: dict[str, Callable[..., Link]] = {
-    "0-9-1": partial(Connection, profile=PROFILE_0_9_1),
-    "0-9": partial(Connection, profile=PROFILE_0_9),
-    "0-8": partial(Connection, profile=PROFILE_0_8),
-    "0-10": Connection010,
-    "0-10t": partial(TransitionalConnection, profile=PROFILE_0_10T),
+    "0-9-1": partial(_connection, profile=PROFILE_0_9_1),
+    "0-9": _amqp_0_9,
+    "0-8": _amqp_0_8,
+    "0-10": _amqp_0_10,
+    "0-10t": _amqp_0_10_transitional,
 }
 """Version -> the connection, called with broker, users, hub, settings, peer and now."""

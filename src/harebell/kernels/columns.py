@@ -5,7 +5,8 @@ chunk `(position of the first row, rows, buffers)`. The buffers follow each othe
 the columns, in Arrow's layout, so that assembling a record batch copies nothing:
 
     column                                  buffers
-    value, routing_key, exchange, queue     validity, offsets, octets
+    value, routing_key, exchange, queue,    validity, offsets, octets
+    headers_raw
     offset, timestamp                       validity, 8-octet integers
     delivery_count                          validity, 4-octet integers
     redelivered                             validity, bits
@@ -107,6 +108,7 @@ class ColumnSink(FrameSink):
             "delivery_count": lambda: Number("i"),
             "redelivered": Flags,
             "headers": lambda: Map(headers_of),
+            "headers_raw": Text,
         }
         self._by_name = {name: makers[name]() for name in columns if name in makers}
         self._fields = {name: _field(name) for name in fields}
@@ -162,11 +164,12 @@ class ColumnSink(FrameSink):
             else:
                 field.add(value)
         table = found.get("headers")
-        headers = self._by_name.get("headers")
-        if headers is not None and table is None:
-            headers.add_null()
-        elif headers is not None and table is not None:
-            headers.add(table)
+        for column in ("headers", "headers_raw"):
+            headers = self._by_name.get(column)
+            if headers is not None and table is None:
+                headers.add_null()
+            elif headers is not None and table is not None:
+                headers.add(table)
         count = self._by_name.get("delivery_count")
         if count is not None:
             times = int(redelivered)

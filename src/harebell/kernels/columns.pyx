@@ -62,6 +62,7 @@ cdef class ColumnSink(FrameSink):
     cdef Bits _redelivered
     cdef Number _count
     cdef Map _headers
+    cdef Text _raw
     cdef bint _timed
     cdef bint _reads_properties
     cdef list _texts
@@ -91,6 +92,7 @@ cdef class ColumnSink(FrameSink):
         self._redelivered = Bits() if "redelivered" in columns else None
         self._count = Number(4) if "delivery_count" in columns else None
         self._headers = Map(headers_of) if "headers" in columns else None
+        self._raw = Text() if "headers_raw" in columns else None
         self._timed = "timestamp" in columns
         self._choose_fields()
 
@@ -107,7 +109,7 @@ cdef class ColumnSink(FrameSink):
                 self._texts[number] = column
             self._kept.append(column)
         self._reads_properties = (bool(self._fields) or self._headers is not None
-                                  or self._count is not None)
+                                  or self._raw is not None or self._count is not None)
         return 0
 
     cpdef int deliver(self, int channel, str consumer_tag, unsigned long long tag,
@@ -189,6 +191,8 @@ cdef class ColumnSink(FrameSink):
         if number == HEADERS:
             if self._headers is not None:
                 self._headers.add_null()
+            if self._raw is not None:
+                self._raw.add_null()
             if self._count is not None:
                 self._count.add(redelivered)
         elif text is not None:
@@ -209,6 +213,8 @@ cdef class ColumnSink(FrameSink):
         cdef const char* name = PyBytes_AS_STRING(COUNT_NAME)
         if self._headers is not None:
             self._headers.add(p, n)
+        if self._raw is not None:
+            self._raw.add(p, n)
         if self._count is not None:
             if memmem(p, n, name, PyBytes_GET_SIZE(COUNT_NAME)) == NULL:
                 self._count.add(redelivered)
@@ -279,6 +285,8 @@ cdef class ColumnSink(FrameSink):
                 self._count.finish(buffers)
             elif name == "headers":
                 self._headers.finish(buffers)
+            elif name == "headers_raw":
+                self._raw.finish(buffers)
             elif name == "properties":
                 for column in self._kept:
                     if isinstance(column, Text):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 VALUE = "value"
 KEY = "routing_key"
 EXPRESSION = "routingKeyExpression"
-_MESSAGE = (VALUE, KEY, "properties", "headers")
-_NOT_IN_JSON = (KEY, "headers", "properties")
+_MESSAGE = (VALUE, KEY, "properties", "headers", "headers_raw")
+_NOT_IN_JSON = (KEY, "headers", "headers_raw", "properties")
 
 
 def as_messages(frame: DataFrame, key: str | None) -> DataFrame:

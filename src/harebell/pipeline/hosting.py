@@ -25,6 +25,7 @@ from harebell.pipeline.registry import Entry, State
 from harebell.pipeline.running import Run
 from harebell.pipeline.serving import serving
 from harebell.pipeline.views import View
+from harebell.spark.masters import CONNECT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -174,11 +175,23 @@ def _active() -> SparkSession | None:
 def _session(
     pipelines: Sequence[Description], settings: Mapping[str, str]
 ) -> AbstractContextManager[SparkSession]:
-    """A session for all of them."""
+    """A session for all of them.
+
+    Raises:
+        PipelineError: it would be one of Spark Connect.
+    """
     chosen: dict[str, str] = {}
     for pipeline in pipelines:
         chosen |= pipeline.settings
         if pipeline.master:
             chosen["spark.master"] = pipeline.master
+    chosen |= settings
+    for name in ("spark.master", "spark.remote"):
+        if chosen.get(name, "").startswith(CONNECT):
+            raise PipelineError(
+                f"pipelines cannot run over Spark Connect ({chosen[name]}): their sinks write in "
+                "the program of the driver, and that is the server's; use the cluster's own "
+                "address (spark://HOST:PORT, yarn, k8s://...) or run them here"
+            )
     names = " ".join(pipeline.name for pipeline in pipelines)
-    return session(names, chosen | dict(settings))
+    return session(names, chosen)

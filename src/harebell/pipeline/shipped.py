@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from harebell.base.row_columns import FIELDS
 from harebell.client import blocking
 from harebell.client.errors import AMQPError
 from harebell.client.url import URL
@@ -87,7 +88,10 @@ def mirror(
     checkpoint: Path,
     trigger: Trigger | None = None,
 ) -> Description:
-    """Publish every message of a queue to another broker.
+    """Publish every message of a queue to another broker, as it is.
+
+    Headers go as they were sent, so that they keep their types, and what is transient stays so. The
+    property `user_id` stays only where it is the login of the target: brokers refuse any other.
 
     Args:
         source: the broker it is read from.
@@ -98,17 +102,27 @@ def mirror(
         checkpoint: where the pipeline remembers how far it is.
         trigger: when; what is there now without it.
     """
-    options = {"url": target}
+    options = {"url": target, "persistent": "false"}
     if to_queue is not None:
-        options[EXPRESSION] = "'" + to_queue.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        options[EXPRESSION] = _quoted(to_queue)
     name = f"mirror-{_named(queue)}"
+    columns = {"includeHeaders": "false", "includeRawHeaders": "true"}
+    login = _quoted(URL.parse(target).username)
+    values = {name: f"properties.{name}" for name in FIELDS}
+    values["user_id"] = f"IF(properties.user_id = {login}, properties.user_id, NULL)"
+    fields = ", ".join(f"'{name}', {value}" for name, value in values.items())
+    step = Step(
+        "messages",
+        sql=f"SELECT value, routing_key, headers_raw, named_struct({fields}) AS properties "
+        f"FROM {SOURCE}",
+    )
     return Description(
         name=name,
         file=None,
         folder=checkpoint.resolve(),
-        sources=(Source(SOURCE, {"url": source, "queue": queue}),),
-        steps=(),
-        sinks=(Sink("mirror", "exchange", SOURCE, "" if to_queue else exchange, "", options),),
+        sources=(Source(SOURCE, {"url": source, "queue": queue} | columns),),
+        steps=(step,),
+        sinks=(Sink("mirror", "exchange", step.name, "" if to_queue else exchange, "", options),),
         trigger=trigger or Trigger(),
         checkpoint=checkpoint.resolve() / name,
     )
@@ -172,6 +186,11 @@ def tapped(url: URL, exchange: str, keys: Sequence[str]) -> str:
     except AMQPError as error:
         raise PipelineError(str(error)) from None
     return queue
+
+
+def _quoted(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _named(queue: str) -> str:

@@ -13,6 +13,7 @@ import platform
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from harebell import __version__
@@ -33,8 +34,6 @@ from harebell.model.ceilings import Ceilings
 from harebell.server import status
 from harebell.server.accounts import load_users, make_default_user
 from harebell.server.config import Config, memory_octets
-from harebell.server.definitions.boot import load_file
-from harebell.server.definitions.place import Place
 from harebell.server.flusher import Flusher
 from harebell.server.heap import keep_heap
 from harebell.server.journal import Journal
@@ -154,14 +153,21 @@ class App:
         )
         load_users(self.users, storage.definitions)
         if self.config.load_definitions is not None:
-            place = Place(self.broker, self.users, storage.definitions)
-            taken = load_file(place, self.config.load_definitions)
-            self.journal.write("info", f"definitions were loaded: {taken}")
-            for sentence in taken.left_out:
-                self.journal.write("warning", f"left out: {sentence}")
+            self._load(self.config.load_definitions)
         make_default_user(
             self.users, storage.definitions, self.config.default_user, self.config.default_pass
         )
+
+    def _load(self, path: Path) -> None:
+        """Declare what a file of definitions says."""
+        # Imported for those who have such a file: it brings the reader of RabbitMQ's JSON.
+        from harebell.server.definitions.boot import load_file
+        from harebell.server.definitions.place import Place
+
+        taken = load_file(Place(self.broker, self.users, self.storage.definitions), path)
+        self.journal.write("info", f"definitions were loaded: {taken}")
+        for sentence in taken.left_out:
+            self.journal.write("warning", f"left out: {sentence}")
 
     def _make_flusher(self) -> Flusher:
         storage = self.storage

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harebell.auth.sasl.exchanges import NAMES as MECHANISMS
 from harebell.base import limits
 from harebell.server.certificate import LOGIN_NAMES
 
@@ -179,12 +178,15 @@ def choice(*words: str) -> Reader:
 
 def mechanisms(value: Any) -> tuple[str, ...]:
     """Names of SASL mechanisms."""
+    # Imported for who sets them: this table is read by every verb that asks a broker.
+    from harebell.auth.sasl.exchanges import NAMES
+
     words = value.split(",") if isinstance(value, str) else value
     if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
         found = tuple(dict.fromkeys(word.strip().upper() for word in words))
-        if set(found) <= set(MECHANISMS):
+        if set(found) <= set(NAMES):
             return found
-    names = ", ".join(MECHANISMS)
+    names = ", ".join(NAMES)
     raise ValueError(f"must be one or more of {names}, with commas between them")
 
 

@@ -22,6 +22,9 @@ from harebell.client.errors import (
     ChannelClosed,
     ConnectionFailed,
     ConnectionLost,
+    LoginUnanswered,
+    NotAllowed,
+    ProtocolMismatch,
 )
 from harebell.client.url import URL
 from harebell.spark.intake import SourceError
@@ -30,6 +33,20 @@ _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
 LOST = (ConnectionLost, AMQPConnectionClosed, ConnectionFailed, CallTimeout)
 """What says that the connection is of no use any more."""
+
+
+def turned_away(error: AMQPError, *, known: bool) -> bool:
+    """Whether the broker is there and does not let us in: to try again would not help.
+
+    Args:
+        error: why there is no connection.
+        known: whether it let us in before. Then a limit of connections may be full of those that
+            were lost, and a login without an answer may be a broker that died.
+    """
+    if isinstance(error, LoginUnanswered | NotAllowed):
+        return not known
+    return isinstance(error, AuthenticationFailed | ProtocolMismatch)
+
 
 T = TypeVar("T")
 
@@ -90,11 +107,9 @@ class Link:
             except ChannelClosed:
                 self._channel = None
                 raise
-            except AuthenticationFailed:
-                raise
             except LOST as error:
                 self.abandon()
-                if not self.made:
+                if not self.made or turned_away(error, known=True):
                     raise
                 if time.monotonic() >= give_up:
                     raise SourceError(

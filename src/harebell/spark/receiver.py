@@ -25,23 +25,16 @@ from harebell.base.limits import (
     SPARK_LONG_POLL_SECONDS,
     SPARK_QUIET_SECONDS,
 )
-from harebell.client.errors import (
-    AMQPConnectionClosed,
-    AMQPError,
-    AuthenticationFailed,
-    CallTimeout,
-    ConnectionFailed,
-    ConnectionLost,
-)
+from harebell.client.errors import AMQPError
 from harebell.spark import spool as spools
 from harebell.spark.intake import Intake, SourceError
+from harebell.spark.link import LOST, turned_away
 from harebell.spark.offsets import Offset
 from harebell.spark.options import Options
 from harebell.spark.schema import Selection
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.5
-_LOST = (ConnectionLost, AMQPConnectionClosed, ConnectionFailed, CallTimeout)
 
 
 class Receiver:
@@ -115,10 +108,8 @@ class Receiver:
             while True:
                 try:
                     return self._advance(start, most, octets, draining)
-                except AuthenticationFailed:
-                    raise
-                except _LOST as error:
-                    if not self._connected_before:
+                except LOST as error:
+                    if not self._connected_before or turned_away(error, known=True):
                         raise
                     self._lost(start, error)
                     if time.monotonic() >= give_up:

@@ -28,7 +28,7 @@ from harebell.client.url import URL
 from harebell.spark import spool as spools
 from harebell.spark.bodies import decoded
 from harebell.spark.intake import SourceError
-from harebell.spark.link import LOST, Link
+from harebell.spark.link import LOST, Link, turned_away
 from harebell.spark.losses import DataLoss
 from harebell.spark.options import BINARY, Options
 from harebell.spark.planning import Range, RangePartition
@@ -171,6 +171,11 @@ class Rows:
                 raise _explained(one, error) from error
             except LOST as error:
                 link.abandon()
+                if turned_away(error, known=link.made > 0):
+                    raise SourceError(
+                        f"a task that reads queue {one.queue!r} is not let in by the broker at "
+                        f"{link.url.address}: {error}"
+                    ) from error
                 if time.monotonic() >= give_up:
                     raise SourceError(
                         f"a task lost its connection to {link.url.address} at position {position} "

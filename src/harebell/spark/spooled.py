@@ -21,7 +21,7 @@ from harebell.spark.receiver import Receiver
 from harebell.spark.schema import Selection
 
 _LOG = logging.getLogger("harebell.spark")
-_BROKERS_OWN = ("headers_json", "headers_raw")
+_BROKERS_OWN = "headers_json"
 
 
 class SpooledPart:
@@ -37,13 +37,11 @@ class SpooledPart:
     """
 
     def __init__(self, options: Options, selection: Selection, schema: pa.Schema) -> None:
-        for column in _BROKERS_OWN:
-            if column in selection.columns:
-                raise SourceError(
-                    f"column {column} is made by the broker, and cannot be had with deliveries "
-                    "over plain AMQP: leave it out, or read from Harebell with "
-                    "delivery=exactly-once"
-                )
+        if _BROKERS_OWN in selection.columns:
+            raise SourceError(
+                f"column {_BROKERS_OWN} is made by the broker, and cannot be had with deliveries "
+                "over plain AMQP: leave it out, or read from Harebell with delivery=exactly-once"
+            )
         self.queue = options.queue
         self._options = options
         self._root = options.spool_dir or spools.default_root()

@@ -20,6 +20,12 @@ DIFFERENCES: tuple[tuple[str, str, str], ...] = (
 )
 """A pattern in what a broker says, what stands for it, and why."""
 
+_DELIVERY = re.compile(
+    r"(?P<channel>\d\.\d) BasicDeliver\(consumer_tag='(?P<consumer>\w+)', "
+    r"delivery_tag=(?P<tag>\d+), (?P<rest>.*)",
+    re.DOTALL,
+)
+
 NEWER_HEADERS = {
     "x-last-death-exchange": "since RabbitMQ 3.13",
     "x-last-death-queue": "since RabbitMQ 3.13",
@@ -33,6 +39,49 @@ def as_reviewed(said: str) -> str:
     for pattern, instead, _ in DIFFERENCES:
         said = re.sub(pattern, instead, said)
     return said
+
+
+def sent_in_another_turn(ours: list[str], theirs: list[str]) -> bool:
+    """Whether only the turn differs in which consumers of a channel were sent what each got.
+
+    Messages that come back to a quorum queue together go to its consumers one by one. Harebell
+    sends them like that. RabbitMQ gathers them in a map by consumer, and sends it in the order that
+    Erlang has for its keys: by consumer tag up to 3.13, by the age of the consumer since 4.0. Who
+    gets what, and in which order, is the same; the delivery tags are others from then on.
+    """
+    return _by_consumer(ours) == _by_consumer(theirs)
+
+
+def sent_after_the_end(ours: list[str], theirs: list[str]) -> bool:
+    """Whether only RabbitMQ delivers on a channel after the answer that closed it.
+
+    Its queues are told one after the other that a channel is closed. What one gives back and then
+    dead-letters may reach another first, which sends it to a consumer of that channel; where that
+    acknowledges nothing, it is lost. Harebell sends nothing after channel.close and keeps it.
+    """
+    kept: list[str] = []
+    closed: set[str] = set()
+    for note in theirs:
+        channel, _, said = note.partition(" ")
+        if said.startswith("ChannelClose("):
+            closed.add(channel)
+        if channel not in closed or _DELIVERY.fullmatch(note) is None:
+            kept.append(note)
+    return kept != theirs and kept == ours
+
+
+def _by_consumer(notes: list[str]) -> dict[tuple[str, str], list[str]]:
+    """What each consumer was sent, the delivery tags of each channel, and all else."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for note in notes:
+        delivery = _DELIVERY.fullmatch(note)
+        if delivery is None:
+            found.setdefault(("else", ""), []).append(note)
+            continue
+        channel, consumer, tag, rest = delivery.groups()
+        found.setdefault((channel, consumer), []).append(rest)
+        found.setdefault((channel, "tags"), []).append(tag)
+    return found
 
 
 def shown(raw: bytes, *, returned: bool = False) -> str:

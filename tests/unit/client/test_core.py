@@ -18,6 +18,7 @@ from harebell.client.errors import (
     ConnectionLost,
     ConnectTimeout,
     ExtensionMissing,
+    LoginUnanswered,
     NotAllowed,
     ProtocolMismatch,
     UnsupportedByVersion,
@@ -97,7 +98,7 @@ def test_a_broker_that_hangs_up_on_the_credentials_is_an_authentication_failure(
     peer = Peer()
     peer.start()
     peer.core.eof()
-    with pytest.raises(AuthenticationFailed, match="hung up after it saw the user and password"):
+    with pytest.raises(LoginUnanswered, match="hung up after it saw the user and password"):
         peer.core.opened.value()
 
 

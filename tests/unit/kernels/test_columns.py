@@ -16,8 +16,9 @@ from harebell.base.errors import HarebellError, ProtocolError
 from harebell.base.message import Properties
 from harebell.kernels.columns import ColumnSink
 from harebell.spark.batches import arrow_schema, record_batch
-from harebell.spark.schema import MESSAGE, select
+from harebell.spark.schema import EVERYTHING, MESSAGE, select
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
+from harebell.wire.v09.fields import decode_table
 from harebell.wire.v09.header_texts import count_of, headers_of
 
 NONE = parse_properties(b"\0\0")
@@ -233,8 +234,9 @@ AGREE = r"""
 import hashlib, random
 from harebell.base import impl
 from harebell.kernels.columns import ColumnSink
+from harebell.wire.v09.fields import decode_table
 from harebell.wire.v09.header_texts import count_of, headers_of
-from harebell.spark.schema import MESSAGE, select
+from harebell.spark.schema import EVERYTHING, MESSAGE, select
 from harebell.wire.v09.content import parse_properties
 
 rng = random.Random(20130101)
@@ -311,3 +313,15 @@ def test_the_compiled_and_the_python_columns_agree_to_the_octet() -> None:
         said[wanted] = (rows_made, digest)
     assert said["native"][0] == "4000"
     assert said["native"] == said["python"]
+
+
+def test_the_raw_header_table_is_there_where_it_is_asked_for() -> None:
+    schema = StructType([EVERYTHING["headers_raw"], EVERYTHING["value"]])
+    to = sink(schema)
+    deliver(to, 1, b"first", properties(headers={"a": 1, "b": "x"}, priority=1))
+    deliver(to, 2, b"none")
+    found = rows(to, schema)
+    assert [row["value"] for row in found] == [b"first", b"none"]
+    table = found[0]["headers_raw"]
+    assert decode_table(len(table).to_bytes(4) + table)[0] == {"a": 1, "b": "x"}
+    assert found[1]["headers_raw"] is None

@@ -13,7 +13,6 @@ from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import Refusal
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
-from harebell.front.contents.sending import send_back, send_body
 from harebell.front.session09.branched import BranchWork
 from harebell.front.session09.confirm import Confirms
 from harebell.front.session09.failure import channel_caught
@@ -178,8 +177,12 @@ class Channel(ChannelPort):
 
     def _return(self, message: Message) -> None:
         """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
-        if message.family != FAMILY_09 and send_back(self, message, _NO_ROUTE):
-            return
+        if message.family != FAMILY_09:
+            # Imported here and below for who uses the classes file and stream, as hardly any do.
+            from harebell.front.contents.sending import send_back
+
+            if send_back(self, message, _NO_ROUTE):
+                return
         method = methods.BasicReturn(
             reply_code=_NO_ROUTE,
             reply_text="NO_ROUTE",
@@ -349,6 +352,8 @@ class Channel(ChannelPort):
         self, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
     ) -> None:
         """Send a method with a content."""
+        from harebell.front.contents.sending import send_body
+
         send_body(self, method, listed, raw, body, offset)
 
     def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:

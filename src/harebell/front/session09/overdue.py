@@ -12,18 +12,19 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
-from harebell.front.session010.lodger import Lodger
-from harebell.front.session010.session import Session
-from harebell.front.session09.channel import Channel
 from harebell.model.queue.arguments import CONSUMER_TIMEOUT
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
     from harebell.front.hub import Hub
+    from harebell.front.session010.lodger import Lodger
+    from harebell.front.session010.session import Session
+    from harebell.front.session09.channel import Channel
     from harebell.model.queue.kind import Queue
 
-Place = Channel | Session | Lodger
-"""What holds deliveries; the tags of a session are the numbers of its transfers."""
+    Place = Channel | Session | Lodger
+    """What holds deliveries; the tags of a session are the numbers of its transfers."""
+
 Marks = deque[tuple[int, float]]
 """Delivery tags, and when everything up to them was out, in seconds."""
 
@@ -56,8 +57,9 @@ class Overdue:
         known: dict[Queue, int | None] = {}
         for connection in list(self._hub.connections):
             for channel in list(connection.channels.values()):
+                # A session that uses the classes file and stream keeps its files apart.
                 for place in (channel, getattr(channel, "extras", None)):
-                    if isinstance(place, Place) and place.unacked.count:
+                    if place is not None and place.unacked.count:
                         self._look_at(place, before.get(place) or deque(), known, now)
 
     def _look_at(

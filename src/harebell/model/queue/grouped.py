@@ -380,7 +380,8 @@ class GroupedQueue(ClassicQueue):
             thing = rendered("queue", self.name, self.vhost)
             raise precondition(
                 f"no lease is possible on {thing}: it has '{GROUP_KEY}', and a claim would break "
-                "the order of its keys"
+                "the order of its keys; lease queues that an x-consistent-hash exchange spreads "
+                "the keys over"
             )
         super().check_lease()
 

@@ -11,31 +11,16 @@ import msgspec
 from harebell.base.errors import Refusal
 from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
-from harebell.server.manage import (
-    connections,
-    definitions,
-    exchanges,
-    leases,
-    limits,
-    parameters,
-    policies,
-    queues,
-    topics,
-    transactions,
-    users,
-    vhosts,
-)
 from harebell.server.manage.site import Command, Refused, Site
 
-COMMANDS: dict[str, Command] = {
-    name: command
-    for module in (
-        *(users, topics, vhosts, limits, policies, parameters, definitions),
-        *(queues, exchanges, connections, transactions, leases),
-    )
-    for name, command in module.COMMANDS.items()
-}
-"""Every command by its name, such as `users.add`."""
+
+def _command(name: Any) -> Command | None:
+    """The command of that name; None when there is none."""
+    # Imported with the first request, as most brokers run for long before anybody asks: a hundred
+    # structs with their decoders are a tenth of a start.
+    from harebell.server.manage.commands import COMMANDS
+
+    return COMMANDS.get(name) if isinstance(name, str) else None
 
 
 class _Wait:
@@ -70,7 +55,7 @@ class Desk:
 
     def knows(self, name: Any) -> bool:
         """Whether there is a command of that name."""
-        return isinstance(name, str) and name in COMMANDS
+        return _command(name) is not None
 
     async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Run a command, and wait until it is durable.
@@ -79,7 +64,8 @@ class Desk:
             name: of the command.
             fields: what it takes.
         """
-        command = COMMANDS[name]
+        command = _command(name)
+        assert command is not None, "whoever asks has made sure that it is known"
         changes = self._site.definitions
         try:
             asked = msgspec.convert(fields, command.fields)

@@ -14,7 +14,9 @@ from harebell.wire.v09 import (
     methods_session,
     methods_stream,
 )
+from harebell.wire.v09.domains import DOMAINS
 from harebell.wire.v09.spec import ProtocolSpec
+from harebell.wire.v09.transitional_types import TRANSITIONAL
 
 USED = (methods_file, methods_message, methods_peers, methods_session, methods_stream)
 """Modules whose classes the table names."""
@@ -202,5 +204,5 @@ execution 140
   complete        20  CS  : serial cumulative-execution-mark, serials ranged-execution-set
 """
 
-AMQP_0_10_TRANSITIONAL = ProtocolSpec("0-10t", TABLE)
+AMQP_0_10_TRANSITIONAL = ProtocolSpec("0-10t", TABLE, types=DOMAINS | TRANSITIONAL)
 """What Harebell speaks as transitional 0-10."""

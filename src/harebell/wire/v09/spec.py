@@ -19,13 +19,12 @@ octets, eight to an octet from the lowest bit up (4.2.5.2).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from harebell.base.errors import ProtocolError
 from harebell.wire.v09.domains import BIT, DOMAINS, Domain, overrun
 from harebell.wire.v09.methods import METHODS, Method
-from harebell.wire.v09.transitional_types import TRANSITIONAL
 
 RESERVED = ""
 """Attribute of a reserved field."""
@@ -37,7 +36,6 @@ _ATTRIBUTES = {
     "bytes": "octets",
     "reject-unroutable": "mandatory",
 }
-_TYPES = DOMAINS | TRANSITIONAL
 
 
 class Field(NamedTuple):
@@ -65,6 +63,7 @@ class MethodSpec:
         responses: names of the methods that may answer it; it is synchronous when there are any.
         has_content: whether a content follows.
         fields: its fields in order, reserved ones included.
+        types: the data types of fields, by name.
 
     Raises:
         ValueError: no class for the method was imported that it fits.
@@ -79,6 +78,7 @@ class MethodSpec:
         responses: tuple[str, ...],
         has_content: bool,
         fields: tuple[Field, ...],
+        types: Mapping[str, Domain],
     ) -> None:
         kind = METHODS.get(name)
         if kind is None:
@@ -97,7 +97,7 @@ class MethodSpec:
         self.fields = fields
         self.type: type[Method] = kind
         self.head = class_id.to_bytes(2) + method_id.to_bytes(2)
-        self._runs = tuple(_runs(fields))
+        self._runs = tuple(_runs(fields, types))
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.class_id}.{self.method_id}>"
@@ -176,7 +176,9 @@ def _unpack_bits(payload: bytes, at: int, fields: tuple[Field, ...], values: dic
     return end
 
 
-def _runs(fields: tuple[Field, ...]) -> Iterator[tuple[tuple[Field, ...], Domain | None]]:
+def _runs(
+    fields: tuple[Field, ...], types: Mapping[str, Domain]
+) -> Iterator[tuple[tuple[Field, ...], Domain | None]]:
     """Fields that are coded together: neighbouring bits (domain None), or one other field."""
     bits: list[Field] = []
     for field in fields:
@@ -186,7 +188,7 @@ def _runs(fields: tuple[Field, ...]) -> Iterator[tuple[tuple[Field, ...], Domain
         if bits:
             yield tuple(bits), None
             bits = []
-        yield (field,), _TYPES[field.domain]
+        yield (field,), types[field.domain]
     if bits:
         yield tuple(bits), None
 
@@ -197,19 +199,20 @@ class ProtocolSpec:
     Args:
         version: for example "0-9-1".
         tables: the version's table, and those laid over it.
+        types: what the tables may use as data types, by name.
 
     Raises:
         ValueError: a table that cannot be read.
     """
 
-    def __init__(self, version: str, *tables: str) -> None:
+    def __init__(self, version: str, *tables: str, types: Mapping[str, Domain] = DOMAINS) -> None:
         self.version = version
         self._classes: dict[int, str] = {}
         self._by_name: dict[str, MethodSpec] = {}
         for table in tables:
             for class_name, class_id, line in _method_lines(table):
                 self._classes[class_id] = class_name
-                spec = _read_method(class_name, class_id, line)
+                spec = _read_method(class_name, class_id, line, types)
                 self._by_name[spec.name] = spec
         self._by_head = {spec.head: spec for spec in self._by_name.values()}
         self._by_type = {spec.type: spec for spec in self._by_name.values()}
@@ -302,7 +305,9 @@ def _method_lines(table: str) -> Iterator[tuple[str, int, str]]:
         yield class_name, class_id, line
 
 
-def _read_method(class_name: str, class_id: int, line: str) -> MethodSpec:
+def _read_method(
+    class_name: str, class_id: int, line: str, types: Mapping[str, Domain]
+) -> MethodSpec:
     head, _, tail = line.partition(":")
     name, number, senders, *rest = head.split()
     has_content = rest[:1] == ["+content"]
@@ -319,15 +324,16 @@ def _read_method(class_name: str, class_id: int, line: str) -> MethodSpec:
         senders,
         responses,
         has_content,
-        tuple(_read_fields(tail)),
+        tuple(_read_fields(tail, types)),
+        types,
     )
 
 
-def _read_fields(text: str) -> Iterator[Field]:
+def _read_fields(text: str, types: Mapping[str, Domain]) -> Iterator[Field]:
     for group in text.split(","):
         domain, *names = group.split() or [BIT]
-        if domain != BIT and domain not in _TYPES:
-            known = ", ".join((BIT, *_TYPES))
+        if domain != BIT and domain not in types:
+            known = ", ".join((BIT, *types))
             raise ValueError(f"unknown data type {domain!r} in a table; there are {known}")
         for name in names:
             yield Field(name, _ATTRIBUTES.get(name, name.replace("-", "_")), domain)

@@ -114,4 +114,4 @@ TRANSITIONAL: dict[str, Domain] = {
     "body": Domain(_read_body, _write_body, Body(INLINE, b"")),
     "typed-table": Domain(decode_typed, _write_table, {}),
 }
-"""What `harebell.wire.v09.spec` may use in a table beside `harebell.wire.v09.domains`."""
+"""What the table of transitional 0-10 may use beside `harebell.wire.v09.domains`."""

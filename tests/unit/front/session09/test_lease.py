@@ -347,7 +347,11 @@ def test_messages_that_a_quorum_queue_gets_back_count_their_deliveries() -> None
     [
         ({"x-queue-type": "stream"}, "its messages stay when they are read"),
         ({"x-single-active-consumer": True}, "it has a single active consumer"),
-        ({"x-group-key": "k"}, "it has 'x-group-key', and a claim would break"),
+        (
+            {"x-group-key": "k"},
+            "it has 'x-group-key', and a claim would break the order of its keys; lease queues "
+            "that an x-consistent-hash exchange spreads the keys over",
+        ),
     ],
 )
 def test_queues_whose_promises_leases_would_break_have_none(

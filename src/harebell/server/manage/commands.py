@@ -1,0 +1,29 @@
+"""Every command of the control socket; each noun has a file of its own."""
+
+from __future__ import annotations
+
+from harebell.server.manage import (
+    connections,
+    definitions,
+    exchanges,
+    leases,
+    limits,
+    parameters,
+    policies,
+    queues,
+    topics,
+    transactions,
+    users,
+    vhosts,
+)
+from harebell.server.manage.site import Command
+
+COMMANDS: dict[str, Command] = {
+    name: command
+    for module in (
+        *(users, topics, vhosts, limits, policies, parameters, definitions),
+        *(queues, exchanges, connections, transactions, leases),
+    )
+    for name, command in module.COMMANDS.items()
+}
+"""Every command by its name, such as `users.add`."""
