@@ -12,6 +12,9 @@ NATIVE := $(wildcard tests/robustness)
 # tests run at a time, and nothing beside them. What does not start it runs with the rest.
 SPARK  := $(wildcard tests/spark tests/docs/test_examples.py)
 
+# Every broker and every Python of Spark that a test starts would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test demo bench bench-spark lint types conformance interop soak docs clean
 

@@ -23,7 +23,7 @@ from tests.spark.families import family
 from tests.spark.test_clusters import PATIENCE_S, SOURCE, bare_python, clean, linked
 from tests.spark.test_writer import taken, waiting
 
-pytestmark = pytest.mark.timeout(1_200)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 ROWS = 5_000
 DRIVER = Path(__file__).with_name("connect_driver.py")

@@ -17,7 +17,7 @@ from tests.patience import eventually
 from tests.spark.commanded import PATIENCE_S, Commanded
 from tests.spark.test_writer import waiting
 
-pytestmark = pytest.mark.timeout(1_200)
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
 
 
 @pytest.fixture
