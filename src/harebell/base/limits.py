@@ -247,6 +247,9 @@ PREFETCH_MOST = 65_535
 """Largest prefetch-count of a consumer (basic.qos has a short)."""
 SPARK_LONG_POLL_SECONDS = 0.2
 """Time that an idle query waits for a message before it answers Spark."""
+SPARK_DOUBT_SECONDS = 0.2
+"""Time after which the answer that a queue has neither messages nor consumers may mean that nobody
+could be asked."""
 SPARK_QUIET_SECONDS = 0.02
 """Pause in the deliveries after which a micro-batch begins."""
 SPARK_GATHER_SECONDS = 1.0

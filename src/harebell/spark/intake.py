@@ -28,6 +28,7 @@ from harebell.spark.batches import record_batch
 from harebell.spark.options import Options
 from harebell.spark.schema import Selection
 from harebell.spark.spool import Spool
+from harebell.spark.waiting import waiting
 from harebell.wire.v09.header_texts import count_of, headers_of
 
 _MICROS = 1_000_000
@@ -103,7 +104,11 @@ class Intake:
             SourceError: there is no such queue.
         """
         try:
-            return self._channel.declare_queue(self._options.queue, passive=True).message_count
+            return waiting(
+                lambda: self._channel.declare_queue(self._options.queue, passive=True),
+                consuming=self._consuming,
+                patience=self._options.fetch_timeout,
+            )
         except NotFound as error:
             raise self._no_queue() from error
 
