@@ -56,6 +56,7 @@ class DeltaSink:
         if table is not None:
             last = table.transaction_version(self._transaction)
             if last is not None and last >= batch:
+                staging.pass_over(frame)
                 return 0
         schema = delta().Schema.from_json(frame.schema.json())
         if table is not None:

@@ -47,6 +47,7 @@ class ParquetSink:
         """Put a batch in, unless it is in; how many rows were put in."""
         last = self._finished()
         if last is not None and last >= batch:
+            staging.pass_over(frame)
             return 0
         files = staging.stage(frame, self._folder, self._key, self._partition_by, self._compression)
         moves = [
