@@ -48,8 +48,11 @@ def broker_url() -> Iterator[str]:
 
 @pytest.fixture
 def channel(broker_url: str) -> Iterator[Any]:
-    """A pika channel in confirm mode: the messages are published by a client that is not ours."""
-    connection = pika.BlockingConnection(pika.URLParameters(broker_url))
+    """A pika channel in confirm mode: the messages are published by a client that is not ours.
+
+    It may say nothing for as long as a JVM takes.
+    """
+    connection = pika.BlockingConnection(pika.URLParameters(f"{broker_url}?heartbeat=0"))
     channel = connection.channel()
     channel.confirm_delivery()
     yield channel

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pika
 import pytest
 
 from harebell.spark.places import installed_spark
@@ -91,16 +90,6 @@ def run(words: list[str], folder: Path) -> list[str]:
     assert ended, printed[-4_000:]
     assert process.returncode == 0, printed[-4_000:]
     return printed.splitlines()
-
-
-@pytest.fixture
-def channel(broker_url: str) -> Iterator[Any]:
-    """A channel that may say nothing for as long as a JVM takes."""
-    connection = pika.BlockingConnection(pika.URLParameters(f"{broker_url}?heartbeat=0"))
-    channel = connection.channel()
-    channel.confirm_delivery()
-    yield channel
-    connection.close()
 
 
 @pytest.fixture

@@ -57,16 +57,6 @@ def rabbit() -> Iterator[str]:
 
 
 @pytest.fixture
-def channel(broker_url: str) -> Iterator[Any]:
-    """A channel that may say nothing for as long as a JVM takes."""
-    connection = pika.BlockingConnection(pika.URLParameters(f"{broker_url}?heartbeat=0"))
-    channel = connection.channel()
-    channel.confirm_delivery()
-    yield channel
-    connection.close()
-
-
-@pytest.fixture
 def there(rabbit: str, queue: str) -> Iterator[Any]:
     """A channel to RabbitMQ, where the queue is declared, too."""
     connection = pika.BlockingConnection(pika.URLParameters(f"{rabbit}/%2F?heartbeat=0"))

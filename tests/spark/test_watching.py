@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pika
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
@@ -18,16 +16,6 @@ from tests.spark.commanded import PATIENCE_S, Commanded
 from tests.spark.test_writer import waiting
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1_200)]
-
-
-@pytest.fixture
-def channel(broker_url: str) -> Iterator[Any]:
-    """A channel that may say nothing for as long as a JVM takes."""
-    connection = pika.BlockingConnection(pika.URLParameters(f"{broker_url}?heartbeat=0"))
-    channel = connection.channel()
-    channel.confirm_delivery()
-    yield channel
-    connection.close()
 
 
 def kept(lake: Path) -> list[dict[str, Any]]:
