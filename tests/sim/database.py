@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable, Mapping
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 from harebell.base.ports import Definitions
 from harebell.store.definitions import SqliteDefinitions, open_definitions
@@ -34,6 +34,7 @@ class Database(Definitions):
 
     def __init__(self, disk: SimDisk, *, synced: bool = True) -> None:
         self.disk = disk
+        self._dies = finalize(self, vfs.abandon, disk)
         vfs.seed(disk.operations + len(disk.paths()))
         with vfs.guard(disk):
             self._real: SqliteDefinitions = open_definitions(
@@ -72,19 +73,17 @@ class Database(Definitions):
         """End in good order."""
         with vfs.guard(self.disk):
             self._real.close()
+        self._dies.detach()
 
     def crash(self, disk: SimDisk, rng: Random) -> Database:
         """What a power loss now leaves: it is on the disk that it leaves."""
         return Database(disk)
 
-    def __del__(self) -> None:
-        vfs.abandon(self.disk)
-
 
 def _let_go() -> None:
     """SQLite must not call Python when that has ended."""
     for each in list(_open):
-        vfs.abandon(each.disk)
+        each._dies()
         each._real.let_go()
 
 

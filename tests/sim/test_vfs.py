@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from contextlib import closing
 from itertools import count
+from weakref import ref
 
 import pytest
 
@@ -108,6 +109,23 @@ def test_a_database_is_made_whole_or_made_again() -> None:
         else:
             break
     assert number > 50
+
+
+def test_a_dead_process_keeps_its_shared_memory_until_its_connections_are_closed() -> None:
+    disk = SimDisk()
+    database = Database(disk)
+    _put(database, "one")
+    left = {path: disk.content(path) for path in disk.paths()}
+    (shared,) = (each.shared for each in vfs._files.values() if each.disk is disk and each.shared)
+    region = ref(shared.regions[0])
+    del shared
+    vfs.abandon(disk)
+    # SQLite has its address and reads it in this call: without it, that ends the process.
+    assert region() is not None
+    database._real.let_go()
+    assert region() is None
+    assert {path: disk.content(path) for path in disk.paths()} == left
+    assert not [each for each in vfs._files.values() if each.disk is disk]
 
 
 def _old(disk: SimDisk) -> None:

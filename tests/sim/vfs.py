@@ -28,7 +28,7 @@ NAME = "simulated"
 _OK, _ERROR, _IOERR, _NOTFOUND, _FULL, _CANTOPEN = 0, 1, 10, 12, 13, 14
 _SHORT_READ = _IOERR | 2 << 8
 _READ, _WRITE, _FSYNC, _TRUNCATE = (_IOERR | number << 8 for number in (1, 3, 4, 6))
-_FSTAT, _DELETE, _GONE, _DIR_FSYNC = (_IOERR | number << 8 for number in (7, 10, 23, 5))
+_FSTAT, _DELETE, _LOCK, _GONE, _DIR_FSYNC = (_IOERR | number << 8 for number in (7, 10, 15, 23, 5))
 _CREATE, _TEMPORARY = 0x4, 0x8
 _JOURNALS = 0x800 | 0x4000 | 0x80000
 _POWERSAFE_OVERWRITE = 0x1000
@@ -41,23 +41,28 @@ class _File(ctypes.Structure):
     _fields_ = [("methods", c_void_p), ("number", c_int64)]
 
 
-class _Open:
-    """An open file, and what SQLite has yet to sync of it."""
-
-    def __init__(self, disk: SimDisk, path: str, file: File, *, new_journal: bool) -> None:
-        self.disk = disk
-        self.path = path
-        self.file = file
-        self.folder_due = new_journal
-        self.shares = False
-
-
 class _Shared:
     """What the connections to one database share."""
 
     def __init__(self) -> None:
         self.regions: list[Any] = []
         self.users = 0
+
+
+class _Open:
+    """An open file, and what SQLite has yet to sync of it.
+
+    SQLite reads the shared memory once more as it closes a connection, also that of a process that
+    died, so it stays until then.
+    """
+
+    def __init__(self, disk: SimDisk, path: str, file: File, *, new_journal: bool) -> None:
+        self.disk = disk
+        self.path = path
+        self.file = file
+        self.folder_due = new_journal
+        self.shared: _Shared | None = None
+        self.dead = False
 
 
 _disks: WeakValueDictionary[str, SimDisk] = WeakValueDictionary()
@@ -82,8 +87,9 @@ def mount(disk: SimDisk) -> str:
 
 def abandon(disk: SimDisk) -> None:
     """The process on this disk died: nothing that its connections do reaches the disk."""
-    for number in [number for number, each in _files.items() if each.disk is disk]:
-        disk.handles.pop(_files.pop(number).file._handle, None)  # type: ignore[attr-defined]
+    for each in [each for each in _files.values() if each.disk is disk]:
+        each.dead = True
+        disk.handles.pop(each.file._handle, None)  # type: ignore[attr-defined]
     for key in [key for key in _shared if key[0] == id(disk)]:
         del _shared[key]
 
@@ -150,10 +156,10 @@ def _place(name: bytes | None) -> tuple[SimDisk, str]:
 
 
 def _of(file: Any) -> _Open:
-    try:
-        return _files[file[0].number]
-    except KeyError:
-        raise OSError(errno.EIO, "the process is gone") from None
+    opened = _files[file[0].number]
+    if opened.dead:
+        raise OSError(errno.EIO, "the process is gone")
+    return opened
 
 
 @_kept(_CANTOPEN)
@@ -224,12 +230,9 @@ def _now(vfs: Any, out: Any) -> int:
 
 @_kept(_IOERR)
 def _close(file: Any) -> int:
-    opened = _files.get(file[0].number)
-    if opened is not None:
-        try:
-            opened.file.close()
-        finally:
-            del _files[file[0].number]
+    opened = _files.pop(file[0].number)
+    if not opened.dead:
+        opened.file.close()
     return _OK
 
 
@@ -275,6 +278,14 @@ def _size(file: Any, out: Any) -> int:
     return _OK
 
 
+@_kept(_LOCK)
+def _lock(file: Any, level: int) -> int:
+    # Who is alone on a disk has no one to wait for, but without this SQLite would bring a dead
+    # process's log in, and remove it, as it closes the connection.
+    _of(file)
+    return _OK
+
+
 @_kept(_ERROR)
 def _reserved(file: Any, out: Any) -> int:
     out[0] = 0
@@ -298,8 +309,8 @@ def _share(file: Any, number: int, size: int, extend: int, out: Any) -> int:
     opened = _of(file)
     key = id(opened.disk), opened.path
     shared = _shared.setdefault(key, _Shared())
-    if not opened.shares:
-        opened.shares = True
+    if opened.shared is None:
+        opened.shared = shared
         shared.users += 1
     while extend and len(shared.regions) <= number:
         shared.regions.append(ctypes.create_string_buffer(size))
@@ -310,10 +321,10 @@ def _share(file: Any, number: int, size: int, extend: int, out: Any) -> int:
 
 @_kept(_IOERR)
 def _unshare(file: Any, delete: int) -> int:
-    opened = _files.get(file[0].number)
-    if opened is not None and opened.shares:
-        opened.shares = False
-        shared = _shared[id(opened.disk), opened.path]
+    opened = _files[file[0].number]
+    shared = opened.shared
+    if shared is not None and not opened.dead:
+        opened.shared = None
         shared.users -= 1
         if not shared.users:
             del _shared[id(opened.disk), opened.path]
@@ -331,7 +342,7 @@ _METHODS: list[tuple[str, Any, Any]] = [
     ("truncate", _CALL(c_int, _FILE, c_int64), _truncate),
     ("sync", _CALL(c_int, _FILE, c_int), _sync),
     ("size", _CALL(c_int, _FILE, ctypes.POINTER(c_int64)), _size),
-    ("lock", _CALL(c_int, _FILE, c_int), _nothing),
+    ("lock", _CALL(c_int, _FILE, c_int), _lock),
     ("unlock", _CALL(c_int, _FILE, c_int), _nothing),
     ("reserved", _CALL(c_int, _FILE, _NUMBER), _reserved),
     ("control", _CALL(c_int, _FILE, c_int, c_void_p), _control),
