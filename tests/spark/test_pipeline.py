@@ -52,6 +52,12 @@ class Bench:
         (state,) = host([pipeline], self.folder / "registry", view, spark=self.spark)
         return state
 
+    def forget_last_commit(self, name: str) -> None:
+        """Die between the sinks and Spark's own log of commits: the batch will be done again."""
+        commits = self.folder / "checkpoints" / name / "commits"
+        done = [path for path in commits.iterdir() if path.name.isdigit()]
+        max(done, key=lambda path: int(path.name)).unlink()
+
     def rows(self, name: str) -> list[dict[str, Any]]:
         found = self.spark.read.parquet(str(self.folder / name)).collect()
         return [row.asDict(recursive=True) for row in found]
@@ -106,16 +112,60 @@ def test_a_queue_goes_through_sql_into_parquet_and_delta_once(
     assert sorted(row["id"] for row in bench.rows("plain")) == list(range(10))
     table = bench.folder / "table"
     assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 10))
-    # The window between the sinks and Spark's own log: the batch is done again.
-    commits = bench.folder / "checkpoints" / "orders" / "commits"
-    last = max((path for path in commits.iterdir() if path.name.isdigit()), key=lambda p: p.name)
-    last.unlink()
+    bench.forget_last_commit("orders")
     publish(channel, queue, orders(12)[10:])
     again = bench.run(LAKE)
     assert again.state == "ended"
     assert sorted(row["id"] for row in bench.rows("plain")) == list(range(12))
     assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 12))
     assert [state.name for state in states(bench.folder / "registry")] == ["orders"]
+
+
+WINDOWS = """
+pipeline: windows
+source:
+  url: ${URL}
+  queue: ${QUEUE}
+  fetchTimeout: 300s
+  body: {format: json, schema: "id BIGINT, at TIMESTAMP"}
+steps:
+  - name: seen
+    sql: SELECT data.* FROM source
+    watermark: {column: at, delay: 0 seconds}
+  - sql: |
+      SELECT window.start AS start, count(*) AS orders, sum(id) AS ids
+      FROM seen GROUP BY window(at, '10 seconds')
+sinks:
+  - parquet: plain
+  - delta: table
+"""
+
+
+def timed(first: int, last: int) -> list[bytes]:
+    """An order a second."""
+    return [
+        json.dumps({"id": n, "at": f"2013-01-01T00:{n // 60:02}:{n % 60:02}Z"}).encode()
+        for n in range(first, last)
+    ]
+
+
+def test_windows_go_on_after_a_crash_between_the_sinks_and_spark(
+    bench: Bench, channel: Any, queue: str
+) -> None:
+    from deltalake import DeltaTable
+
+    publish(channel, queue, timed(0, 35))
+    assert (bench.run(WINDOWS).state, len(bench.rows("plain"))) == ("ended", 3)
+    for first, last in ((35, 55), (55, 80)):
+        bench.forget_last_commit("windows")
+        publish(channel, queue, timed(first, last))
+        state = bench.run(WINDOWS)
+        assert (state.state, state.error) == ("ended", "")
+    kept = DeltaTable(bench.folder / "table").to_pyarrow_table().to_pylist()
+    for rows in (bench.rows("plain"), kept):
+        windows = sorted((row["start"], row["orders"], row["ids"]) for row in rows)
+        assert [ids for _, _, ids in windows] == [sum(range(n, n + 10)) for n in range(0, 70, 10)]
+        assert {orders for _, orders, _ in windows} == {10}
 
 
 def test_a_body_is_parsed_once_however_many_of_its_fields_are_used(spark: SparkSession) -> None:

@@ -13,6 +13,7 @@ from harebell.client.url import URL
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.queries import Settled, settle
 from harebell.pipeline.verbs import Settlement, understand
+from tests.unit.pipeline.test_statements import QUERIES
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -136,3 +137,10 @@ def test_what_has_nowhere_to_go_stays_and_is_told(desk: Desk, channel: Any, queu
     assert desk.bodies(queue) == [b"0", b"1"]
     with pytest.raises(PipelineError, match="there is no queue 'none'"):
         desk.settle("DELETE FROM queue('none') WHERE true")
+
+
+def test_spark_reads_the_queries_that_a_pipeline_takes(spark: SparkSession) -> None:
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    for sql in QUERIES.read_text().splitlines():
+        # An error of syntax names its place in the query.
+        parser.parsePlan(sql)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from harebell.base.names import did_you_mean
@@ -19,8 +20,10 @@ from harebell.pipeline.places import PipelineError
 
 if TYPE_CHECKING:
     from sqlglot import exp
+    from sqlglot.tokenizer_core import Token
 
-_DIALECT = "spark"
+_DIALECT = "databricks"
+"""Spark's, and what Spark has from Databricks by now, such as `data:field` of a VARIANT."""
 _PROBE = "SELECT * FROM t WHERE "
 _INTERNAL = re.compile(r" (?:but got|for) <.*", re.S)
 """What sqlglot's texts say of its own classes."""
@@ -62,7 +65,7 @@ def query(sql: str) -> Query:
     from sqlglot import exp
 
     tree = _one(sql)
-    if not isinstance(tree, exp.Query):
+    if not isinstance(tree, exp.Query | exp.Values):
         raise StatementError(
             f"this is no query but {_kind(tree)}: a step is one SELECT, and sinks write"
         )
@@ -135,14 +138,16 @@ def _nested(column: exp.Expr) -> bool:
 def _one(sql: str) -> exp.Expr:
     """The only statement of a text."""
     try:
-        import sqlglot
+        from sqlglot.dialects.dialect import Dialect
         from sqlglot.errors import ParseError, TokenError
     except ImportError:
         raise PipelineError(_MISSING) from None
     # It warns of statements that it does not look into; those are refused here.
     logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
-        found = [each for each in sqlglot.parse(sql, dialect=_DIALECT) if each is not None]
+        dialect = Dialect.get_or_raise(_DIALECT)
+        tokens = _windows_called(dialect.tokenize(sql))
+        found = [each for each in dialect.parser().parse(tokens, sql) if each is not None]
     except ParseError as error:
         first = error.errors[0]
         near = str(first.get("highlight") or "").strip()
@@ -157,6 +162,19 @@ def _one(sql: str) -> exp.Expr:
         many = "nothing" if not found else f"{len(found)} statements"
         raise StatementError(f"this is {many}; write one")
     return found[0]
+
+
+def _windows_called(tokens: list[Token]) -> list[Token]:
+    """Tell the function `window(...)` from the clause `WINDOW name AS (...)`.
+
+    sqlglot takes the one for the other where it stands first in GROUP BY.
+    """
+    from sqlglot import TokenType
+
+    for token, following in pairwise(tokens):
+        if token.token_type is TokenType.WINDOW and following.token_type is TokenType.L_PAREN:
+            token.token_type = TokenType.VAR
+    return tokens
 
 
 def _kind(tree: exp.Expr) -> str:

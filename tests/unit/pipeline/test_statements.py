@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from harebell.pipeline.statements import Query, StatementError, columns, condition, query
+
+QUERIES = Path(__file__).with_name("queries.sql")
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,17 @@ def test_a_query_names_its_views_and_whether_it_keeps_state(
     found = query(sql)
     assert found == Query(found.tables, stateful)
     assert set(found.tables) == set(tables)
+
+
+@pytest.mark.parametrize("sql", QUERIES.read_text().splitlines())
+def test_what_spark_reads_is_read(sql: str) -> None:
+    # tests/spark/test_sql.py asks Spark's parser about the same queries.
+    query(sql)
+
+
+def test_a_window_over_time_is_told_from_a_named_window() -> None:
+    sql = "SELECT sum(a) OVER w FROM s GROUP BY window(t, '1 hour') WINDOW w AS (ORDER BY a)"
+    assert query(sql) == Query(("s",), "an aggregate")
 
 
 @pytest.mark.parametrize(
