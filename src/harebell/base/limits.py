@@ -389,6 +389,8 @@ LEASE_CLAIM_MESSAGES = 1_000_000
 """Messages that one claim has at most, whatever is asked for."""
 LEASE_SINGLE_MESSAGES = 50_000
 """Messages that one claim has at most where they are looked at one by one."""
+LEASE_KEYED_MESSAGES = 1_000_000
+"""Messages of a queue with ordering keys above which nothing more of it can be claimed."""
 LEASE_CLAIM_RANGES = 4_096
 """Runs of positions that one claim has at most."""
 LEASE_TIMEOUT_MS = 86_400_000

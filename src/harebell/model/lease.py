@@ -161,7 +161,7 @@ class Leases:
             )
         self._hold_if_free(group, holder)
         most = min(messages or limits.LEASE_CLAIM_MESSAGES, limits.LEASE_CLAIM_MESSAGES)
-        taken = group.queue.claim(most, octets)
+        taken = group.queue.claim(most, octets, group)
         if taken is None:
             return None
         group.last += 1
@@ -172,6 +172,8 @@ class Leases:
 
     def commit(self, group: Group, number: int, holder: object) -> int:
         """Be done with every claim up to a number; returns how many messages were settled.
+
+        The caller drains, for ordering keys may go on.
 
         Raises:
             Refusal: there never was such a claim, or one of them was taken back.
@@ -319,15 +321,18 @@ class Leases:
     def _withhold(self, group: Group, record: GroupRecord) -> list[str]:
         """Take the open claims of a restored group out of what is ready."""
         said = []
+        reduced = []
         for claim in record.claims:
             there = group.queue.within(claim.runs)
-            count = group.queue.withhold_claim(there)
+            count = group.queue.withhold_claim(there, group)
             if count == claim.messages:
                 group.claims[claim.number] = claim
-                continue
+            else:
+                reduced.append((claim, there, count))
+        for claim, there, count in reduced:
             # Messages that are not persistent go with a restart, and with a crash those that were
             # not confirmed yet. The claim is another one without them, so nobody gets it as if
-            # nothing had happened.
+            # nothing had happened. Ordering keys must know first what of them is claimed besides.
             group.queue.release_claim(there, count)
             group.lost = max(group.lost, claim.number)
             group.untold.append(claim.number)

@@ -78,11 +78,12 @@ def claim(channel: Channel, method: wire.LeaseClaim) -> None:
 
 
 def commit(channel: Channel, method: wire.LeaseCommit) -> None:
-    """lease.commit: what was committed before is so still."""
+    """lease.commit: what was committed before is so still; ordering keys may go on now."""
     group = _group(channel, method)
     connection = channel.connection
     count = connection.broker.leases.commit(group, method.number, connection)
     _answer(channel, group.queue, wire.LeaseCommitOk(group.committed, count))
+    group.queue.drain()
 
 
 def release(channel: Channel, method: wire.LeaseRelease) -> None:

@@ -26,7 +26,7 @@ cdef class GroupedQueue(ClassicQueue):
     cdef Message _take_one(self, object groups, long long position)
     cdef Message _take_at(self, object groups, long long position)
     @cython.locals(order=ReadyOrder, message=Message)
-    cdef Message _take_new(self, object groups)
+    cdef Message _take_new(self, object groups, object holder)
     @cython.locals(position="long long", taker=Consumer)
     cdef int _hand(self, Message message, Consumer consumer, bint goes_on) except -1
     cdef int _put_aside(self, long long position) except -1

@@ -123,7 +123,7 @@ class GroupedQueue(ClassicQueue):
 
     def _take_one(self, groups: Groups, position: int) -> Message | None:
         """The message that waits at a position, or without one the next that was not looked at."""
-        message = self._take_at(groups, position) if position >= 0 else self._take_new(groups)
+        message = self._take_at(groups, position) if position >= 0 else self._take_new(groups, None)
         if message is not None and self._again and (self._lasting or self._retry is not None):
             return self._counted(message)
         return message
@@ -135,10 +135,14 @@ class GroupedQueue(ClassicQueue):
         self._ready = self._order.count + groups.count
         return self._order.log.read(position)
 
-    def _take_new(self, groups: Groups) -> Message | None:
+    def _take_new(self, groups: Groups, holder: object) -> Message | None:
         """The next message that was not looked at yet; None when it has to wait, or there is none.
 
         Sets `_passed_over` when it has to wait.
+
+        Args:
+            groups: the keys.
+            holder: whose keys it need not wait for.
         """
         self._passed_over = False
         if groups.count >= self.waiting_most:
@@ -149,7 +153,11 @@ class GroupedQueue(ClassicQueue):
             self._position = order.position
             self._again = order.again
             self._key = self._key_of(message)
-            if self._key is not None and self._key in groups:
+            if (
+                self._key is not None
+                and self._key in groups
+                and (holder is None or not groups.goes_on(self._key, holder))
+            ):
                 groups.wait(self._key, order.position, again=order.again)
                 self._passed_over = True
                 message = None
@@ -373,17 +381,6 @@ class GroupedQueue(ClassicQueue):
         if self._groups is not None:
             self._groups = Groups()
         return ClassicQueue._drop_all(self)  # noqa: SLF001  # what a queue without keys does
-
-    def check_lease(self) -> None:
-        """Refuse leases where keys are kept in order: a claim knows nothing of keys."""
-        if self._groups is not None:
-            thing = rendered("queue", self.name, self.vhost)
-            raise precondition(
-                f"no lease is possible on {thing}: it has '{GROUP_KEY}', and a claim would break "
-                "the order of its keys; lease queues that an x-consistent-hash exchange spreads "
-                "the keys over"
-            )
-        super().check_lease()
 
     # --- consumers ------------------------------------------------------------------------------
 

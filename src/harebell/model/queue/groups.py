@@ -12,7 +12,7 @@ is remembered of keys that have neither something out nor something waiting.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -70,7 +70,7 @@ class Group:
         holder: who has deliveries of it; None for nobody.
         out: how many.
         blocked: something came back while more was out.
-        waiting: positions, in order.
+        waiting: positions, a heap; some that wait no longer may be in it, but not at its head.
     """
 
     __slots__ = ("blocked", "holder", "key", "out", "waiting")
@@ -115,7 +115,7 @@ class Groups:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(key)
-        insort(group.waiting, position)
+        heappush(group.waiting, position)
         self._waiting[position] = group
         self._ordered = None
         self.count += 1
@@ -131,7 +131,8 @@ class Groups:
         """A message waits no longer; its key, and whether it may have been delivered before."""
         group = self._waiting.pop(position)
         self._ordered = None
-        del group.waiting[bisect_left(group.waiting, position)]
+        while group.waiting and self._waiting.get(group.waiting[0]) is not group:
+            heappop(group.waiting)
         self.count -= 1
         again = position in self._again
         self._again.discard(position)
@@ -149,6 +150,17 @@ class Groups:
         for group in self._held.get(holder, ()):
             return group.waiting[0]
         return NOTHING
+
+    def goes_on(self, key: Hashable, holder: object) -> bool:
+        """Whether this one holds a key, and may have more of it; nothing of it waits."""
+        group = self._groups.get(key)
+        return (
+            group is not None
+            and group.out > 0
+            and group.holder is holder
+            and not group.blocked
+            and not group.waiting
+        )
 
     def oldest(self) -> int:
         """The oldest message of all that wait."""
@@ -190,7 +202,8 @@ class Groups:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(key)
-        group.holder = holder
+        if not group.out:
+            group.holder = holder
         group.out += 1
         self._out[position] = group
         self._file(group)

@@ -17,7 +17,7 @@ cdef class LeasedQueue(SparingQueue):
     cpdef int _give_back(self, object runs) except -1
     cpdef bint _one_by_one(self) except -1
     @cython.locals(overflow=Overflow)
-    cpdef object claim(self, long long messages, long long octets)
+    cpdef object claim(self, long long messages, long long octets, object holder)
     @cython.locals(order=ReadyOrder, count="long long", size="long long", left="long long")
     cpdef object _claim_runs(self, long long messages, long long octets)
     @cython.locals(
@@ -30,9 +30,10 @@ cdef class LeasedQueue(SparingQueue):
         size="long long",
         taking="long long",
     )
-    cpdef object _claim_singly(self, long long messages, long long octets)
+    cpdef object _claim_singly(self, long long messages, long long octets, object holder)
     @cython.locals(overflow=Overflow)
     cdef int _came_before(self, long long position, Message message) except -1
+    cpdef int withhold_claim(self, object runs, object holder) except -1
     cpdef int settle_claim(self, object runs, long long messages) except -1
     @cython.locals(overflow=Overflow)
     cpdef int release_claim(self, object runs, long long messages) except -1

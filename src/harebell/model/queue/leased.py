@@ -101,12 +101,13 @@ class LeasedQueue(SparingQueue):
                 "would be a second one"
             )
 
-    def claim(self, messages: int, octets: int) -> Taken | None:
+    def claim(self, messages: int, octets: int, holder: object) -> Taken | None:
         """Lease what is ready; None when nothing is.
 
         Args:
             messages: how many at most.
             octets: that they take in the log, at most, but for the first one; 0 for any number.
+            holder: the group that claims; it holds the ordering keys of what it gets.
         """
         if self._unused is not None:
             self._unused.used()
@@ -117,7 +118,7 @@ class LeasedQueue(SparingQueue):
         if self._ready <= 0:
             return None
         most = octets if octets > 0 else -1
-        taken = self._claim_singly(messages, most) if self._one_by_one() else None
+        taken = self._claim_singly(messages, most, holder) if self._one_by_one() else None
         if taken is None:
             taken = self._claim_runs(messages, most)
         if taken.messages == 0:
@@ -155,7 +156,7 @@ class LeasedQueue(SparingQueue):
         self._recount()
         return Taken(tuple(runs), count, size)
 
-    def _claim_singly(self, messages: int, octets: int) -> Taken:
+    def _claim_singly(self, messages: int, octets: int, holder: object) -> Taken:
         """Take what is next one by one, for something has to be known of each message."""
         orders = dict(self._levels())
         runs: list[Run] = []
@@ -252,10 +253,14 @@ class LeasedQueue(SparingQueue):
         cut = [Run(run.level, run.first, min(run.end, ends.get(run.level, 0))) for run in runs]
         return tuple([run for run in cut if run.first < run.end])
 
-    def withhold_claim(self, runs: Sequence[Run]) -> int:
+    def withhold_claim(self, runs: Sequence[Run], holder: object) -> int:
         """After a restart: what was leased is so again; returns how many messages are there.
 
         Called before `configure`, for runs that `within` has cut.
+
+        Args:
+            runs: of the claim.
+            holder: the group that claimed them.
         """
         orders = dict(self._levels())
         count = 0

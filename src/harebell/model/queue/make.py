@@ -13,7 +13,7 @@ from harebell.base.limits import STREAM_SEGMENT_LEAST_BYTES
 from harebell.base.ports import Log, Store
 from harebell.model.queue.arguments import GROUP_KEY, MAX_PRIORITY, SEGMENT_OCTETS, queue_type
 from harebell.model.queue.classic import ClassicQueue
-from harebell.model.queue.grouped import GroupedQueue
+from harebell.model.queue.key_leases import KeyLeasedQueue
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.priority import PriorityQueue
 from harebell.model.queue.quorum import QuorumQueue
@@ -47,7 +47,7 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
     if kind == ClassicQueue.KIND and MAX_PRIORITY in arguments:
         return PriorityQueue.KIND
     if kind == ClassicQueue.KIND and GROUP_KEY in arguments:
-        return GroupedQueue.KIND
+        return KeyLeasedQueue.KIND
     return kind
 
 
@@ -88,7 +88,7 @@ def _classic(plan: Plan) -> Queue:
 
 
 def _grouped(plan: Plan) -> Queue:
-    return GroupedQueue(plan.name, plan.vhost, plan.log(), **plan.options)
+    return KeyLeasedQueue(plan.name, plan.vhost, plan.log(), **plan.options)
 
 
 def _priority(plan: Plan) -> Queue:
@@ -120,7 +120,7 @@ def _stream(plan: Plan) -> Queue:
 _MAKERS: dict[str, Callable[[Plan], Queue]] = {
     ClassicQueue.KIND: _classic,
     PriorityQueue.KIND: _priority,
-    GroupedQueue.KIND: _grouped,
+    KeyLeasedQueue.KIND: _grouped,
     QuorumQueue.KIND: _quorum,
     StreamQueue.KIND: _stream,
 }

@@ -1,13 +1,13 @@
 cimport cython
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Commit, Log
-from harebell.model.queue.grouped cimport GroupedQueue
+from harebell.model.queue.key_leases cimport KeyLeasedQueue
 from harebell.model.queue.overflow cimport Overflow
 from harebell.model.queue.ready cimport ReadyOrder
 
 cdef int _FAILURES
 
-cdef class QuorumQueue(GroupedQueue):
+cdef class QuorumQueue(KeyLeasedQueue):
     cdef Commit _commit
     cdef long long _limit
     cdef bint _at_least_once
@@ -37,6 +37,7 @@ cdef class QuorumQueue(GroupedQueue):
     cpdef int _recount(self) except -1
     @cython.locals(log=Log, position="long long")
     cpdef int _give_back(self, object runs) except -1
+    cdef int _count_again(self, Overflow overflow, object runs, long long messages) except -1
     cdef bint _refuses(self, Overflow overflow, Message message) except -1
     @cython.locals(overflow=Overflow)
     cdef int _grown(self) except -1

@@ -20,7 +20,7 @@ from harebell.base.message import Message
 from harebell.base.ports import Commit, Log
 from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import NOWHERE
-from harebell.model.queue.grouped import GroupedQueue
+from harebell.model.queue.key_leases import KeyLeasedQueue
 from harebell.model.queue.kind import PENDING, REJECTED
 from harebell.model.queue.leased import Run
 from harebell.model.queue.overflow import Overflow
@@ -31,7 +31,7 @@ NO_LIMIT = -1
 _FAILURES = FAILURES
 
 
-class QuorumQueue(GroupedQueue):
+class QuorumQueue(KeyLeasedQueue):
     """A classic queue that counts, and keeps everything.
 
     Args:
@@ -105,7 +105,7 @@ class QuorumQueue(GroupedQueue):
 
     def _put_back(self, position: int) -> int:
         if self._groups is not None:
-            return GroupedQueue._put_back(self, position)  # noqa: SLF001  # as for any key
+            return KeyLeasedQueue._put_back(self, position)  # noqa: SLF001  # as for any key
         self._returned.append(position)
         self._back = None
         self._ready += 1
@@ -113,7 +113,7 @@ class QuorumQueue(GroupedQueue):
 
     def _take(self) -> Message | None:
         if self._groups is not None:
-            return GroupedQueue._take(self)  # noqa: SLF001  # as for any key
+            return KeyLeasedQueue._take(self)  # noqa: SLF001  # as for any key
         order = self._order
         while self._returned:
             position = self._returned.popleft()
@@ -134,7 +134,7 @@ class QuorumQueue(GroupedQueue):
 
     def _peek(self) -> Message | None:
         if self._groups is not None:
-            return GroupedQueue._peek(self)  # noqa: SLF001  # as for any key
+            return KeyLeasedQueue._peek(self)  # noqa: SLF001  # as for any key
         order = self._order
         while self._returned:
             message = order.log.read(self._returned[0])
@@ -150,7 +150,7 @@ class QuorumQueue(GroupedQueue):
     # --- browsers -------------------------------------------------------------------------------
 
     def _look(self, cursors: list[int]) -> int:
-        found = GroupedQueue._look(self, cursors)  # noqa: SLF001  # what was never delivered
+        found = KeyLeasedQueue._look(self, cursors)  # noqa: SLF001  # what was never delivered
         if self._returned:
             if self._back is None:
                 self._back = sorted(self._returned)
@@ -162,7 +162,7 @@ class QuorumQueue(GroupedQueue):
     def _was_out(self, position: int) -> bool:
         if position in self._returned:
             return True
-        return GroupedQueue._was_out(self, position)  # noqa: SLF001  # what was never delivered
+        return KeyLeasedQueue._was_out(self, position)  # noqa: SLF001  # what was never delivered
 
     def _take_out(self, position: int) -> bool:
         if position in self._returned:
@@ -178,29 +178,30 @@ class QuorumQueue(GroupedQueue):
         """What came back stands in no order that knows the difference."""
         if self._groups is None:
             return 0
-        return GroupedQueue._untouched(self, position)  # noqa: SLF001  # as for any key
+        return KeyLeasedQueue._untouched(self, position)  # noqa: SLF001  # as for any key
 
     def _drop_ready(self) -> int:
         for position in self._returned:
             self._drop(position)
         self._returned.clear()
         self._back = None
-        return GroupedQueue._drop_ready(self)  # noqa: SLF001  # and what waits for its key
+        return KeyLeasedQueue._drop_ready(self)  # noqa: SLF001  # and what waits for its key
 
     def _drop_all(self) -> int:
         self._returned.clear()
         self._leaving.clear()
         self._stuck.clear()
-        return GroupedQueue._drop_all(self)  # noqa: SLF001  # and what waits for its key
+        return KeyLeasedQueue._drop_all(self)  # noqa: SLF001  # and what waits for its key
 
     # --- leases ---------------------------------------------------------------------------------
 
     def _one_by_one(self) -> bool:
         """What came back goes first, and stands in no order."""
-        return bool(self._returned) or GroupedQueue._one_by_one(self)  # noqa: SLF001  # any queue
+        return bool(self._returned) or KeyLeasedQueue._one_by_one(self)  # noqa: SLF001  # any queue
 
     def _recount(self) -> int:
-        self._ready = self._order.count + len(self._returned)
+        KeyLeasedQueue._recount(self)  # noqa: SLF001  # what was never delivered, or has a key
+        self._ready += len(self._returned)
         return 0
 
     def _give_back(self, runs: Sequence[Run]) -> int:
@@ -213,6 +214,10 @@ class QuorumQueue(GroupedQueue):
                 self.unacked += 1
                 self._return(position, True)
                 position = log.next(position + 1)
+        return 0
+
+    def _count_again(self, overflow: Overflow, runs: Sequence[Run], messages: int) -> int:
+        """Each body was counted when it came back, for some do not."""
         return 0
 
     # --- how much may wait ----------------------------------------------------------------------

@@ -35,6 +35,7 @@ cdef class ReadyOrder:
     cpdef bint was_out(self, long long position) except -1
     cpdef int mark(self, object into) except -1
     cpdef int mark_claimed(self, object into, long long seen) except -1
+    cpdef int saw(self, long long end) except -1
     cpdef long long seen(self) except -1
     cpdef int untouched(self, long long position) except -1
     @cython.locals(fresh=set)

@@ -227,6 +227,11 @@ class ReadyOrder:
         into.marks(0, self._seen if seen < 0 else seen, None, None, None)
         return 0
 
+    def saw(self, end: int) -> int:
+        """What stands below a position may have been handed out before."""
+        self._seen = max(self._seen, end)
+        return 0
+
     def seen(self) -> int:
         """Below which position what was never taken here may have been handed out before."""
         return self._seen

@@ -122,7 +122,7 @@ def test_a_count_is_left_when_the_limit_or_the_queue_goes() -> None:
 def test_what_a_claim_gives_back_is_counted_again_in_turns_too() -> None:
     crowd = Crowd({})
     many, count = crowd.queue, 3 * COUNTED_PER_TURN
-    taken = many.claim(count, 0)
+    taken = many.claim(count, 0, "group")
     many.configure({"max-length-bytes": 2 * count} | REJECT)
     assert fill(many, b"x") == [0]
     assert many.get() is not None
@@ -130,7 +130,7 @@ def test_what_a_claim_gives_back_is_counted_again_in_turns_too() -> None:
     while crowd.turn():
         pass
     assert fill(many, b"", b"x") == [0, REJECTED]
-    few = many.claim(3, 0)
+    few = many.claim(3, 0, "group")
     assert fill(many, b"x" * 6, b"x") == [0, REJECTED]
     many.release_claim(few.runs, few.messages)
     assert many.get()[0].body == b"00"
