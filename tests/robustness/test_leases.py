@@ -19,6 +19,7 @@ QUEUES = {
     "classic": {},
     "quorum": {"x-queue-type": "quorum"},
     "priority": {"x-max-priority": 3},
+    "keys": {"x-group-key": "message_id"},
 }
 
 
@@ -91,6 +92,34 @@ def test_claims_outlive_the_broker_and_commits_are_for_ever(
     site.again(signal.SIGTERM)
     with site.connect() as connection:
         assert drained(connection.channel(), "q") == []
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_the_keys_of_a_claim_are_held_over_a_kill_until_it_is_committed(
+    site: Site, kind: str
+) -> None:
+    arguments = {"x-group-key": "message_id", "x-queue-type": kind}
+    with site.connect() as connection:
+        channel = connection.channel()
+        channel.declare_queue("q", durable=True, arguments=arguments)
+        for number, key in enumerate("abacb"):
+            body = b"%s%d" % (key.encode(), number)
+            channel.publish(body, routing_key="q", delivery_mode=2, message_id=key)
+        epoch = channel.lease_open("q", "g").epoch
+        assert channel.lease_claim("q", "g", epoch, 2).messages == 2
+        site.again(signal.SIGKILL)
+    with site.connect() as connection:
+        channel = connection.channel()
+        epoch = channel.lease_open("q", "g").epoch
+        other = channel.lease_open("q", "h").epoch
+        claim = channel.lease_claim("q", "h", other, 10)
+        assert (claim.messages, claim.first) == (1, 3)
+        assert channel.get("q") is None
+        assert channel.lease_claim("q", "g", epoch, 1).first == 2
+        assert channel.lease_commit("q", "g", epoch, 1) == 2
+        # Of "a" there is another claim.
+        assert channel.get("q").body == b"b4"
+        assert channel.lease_commit("q", "g", epoch, 2) == 1
 
 
 def test_a_commit_is_repeated_after_a_crash_without_harm(site: Site) -> None:

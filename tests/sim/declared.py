@@ -10,6 +10,8 @@ broker and compared with two moments: `done`, which was promised, and `asked`, w
                one of the two moments, for a commit is one transaction
     messages   a confirmed one is ready or in a claim, until its claim was committed; then never
     claims     a promised one has the messages that it had, in their order
+    keys       where their order is kept, one group at most has claimed of a key, nobody else gets
+               any of it, and all of it comes in its order
     numbers    a publisher's number is there with the message that it belongs to, or neither is
 """
 
@@ -31,9 +33,12 @@ KINDS: tuple[dict[str, Any], ...] = (
     {},
     {"x-queue-type": "quorum"},
     {"x-max-priority": 3},
+    {"x-group-key": "routing_key"},
+    {"x-group-key": "routing_key", "x-queue-type": "quorum"},
 )
 NAMES = ("one", "two", "three")
 KEYS = ("a", "b.c", "#")
+ORDERED = ("k", "l", "m")
 PUBLISHER = Key(NUMBERED, "/", "guest", "publisher")
 BIG = 30_000
 HOLDER = "holder"
@@ -123,6 +128,40 @@ def claims_of(broker: DiskBroker) -> dict[tuple[str, str, int], tuple[bytes, ...
                     position = log.next(position + 1)
             found[group.queue.name, group.name, claim.number] = tuple(bodies)
     return found
+
+
+def key_and_number(body: bytes) -> tuple[bytes, int]:
+    """What a message was published with, and the how-many-eth it was."""
+    _, number, key, _ = body.split(b" ", 3)
+    return key, int(number)
+
+
+def taken(queue: Any) -> list[bytes]:
+    """The bodies of all that somebody gets who takes what is ready, one after the other."""
+    found = []
+    while (got := queue.get()) is not None:
+        found.append(got[0].body)
+        if "x-group-key" in queue.arguments:
+            # What follows of its key may go now.
+            queue.settle(got[1])
+    return found
+
+
+def judge_keys(broker: DiskBroker, where: str) -> None:
+    """Every key is claimed by one group, in its order."""
+    claims = claims_of(broker)
+    for queue in broker.vhost.queues.values():
+        if "x-group-key" not in queue.arguments:
+            continue
+        holders: dict[bytes, str] = {}
+        last: dict[bytes, int] = {}
+        for (name, group, _), bodies in sorted(claims.items(), key=lambda each: each[0]):
+            for key, number in map(key_and_number, bodies if name == queue.name else ()):
+                if holders.setdefault(key, group) != group:
+                    raise BrokenPromiseError(f"{where}: two groups of {name} have key {key!r}")
+                if number <= last.get(key, 0):
+                    raise BrokenPromiseError(f"{where}: {name} has key {key!r} out of order")
+                last[key] = number
 
 
 class Trial:
@@ -217,9 +256,10 @@ class Trial:
     def _publish(self, queue: Any) -> bytes:
         self.number += 1
         size = self.rng.choice((1, 100, 3_000, BIG))
-        body = f"{self.seed} {self.number} ".encode() + self.rng.randbytes(size)
+        key = self.rng.choice(ORDERED)
+        body = f"{self.seed} {self.number} {key} ".encode() + self.rng.randbytes(size)
         raw = Properties(b"\0\0", PERSISTENT, self.rng.randrange(-1, 4))
-        queue.publish(Message("", "key", raw, body))
+        queue.publish(Message("", key, raw, body))
         self.messages[queue.identity].add(body)
         return body
 
@@ -266,6 +306,7 @@ class Trial:
         )
 
     def _commit(self) -> None:
+        judge_keys(self.broker, f"seed {self.seed}")
         self.asked = self._moment()
         self.disk.after = self._lose_power
         while self.broker.commit():
@@ -331,6 +372,7 @@ class Trial:
         for key, bodies in claims.items():
             if now.claims[key] != bodies:
                 raise BrokenPromiseError(f"{where}: claim {key} has other messages")
+        judge_keys(broker, where)
         self._judge_messages(broker, claims, where, committed=now is self.asked)
 
     def _lost(self, broker: DiskBroker) -> frozenset[Any]:
@@ -376,13 +418,21 @@ class Trial:
     ) -> set[bytes]:
         """Everything that is ready or claimed, which some of the time is given back first."""
         there: list[bytes] = []
-        if self.rng.random() < 0.5:
-            there += [body for key, each in claims.items() if key[0] == queue.name for body in each]
-        elif queue.leases is not None:
-            for group in queue.leases.groups.values():
-                broker.broker.leases.release(group, 1, HOLDER)
-        while (got := queue.get()) is not None:
-            there.append(got[0].body)
+        claimed = [body for key, each in claims.items() if key[0] == queue.name for body in each]
+        keys = "x-group-key" in queue.arguments
+        if keys and self.rng.random() < 0.5:
+            there += taken(queue)
+            held = {key_and_number(body)[0] for body in claimed}
+            if held & {key_and_number(body)[0] for body in there}:
+                raise BrokenPromiseError(f"{where}: {queue.name} lets go of a key that is claimed")
+            self._release(broker, queue)
+        elif keys or self.rng.random() < 0.5:
+            self._release(broker, queue)
+        else:
+            there += claimed
+        there += taken(queue)
+        if keys:
+            self._judge_order(there, f"{where}: {queue.name}")
         found = set(there)
         if len(there) != len(found):
             raise BrokenPromiseError(f"{where}: queue {queue.name} has a message twice")
@@ -396,6 +446,19 @@ class Trial:
             if mine and (each < number) != (body in found):
                 raise BrokenPromiseError(f"{where}: number {each} without its message")
         return found
+
+    def _release(self, broker: DiskBroker, queue: Any) -> None:
+        """Everything that is claimed goes back."""
+        for group in () if queue.leases is None else queue.leases.groups.values():
+            broker.broker.leases.release(group, 1, HOLDER)
+
+    def _judge_order(self, there: list[bytes], where: str) -> None:
+        """All of a key comes in the order in which it was published."""
+        last: dict[bytes, int] = {}
+        for key, number in map(key_and_number, there):
+            if number < last.get(key, 0):
+                raise BrokenPromiseError(f"{where} has key {key!r} out of order")
+            last[key] = number
 
 
 CHANGES: tuple[Callable[[Trial], None], ...] = (

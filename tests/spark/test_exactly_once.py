@@ -66,7 +66,7 @@ def lake(spark: SparkSession, broker_url: str, queue: str, tmp_path: Path) -> La
     return Lake(spark, broker_url, queue, tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["classic", "stream"])
+@pytest.mark.parametrize("kind", ["classic", "stream", "keys"])
 def test_every_message_is_stored_once_over_many_runs(
     lake: Lake, channel: Any, queue: str, kind: str
 ) -> None:
@@ -74,6 +74,10 @@ def test_every_message_is_stored_once_over_many_runs(
         channel.queue_delete(queue)
         channel.queue_declare(queue, durable=True, arguments={"x-queue-type": "stream"})
         lake.options["startingOffsets"] = "earliest"
+    if kind == "keys":
+        # They all have the same one.
+        channel.queue_delete(queue)
+        channel.queue_declare(queue, durable=True, arguments={"x-group-key": "routing_key"})
     publish(channel, queue, 0, 100)
     first = lake.run()
     assert [batch["numInputRows"] for batch in first.recentProgress] == [40, 40, 20]

@@ -9,7 +9,6 @@ from typing import Any
 import pika
 import pytest
 
-from harebell.spark.intake import SourceError
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
 from tests.spark.conftest import PATIENT
@@ -63,14 +62,14 @@ def publish_in_turns(channel: Any, exchange: str, queue: str | None) -> None:
             channel.basic_publish(exchange, queue or f"k{key}", b"%d" % number, properties)
 
 
-def assert_keys_are_kept(found: list[list[tuple[str, str, int]]]) -> None:
+def assert_keys_are_kept(found: list[list[tuple[str, str, int]]], keys: int = KEYS) -> None:
     """Every key is in one partition, whole and in its order."""
     homes: dict[str, int] = {}
     for at, partition in enumerate(found):
         for key in {key for _, key, _ in partition}:
             assert homes.setdefault(key, at) == at, f"{key} is in two partitions"
             assert [n for _, one, n in partition if one == key] == list(range(EACH))
-    assert len(homes) == KEYS
+    assert len(homes) == keys
 
 
 @pytest.mark.parametrize(
@@ -103,15 +102,43 @@ def test_a_queue_with_an_ordering_key_is_looked_at_in_order_by_one_task(
     assert_keys_are_kept([rows])
 
 
-def test_a_queue_with_an_ordering_key_cannot_be_leased_and_that_is_said_with_the_mend(
-    broker_url: str, grouped: str
+def test_a_queue_with_an_ordering_key_is_read_exactly_once_and_in_order_by_one_task(
+    broker_url: str, channel: Any, grouped: str
 ) -> None:
-    with pytest.raises(
-        SourceError,
-        match=r"^queue 'keys\.grouped' cannot be read exactly once \(.*has 'x-group-key'.*\): read "
-        "it with delivery=at-least-once, or look at it with delivery=peek",
-    ):
-        partitions(broker_url, queue=grouped)
+    publish_in_turns(channel, "", grouped)
+    (rows,) = partitions(broker_url, partitionBy="queue", queue=grouped)
+    assert len(rows) == KEYS * EACH
+    assert_keys_are_kept([rows])
+    assert channel.queue_declare(grouped, passive=True).method.message_count == 0
+
+
+def test_micro_batches_go_on_with_each_key_and_leave_those_that_a_consumer_holds(
+    broker_url: str, channel: Any, grouped: str
+) -> None:
+    publish_in_turns(channel, "", grouped)
+    tag = channel.basic_get(grouped)[0].delivery_tag
+    options = {"queue": grouped, "url": broker_url, "partitionBy": "queue", "minPartitions": "4"}
+    options |= PATIENT | {"includeHeaders": "false", "maxOffsetsPerTrigger": "100"}
+    reader = QueueSource(options).streamReader(message_schema(headers=False))
+
+    def read(start: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, int]]]:
+        """Micro-batches until there is nothing more, as (key, number)."""
+        found = []
+        while (end := reader.latestOffset(start, reader.getDefaultReadLimit())) != start:
+            (partition,) = reader.partitions(start, end)
+            rows = [row for batch in reader.read(partition) for row in batch.to_pylist()]
+            assert len(rows) <= 100
+            found += [(row["properties"]["type"], int(row["value"])) for row in rows]
+            start = end
+        return start, found
+
+    start, rows = read(reader.initialOffset())
+    assert_keys_are_kept([[(grouped, key, n) for key, n in rows]], KEYS - 1)
+    assert "k0" not in {key for key, _ in rows}
+    channel.basic_nack(tag)
+    start, rows = read(start)
+    assert rows == [("k0", number) for number in range(EACH)]
+    reader.stop()
 
 
 def test_a_queue_with_an_ordering_key_is_read_at_least_once(

@@ -13,6 +13,7 @@ is remembered of keys that have neither something out nor something waiting.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import OrderedDict
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -96,8 +97,9 @@ class Groups:
         self._out: dict[int, Group] = {}
         self._paused: set[int] = set()
         self._waiting: dict[int, Group] = {}
-        self._free: dict[Group, None] = {}
-        self._held: dict[object, dict[Group, None]] = {}
+        # Ordered ones find their first entry at once, however many were before it.
+        self._free: OrderedDict[Group, None] = OrderedDict()
+        self._held: dict[object, OrderedDict[Group, None]] = {}
         self._again: set[int] = set()
         self._oldest: list[int] = []
         self._ordered: list[int] | None = None
@@ -268,6 +270,9 @@ class Groups:
             self._free[group] = None
         elif not group.blocked:
             self._free.pop(group, None)
-            self._held.setdefault(group.holder, {})[group] = None
+            held = self._held.get(group.holder)
+            if held is None:
+                held = self._held[group.holder] = OrderedDict()
+            held[group] = None
         else:
             self._leave(group)
