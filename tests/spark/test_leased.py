@@ -380,6 +380,19 @@ def test_a_checkpoint_of_other_queues_is_refused(reader: Readers, queue: str) ->
         reader(queues=f"{queue},more").latestOffset(start, reader().getDefaultReadLimit())
 
 
+def test_a_queue_that_has_no_leases_is_refused_with_the_mend(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    channel.queue_delete(queue)
+    channel.queue_declare(queue, durable=True, arguments={"x-single-active-consumer": True})
+    with pytest.raises(
+        SourceError,
+        match=rf"^queue '{queue}' cannot be read exactly once \(.*a single active consumer.*\): "
+        "read it with delivery=at-least-once, or look at it with delivery=peek",
+    ):
+        reader().initialOffset()
+
+
 def test_a_missing_queue_is_named(reader: Readers) -> None:
     with pytest.raises(SourceError, match="there is no queue 'no such queue' in the virtual host"):
         reader(queue="no such queue").initialOffset()

@@ -118,7 +118,6 @@ class KeyLeasedQueue(GroupedQueue):
         order = self._order
         for run in runs:
             order.end_lease_out(run.first, run.end)
-            order.saw(run.end)
             position = order.log.next(run.first)
             while position < run.end:
                 self._put_back(position)

@@ -84,6 +84,45 @@ def test_what_comes_back_blocks_its_key_until_the_rest_is_back_or_settled() -> N
     assert groups.first_free() == 2
 
 
+def test_a_holder_goes_on_with_its_own_key_unless_something_of_it_waits_or_it_is_blocked() -> None:
+    groups = Groups()
+    assert not groups.goes_on("a", "group")
+    groups.hold(1, "a", "group")
+    groups.hold(2, "a", "group")
+    assert groups.goes_on("a", "group")
+    assert not groups.goes_on("a", "other")
+    groups.wait("a", 5, again=False)
+    assert not groups.goes_on("a", "group")
+    groups.take(5)
+    groups.pause(2)
+    assert not groups.goes_on("a", "group")
+
+
+def test_what_waits_for_its_retry_does_not_take_a_key_from_who_holds_it() -> None:
+    groups = Groups()
+    groups.hold(1, "a", "group")
+    groups.wait("a", 3, again=False)
+    groups.hold(2, "a", "queue")
+    groups.pause(2)
+    assert groups.first_of("group") == groups.first_of("queue") == groups.first_free() == NOTHING
+    groups.release(2)
+    groups.release(1)
+    assert groups.first_free() == 3
+
+
+def test_a_message_may_leave_from_between_others_and_come_again() -> None:
+    groups = Groups()
+    for position in (3, 5, 7):
+        groups.wait("a", position, again=False)
+    groups.take(5)
+    groups.wait("a", 5, again=True)
+    found = []
+    while (position := groups.first_free()) != NOTHING:
+        found.append((position, groups.take(position)[1]))
+    assert found == [(3, False), (5, True), (7, False)]
+    assert len(groups) == groups.count == 0
+
+
 def test_the_oldest_of_all_that_wait_is_known() -> None:
     groups = Groups()
     assert groups.oldest() == NOTHING
