@@ -399,9 +399,10 @@ def _digits(value: Decimal, key: str) -> int:
     if not isinstance(exponent, int) or exponent > 0 or exponent < -_STR8_MOST:
         raise ValueError(f"{key!r}: {value} has no decimal form that can be sent")
     number = int("".join(map(str, digits)))
-    if number >= _INT64:
+    number = -number if sign else number
+    if not -_INT64 <= number < _INT64:
         raise ValueError(f"{key!r}: {value} has more digits than fit into 64 bits")
-    return -number if sign else number
+    return number
 
 
 def _write_decimal(value: Decimal, key: str) -> bytes:

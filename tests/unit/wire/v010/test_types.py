@@ -44,6 +44,7 @@ def read(octets: bytes) -> Any:
         (Decimal("1.25"), "c8020000007d"),
         (Decimal("-3"), "c800fffffffd"),
         (Decimal(2**40), "d8000000010000000000"),
+        (Decimal(-(2**63)), "d8008000000000000000"),
         (datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC), "38000000003b9aca00"),
         (UUID(int=1), "4800000000000000000000000000000001"),
         ([], "a90000000400000000"),
@@ -142,6 +143,7 @@ def test_nothing_is_nested_deeper_than_the_limit() -> None:
         ({"k": datetime(2020, 1, 1)}, "'k': a datetime without a time zone"),
         ({"k": Decimal("NaN")}, "'k': NaN has no decimal form"),
         ({"k": Decimal(2**63)}, "more digits than fit"),
+        ({"k": Decimal(-(2**63) - 1)}, "more digits than fit"),
         ({"k": Array(0x12, ["x"])}, "does not fit|cannot write"),
     ],
 )
