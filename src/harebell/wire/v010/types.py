@@ -399,17 +399,20 @@ def _digits(value: Decimal, key: str) -> int:
     if not isinstance(exponent, int) or exponent > 0 or exponent < -_STR8_MOST:
         raise ValueError(f"{key!r}: {value} has no decimal form that can be sent")
     number = int("".join(map(str, digits)))
-    if number >= _INT64:
+    number = -number if sign else number
+    if not -_INT64 <= number < _INT64:
         raise ValueError(f"{key!r}: {value} has more digits than fit into 64 bits")
-    return -number if sign else number
+    return number
 
 
-def _write_decimal(value: Decimal, key: str) -> bytes:
+def _write_decimal(value: Decimal, key: str, width: int) -> bytes:
     digits = _digits(value, key)
     exponent = value.as_tuple().exponent
     assert isinstance(exponent, int), "_digits checks it"
-    width = 4 if abs(digits) < _INT32 else 8
-    return bytes((-exponent,)) + digits.to_bytes(width, signed=True)
+    try:
+        return bytes((-exponent,)) + digits.to_bytes(width, signed=True)
+    except OverflowError:
+        raise ValueError(f"{key!r}: {value} does not fit into {8 * width} bits") from None
 
 
 def _write_plain(code: int, value: Any, key: str) -> bytes:
@@ -422,7 +425,8 @@ def _write_plain(code: int, value: Any, key: str) -> bytes:
             raise ValueError(f"{key!r}: {value!r} does not fit its type") from None
     encoding = _TEXTS.get(code)
     if isinstance(value, str):
-        octets = value.encode(encoding or "utf-8", "surrogateescape")
+        encoded_as = encoding or _CHARACTERS.get(code, "utf-8")
+        octets = value.encode(encoded_as, "surrogateescape")
     elif encoding is None and isinstance(value, bytes | bytearray | memoryview):
         octets = bytes(value)
     else:
@@ -440,6 +444,6 @@ _WRITERS: dict[int, Callable[[Any, str], bytes]] = {
     BOOLEAN: lambda value, key: b"\1" if value else b"\0",
     DATETIME: write_datetime,
     UUID_CODE: lambda value, key: value.bytes,
-    DEC32: _write_decimal,
-    DEC64: _write_decimal,
+    DEC32: lambda value, key: _write_decimal(value, key, 4),
+    DEC64: lambda value, key: _write_decimal(value, key, 8),
 }

@@ -44,6 +44,7 @@ def read(octets: bytes) -> Any:
         (Decimal("1.25"), "c8020000007d"),
         (Decimal("-3"), "c800fffffffd"),
         (Decimal(2**40), "d8000000010000000000"),
+        (Decimal(-(2**63)), "d8008000000000000000"),
         (datetime(2001, 9, 9, 1, 46, 40, tzinfo=UTC), "38000000003b9aca00"),
         (UUID(int=1), "4800000000000000000000000000000001"),
         ([], "a90000000400000000"),
@@ -51,6 +52,9 @@ def read(octets: bytes) -> Any:
         ({}, "a80000000400000000"),
         ({"a": 1}, "a80000000b000000010161 2100000001"),
         (Array(0x02, [1, 2]), "aa00000007 02 00000002 0102"),
+        (Array(0x04, ["»"]), "aa00000006 04 00000001 bb"),
+        (Array(0x27, ["»"]), "aa00000009 27 00000001 000000bb"),
+        (Array(0xD8, [Decimal("0.1")]), "aa0000000e d8 00000001 010000000000000001"),
     ],
 )
 def test_every_type_stands_as_the_document_draws_it(value: Any, octets: str) -> None:
@@ -142,7 +146,9 @@ def test_nothing_is_nested_deeper_than_the_limit() -> None:
         ({"k": datetime(2020, 1, 1)}, "'k': a datetime without a time zone"),
         ({"k": Decimal("NaN")}, "'k': NaN has no decimal form"),
         ({"k": Decimal(2**63)}, "more digits than fit"),
+        ({"k": Decimal(-(2**63) - 1)}, "more digits than fit"),
         ({"k": Array(0x12, ["x"])}, "does not fit|cannot write"),
+        ({"k": Array(0xC8, [Decimal(2**31)])}, "2147483648 does not fit into 32 bits"),
     ],
 )
 def test_what_cannot_be_written_is_named(value: Any, why: str) -> None:
@@ -189,5 +195,27 @@ def test_any_octets_are_refused_or_survive_being_read_and_written(raw: bytes) ->
     try:
         value, _ = types.read_value(raw, raw[0], 1, len(raw))
     except Malformed:
+        return
+    assert repr(read(written(value))) == repr(value)
+
+
+WIDTHS = (1, 2, 4, 8, 16, 32, 64, 128)
+"""Octets of a value by the first digit of its type's code (AMQP 0-10 3.3)."""
+
+
+@pytest.mark.parametrize("code", range(0x80))
+@settings(max_examples=10, deadline=None)
+@given(st.data())
+def test_an_array_of_fixed_width_survives_being_read_and_written(
+    code: int, data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(1, 3))
+    width = count * WIDTHS[code >> 4]
+    items = data.draw(st.binary(min_size=width, max_size=width))
+    raw = bytes((code,)) + count.to_bytes(4) + items
+    try:
+        value = types.read_array(raw, 0, len(raw))
+    except Malformed:
+        assert code == 0x27, "not every number is a character of Unicode"
         return
     assert repr(read(written(value))) == repr(value)
