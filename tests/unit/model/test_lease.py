@@ -18,6 +18,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "quorum": {"x-queue-type": "quorum"},
     "priority": {"x-max-priority": 3},
 }
+LIMITED_QUORUM = {"x-queue-type": "quorum", "x-max-length-bytes": 10_000}
 
 
 class Broker(DiskBroker):
@@ -46,7 +47,7 @@ def begun(kind: str) -> Broker:
     """A broker whose queue has two messages on disk."""
     disk = SimDisk()
     broker = Broker(disk, SimDefinitions(disk))
-    broker.vhost.declare_queue("q", durable=True, arguments=KINDS[kind])
+    broker.vhost.declare_queue("q", durable=True, arguments=KINDS.get(kind, LIMITED_QUORUM))
     publish(broker, b"1", b"2")
     while broker.commit():
         pass
@@ -180,3 +181,35 @@ def test_a_claim_says_the_same_of_its_messages_after_releases_and_restarts(kind:
     leases, queue = again.broker.leases, again.vhost.queues["q"]
     leases.claim(leases.find(again.vhost, queue, "g"), 2, 0, "holder")
     assert marks(again, 2) == [True, True]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_consumer_gave_back_counts_as_delivered_in_the_claim(kind: str) -> None:
+    broker = begun(kind)
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    group = leases.open(broker.vhost, queue, "g", 0, "holder")
+    queue.requeue(queue.get()[1])
+    leases.claim(group, 2, 0, "holder")
+    assert marks(broker, 1) == [True, False]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "limited quorum"])
+def test_what_did_not_fit_into_a_claim_is_the_next_as_if_nothing_had_happened(kind: str) -> None:
+    broker = begun(kind)
+    publish(broker, b"3")
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    group = leases.open(broker.vhost, queue, "g", 0, "holder")
+    assert leases.claim(group, 3, 1, "holder").messages == 1
+    assert leases.claim(group, 3, 0, "holder").messages == 2
+    assert marks(broker, 2) == [False, False]
+
+
+def test_what_came_back_to_a_quorum_queue_and_did_not_fit_stays_the_first_to_come() -> None:
+    broker = begun("quorum")
+    publish(broker, b"3", b"4")
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    for position in [queue.get()[1] for _ in range(3)]:
+        queue.requeue(position)
+    group = leases.open(broker.vhost, queue, "g", 0, "holder")
+    assert leases.claim(group, 4, 1, "holder").messages == 1
+    assert drained(broker) == [b"2", b"3", b"4"]

@@ -33,6 +33,7 @@ cdef class LeasedQueue(SparingQueue):
     cpdef object _claim_singly(self, long long messages, long long octets, object holder)
     @cython.locals(overflow=Overflow)
     cdef int _came_before(self, long long position, Message message) except -1
+    cdef int _untake(self, long long position) except -1
     cpdef int withhold_claim(self, object runs, object holder) except -1
     cpdef int settle_claim(self, object runs, long long messages) except -1
     @cython.locals(overflow=Overflow)

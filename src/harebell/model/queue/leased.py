@@ -177,6 +177,8 @@ class LeasedQueue(SparingQueue):
             if count and octets >= 0 and size + taking > octets:
                 self._came_before(position, message)
                 break
+            if self._again:
+                orders[level].saw(here + 1)
             size += taking
             count += 1
             last = runs[-1] if runs else None
@@ -192,10 +194,18 @@ class LeasedQueue(SparingQueue):
 
     def _came_before(self, position: int, message: Message) -> int:
         """A message that was taken goes back to its place: nothing has happened to it."""
-        self._put_back(position)
+        self._untake(position)
         overflow = self._overflow
         if overflow is not None and (overflow.counting is None or self._counts_at(position)):
             overflow.octets += len(message.body)
+        return 0
+
+    def _untake(self, position: int) -> int:
+        """The message that was taken last is ready again, as if nobody had looked at it."""
+        fresh = not self._again
+        self._put_back(position)
+        if fresh:
+            self._untouched(position)
         return 0
 
     def settle_claim(self, runs: Sequence[Run], messages: int) -> int:

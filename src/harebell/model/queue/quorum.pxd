@@ -34,6 +34,7 @@ cdef class QuorumQueue(KeyLeasedQueue):
     cdef int _drop_ready(self) except -1
     cdef int _drop_all(self) except -1
     cpdef bint _one_by_one(self) except -1
+    cdef int _untake(self, long long position) except -1
     cpdef int _recount(self) except -1
     @cython.locals(log=Log, position="long long")
     cpdef int _give_back(self, object runs) except -1

@@ -199,6 +199,18 @@ class QuorumQueue(KeyLeasedQueue):
         """What came back goes first, and stands in no order."""
         return bool(self._returned) or KeyLeasedQueue._one_by_one(self)  # noqa: SLF001  # any queue
 
+    def _untake(self, position: int) -> int:
+        if self._groups is not None:
+            return KeyLeasedQueue._untake(self, position)  # noqa: SLF001  # as for any key
+        if self._again:
+            self._returned.appendleft(position)
+            self._back = None
+        else:
+            self._order.put_back(position)
+            self._order.untouched(position)
+        self._ready += 1
+        return 0
+
     def _recount(self) -> int:
         KeyLeasedQueue._recount(self)  # noqa: SLF001  # what was never delivered, or has a key
         self._ready += len(self._returned)

@@ -348,7 +348,8 @@ class ReadyOrder:
             if count == 0:
                 return found
             self._returned.pop(0)
-            self._touched(position)
+            if self._touched(position):
+                self.saw(position + 1)
             messages -= 1
             octets = max(octets - size, 0) if octets >= 0 else -1
         begins = [first for first, _ in self._out()]
