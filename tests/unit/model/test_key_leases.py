@@ -183,3 +183,16 @@ def test_a_key_that_waits_for_its_retry_is_not_taken_from_a_claim_by_a_restart()
     assert place.claim() == []
     place.queue.retry_now()
     assert place.claim() == ["a2", "a3"]
+
+
+@each_kind
+def test_what_a_prepared_branch_has_acknowledged_holds_its_key_after_a_restart(kind: str) -> None:
+    place = Place(kind).publish("a1", "b1", "a2")
+    place.restart()
+    # As the branch does when it comes back.
+    assert place.queue.withhold(0)
+    taker = place.consume()
+    assert taker.bodies == [b"b1"]
+    place.queue.requeue(0)
+    place.queue.drain()
+    assert taker.bodies == [b"b1", b"a1", b"a2"]

@@ -37,8 +37,9 @@ cdef class GroupedQueue(ClassicQueue):
     cdef Consumer _choose(self)
     cpdef int settle(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
-    @cython.locals(message=Message)
     cpdef int pause(self, long long position) except -1
+    @cython.locals(message=Message)
+    cpdef bint hold(self, long long position) except -1
     @cython.locals(message=Message)
     cdef int _put_back(self, long long position) except -1
     @cython.locals(found="long long", waiting="long long")

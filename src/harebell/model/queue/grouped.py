@@ -271,15 +271,22 @@ class GroupedQueue(ClassicQueue):
 
     def pause(self, position: int) -> int:
         """A message waits before it is delivered again, and so does its key."""
-        groups = self._groups
-        if groups is not None and not groups.pause(position):
-            # Not out: it waits since before a restart.
-            message = self._read(position)
-            key = self._key_of(message) if message is not None else None
-            if key is not None:
-                groups.hold(position, key, self)
-                groups.pause(position)
+        if self._groups is not None:
+            self._groups.pause(position)
         return 0
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before the restart, and hold its key."""
+        groups = self._groups
+        if groups is None:
+            return ClassicQueue.hold(self, position)
+        held = self._order.hold(position)
+        message = self._read(position) if held else None
+        key = None if message is None else self._key_of(message)
+        if key is not None:
+            groups.hold(position, key, self)
+        self._ready = self._order.count + groups.count
+        return held
 
     def purge(self) -> int:
         """Drop every message that is not out; keys that waited with theirs may go on."""
