@@ -18,8 +18,8 @@ FUNNELS: dict[str, str] = {
     "channel with 541, as the document has it, and leaves the connection alone",
     "src/harebell/front/session09/connection.py": "whatever goes wrong with one connection closes "
     "it with a reply code and leaves the others alone",
-    "src/harebell/front/session010/connection.py": "whatever goes wrong with one connection closes "
-    "it with a reply code and leaves the others alone",
+    "src/harebell/front/scanned.py": "whatever goes wrong with one connection closes it with a "
+    "reply code and leaves the others alone",
     **dict.fromkeys(
         (
             *("src/harebell/front/session010/intake.py", "src/harebell/front/session010/attach.py"),
@@ -117,6 +117,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         ("front/link", "front/peer"),
         ("tests/unit/front/test_arrival.py", "is what an arrival and its successor share"),
+    ),
+    "front/scanned": (
+        "tests/unit/front/session09/test_connection.py",
+        "is what the connections of all versions share; tests/conformance sees it in each",
     ),
     "auth/sasl/exchange": (
         "tests/unit/auth/sasl/test_exchanges.py",
@@ -216,7 +220,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         "changes what is published, and is seen in what is delivered",
     ),
     **dict.fromkeys(
-        ("model/events", "front/session09/told"),
+        ("model/events", "front/told"),
         ("tests/conformance/test_events.py", "tells frames, and is heard in frames"),
     ),
     **dict.fromkeys(

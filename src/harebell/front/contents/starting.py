@@ -17,7 +17,7 @@ from harebell.base.limits import CONSUMERS_PER_CHANNEL
 from harebell.front.session09.names import clean, generated
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.replies import hard, soft
-from harebell.front.session09.told import consumer_created, consumer_deleted
+from harebell.front.told import consumer_created, consumer_deleted
 from harebell.model.consumer import Consumer
 from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.queue.kind import Queue

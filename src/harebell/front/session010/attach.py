@@ -26,7 +26,7 @@ from harebell.front.session010.errors import (
 from harebell.front.session010.replay import Replay
 from harebell.front.session010.session import Session
 from harebell.front.session09.admission import check_channel
-from harebell.front.session09.told import channel_created
+from harebell.front.told import channel_created
 from harebell.wire.v010 import controls
 from harebell.wire.v010.ranges import near, wrapped
 from harebell.wire.v010.states import CHANNEL_SERVER, ChannelState

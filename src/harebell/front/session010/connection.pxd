@@ -1,11 +1,9 @@
-from harebell.front.link cimport Link
+from harebell.front.scanned cimport ScannedLink
 from harebell.front.session010.intake cimport Intake
-from harebell.kernels.segments cimport SegmentScanner
 from harebell.kernels.transfers cimport SegmentBuffer
 
-cdef class Connection(Link):
+cdef class Connection(ScannedLink):
     cdef readonly SegmentBuffer frames
-    cdef readonly SegmentScanner scanner
     cdef readonly Intake intake
     cdef public dict ending
     cdef public list completing

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.users import Users
 from harebell.base import limits
 from harebell.front.hub import Hub
-from harebell.front.link import Link
 from harebell.front.peer import Peer
+from harebell.front.scanned import ScannedLink
 from harebell.front.session010 import attach, failure, handshake
 from harebell.front.session010.errors import CONNECTION_FORCED
 from harebell.front.session010.intake import Intake
-from harebell.front.session09.told import connection_closed
 from harebell.front.settings import Settings
 from harebell.kernels.segments import CONTROL, SegmentScanner
 from harebell.kernels.transfers import SegmentBuffer
@@ -32,10 +31,8 @@ if TYPE_CHECKING:
     from harebell.front.session010.session import Session
     from harebell.model.queue.kind import Queue
 
-_OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 
-
-class Connection(Link):
+class Connection(ScannedLink):
     """The server's side of one connection.
 
     Args:
@@ -68,76 +65,13 @@ class Connection(Link):
         self.frames.raw(HEADER_0_10)
         handshake.start(self)
 
-    def receive(self, data: bytes | memoryview, now: float) -> None:
-        """Take what was read."""
-        self.now = now
-        if self.closing:
-            return
-        try:
-            self.scanner.feed(data)
-        except Exception as error:
-            # The frames themselves are broken: nothing after this can be understood.
-            self.caught(error)
-            self.scanner.stopped = True
-        self._end_of_turn()
-
-    def resume(self, now: float) -> None:
-        """Go on with input that was held back while the output was too long."""
-        if (
-            self.scanner.hold
-            and not self.congested
-            and not self.closing
-            and self.out.size <= _OUTPUT_STOP
-        ):
-            self.scanner.hold = False
-            self.receive(b"", now)
-
-    @property
-    def held_back(self) -> bool:
-        """Whether input is held back, and reading more would only fill memory."""
-        return self.scanner.hold
-
-    def relieved(self) -> None:
-        """Output was written: serve the consumers that had no room for it."""
-        if self.starved and not self.congested:
-            self.starved = False
-            # Another session goes first each time, or a flooded one would take all the room.
-            waiting = list(self.channels.items())
-            for _, session in waiting:
-                session.serve()
-            if waiting:
-                first, _ = waiting[0]
-                self.channels[first] = self.channels.pop(first)
-
-    def log_loss(self) -> None:
-        """Log what the peer left undone."""
-        journal = self.settings.journal
-        if self.state is ConnectionState.CLOSING:
-            journal("error", f"{self.peer}: lost before connection.close-ok")
-        elif self.state is ConnectionState.OPEN:
-            journal("warning", f"{self.peer}: closed without connection.close")
-
-    def tick(self, now: float) -> None:
-        """Time has passed: heartbeats and deadlines."""
-        if not self.begins_in_time(now):
-            return
-        if not self.heartbeat or self.closing:
-            return
-        if 2 * (now - self._sent_at) >= self.heartbeat:
-            self._sent_at = now
-            beat = self.frames if self.held is None else SegmentBuffer()
-            payload = AMQP_0_10.encode(controls.ConnectionHeartbeat())
-            beat.segments(CONTROL, 0, payload, self.frame_max)
-            if self.held is not None:
-                self.held.overtake(beat.take())
-            self.touch()
-        if self.paused or self.scanner.hold:
-            # A connection we do not read cannot show that it lives; its time starts when we do.
-            self.now = now
-        if now - self.now >= self.heartbeat * 2:
-            text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
-            self.settings.journal("warning", f"{self.peer}: {text}")
-            self.cut()
+    def beat(self) -> None:
+        """Write a heartbeat, before whatever waits for a commit."""
+        beat = self.frames if self.held is None else SegmentBuffer()
+        payload = AMQP_0_10.encode(controls.ConnectionHeartbeat())
+        beat.segments(CONTROL, 0, payload, self.frame_max)
+        if self.held is not None:
+            self.held.overtake(beat.take())
 
     def force_close(self, reason: str, now: float) -> None:
         """The broker ends the connection, for example because it stops."""
@@ -193,8 +127,7 @@ class Connection(Link):
         All consumers go before anything comes back, or a session's messages would be delivered to
         another session of the same dead peer.
         """
-        events = self.broker.events
-        events.actor = self.user.name
+        self.broker.events.actor = self.user.name
         sessions: list[Session] = list(self.channels.values())
         left: list[Queue] = []
         for session in sessions:
@@ -205,32 +138,11 @@ class Connection(Link):
         self.ending.clear()
         self.completing.clear()
         self.intake.drop_all()
-        if self.vhost is not None:
-            self.vhost.drop_owned(self)
-        if self.announced:
-            self.announced = False
-            connection_closed(self)
-        for queue in left:
-            if not queue.deleted:
-                queue.drain()
-        self.forget_blocked()
-        if events.waiting:
-            events.tell()
+        self._let_go(left)
 
-    def finish(self) -> None:
-        """The close handshake is done."""
-        self.scanner.stopped = True
-        super().finish()
-
-    def _end_of_turn(self) -> None:
-        """Tell what is complete, and hold a publisher back when something is short."""
+    def _tell(self) -> None:
+        """Tell what is complete."""
         if self.completing:
             waiting, self.completing = self.completing, []
             for session in waiting:
                 session.complete()
-        if self.published:
-            self.hold_publisher()
-        if self.held is not None and self.out.size > _OUTPUT_STOP:
-            self.scanner.hold = True
-        if self.broker.events.waiting:
-            self.broker.events.tell()

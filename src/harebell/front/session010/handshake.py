@@ -14,7 +14,7 @@ from harebell.base.errors import ProtocolError
 from harebell.front.session010 import failure, login
 from harebell.front.session010.errors import CONNECTION_FORCED, INVALID_PATH
 from harebell.front.session09.admission import check_connection
-from harebell.front.session09.told import connection_created
+from harebell.front.told import connection_created
 from harebell.wire.v010 import controls
 from harebell.wire.v010.states import CONNECTION_SERVER
 from harebell.wire.v010.structs import Control

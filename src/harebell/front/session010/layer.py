@@ -20,7 +20,7 @@ from harebell.base.message import Message, Properties
 from harebell.front.session010 import failure
 from harebell.front.session010.port import SessionPort
 from harebell.front.session010.replay import Replay
-from harebell.front.session09.told import channel_closed
+from harebell.front.told import channel_closed
 from harebell.wire.v010 import commands, controls
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.ranges import RangeSet, near, wrapped

@@ -9,7 +9,7 @@ from harebell.auth.sasl.exchanges import begin_exchange, offers
 from harebell.front.login import context_of
 from harebell.front.session010 import failure
 from harebell.front.session010.errors import CONNECTION_FORCED
-from harebell.front.session09.told import authenticated
+from harebell.front.told import authenticated
 from harebell.model.events import INTERNAL_USER
 from harebell.wire.v010 import controls
 from harebell.wire.v09.states import ConnectionState

@@ -19,7 +19,7 @@ from harebell.front.session010.errors import (
 )
 from harebell.front.session010.subscription import Subscription
 from harebell.front.session09.permission import QUEUE, check
-from harebell.front.session09.told import consumer_created, consumer_deleted
+from harebell.front.told import consumer_created, consumer_deleted
 from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.resource import rendered

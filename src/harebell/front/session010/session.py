@@ -31,8 +31,8 @@ from harebell.front.session010.publishing import (
     trace_publish,
 )
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
-from harebell.front.session09.told import consumer_deleted
 from harebell.front.session09.traced import delivered
+from harebell.front.told import consumer_deleted
 from harebell.kernels.segments import ACCEPT_EXPLICIT, DISCARD_UNROUTABLE, IMMEDIATE
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import PENDING, REJECTED, Queue

@@ -19,10 +19,10 @@ from harebell.front.session09.admission import check_consumer_count
 from harebell.front.session09.basic import consumer_priority
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.replies import hard, soft
-from harebell.front.session09.told import consumer_created, consumer_deleted
 from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import Unacked
 from harebell.front.tickets import READ as READING
+from harebell.front.told import consumer_created, consumer_deleted
 from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.queue.browsed import ALTERNATE
 from harebell.model.resource import rendered

@@ -20,7 +20,7 @@ from harebell.base.limits import SESSION_LIFETIME_SECONDS, SESSIONS_KEPT
 from harebell.front.session010t.completion import after
 from harebell.front.session010t.replay import Replay
 from harebell.front.session09.admission import check_channel
-from harebell.front.session09.told import channel_created
+from harebell.front.told import channel_created
 from harebell.wire.v09.methods_session import (
     SessionAck,
     SessionAttached,

@@ -14,9 +14,9 @@ from harebell.front.session09.names import generated, meant
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.queue import find
 from harebell.front.session09.replies import hard, soft
-from harebell.front.session09.told import consumer_created, consumer_deleted
 from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import Unacked
+from harebell.front.told import consumer_created, consumer_deleted
 from harebell.model.equivalence import type_name
 from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.queue.reply import REPLY_TO

@@ -22,10 +22,10 @@ from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.returning import by_consumer
-from harebell.front.session09.told import consumer_deleted
 from harebell.front.session09.traced import published
 from harebell.front.session09.tx import ChannelTransaction
 from harebell.front.session09.unacked import Unacked
+from harebell.front.told import consumer_deleted
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
 from harebell.model.resource import rendered

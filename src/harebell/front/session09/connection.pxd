@@ -1,13 +1,11 @@
 cimport cython
 from harebell.base.message cimport Message, Properties
-from harebell.front.link cimport Link
+from harebell.front.scanned cimport ScannedLink
 from harebell.front.session09.port cimport ChannelPort
-from harebell.kernels.frames cimport FrameScanner
 
-cdef class Connection(Link):
+cdef class Connection(ScannedLink):
     cdef public object profile
     cdef public object spec
-    cdef public FrameScanner scanner
     cdef public bint intercepts
     cdef public bint stamps
     cdef public bint qpid

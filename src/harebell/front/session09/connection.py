@@ -15,14 +15,14 @@ from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.convert.dispatch import converted
 from harebell.front.convert.plain import plain_message
 from harebell.front.hub import Hub
-from harebell.front.link import Link
 from harebell.front.peer import Peer
-from harebell.front.session09 import handshake, single
+from harebell.front.scanned import ScannedLink
+from harebell.front.session09 import failure, handshake, single
 from harebell.front.session09.channel import Channel
-from harebell.front.session09.failure import caught, channel_caught
+from harebell.front.session09.failure import channel_caught
 from harebell.front.session09.replies import hard
-from harebell.front.session09.told import channel_closed, connection_closed
 from harebell.front.settings import Settings
+from harebell.front.told import channel_closed
 from harebell.kernels.frames import FrameScanner
 from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 
 
-class Connection(Link):
+class Connection(ScannedLink):
     """The server's side of one connection whose protocol header has come.
 
     Args:
@@ -83,86 +83,33 @@ class Connection(Link):
         """Introduce the broker."""
         handshake.start(self)
 
-    def receive(self, data: bytes | memoryview, now: float) -> None:
-        """Take what was read."""
-        self.now = now
-        if self.closing:
-            return
-        try:
-            self.scanner.feed(data)
-        except Exception as error:
-            # The frames themselves are broken: nothing after this can be understood.
-            caught(self, error)
-            self.scanner.stopped = True
-        self._end_of_turn()
-
-    def resume(self, now: float) -> None:
-        """Go on with input that was held back while the output was too long."""
-        if (
-            self.scanner.hold
-            and not self.congested
-            and not self.closing
-            and self.out.size <= _OUTPUT_STOP
-        ):
-            self.scanner.hold = False
-            self.receive(b"", now)
-
-    @property
-    def held_back(self) -> bool:
-        """Whether input is held back, and reading more would only fill memory."""
-        return self.scanner.hold
-
     def relieved(self) -> None:
-        """Output was written: serve the consumers that had no room for it."""
-        if self.starved and not self.congested:
-            self.starved = False
-            # Another channel goes first each time, or a flooded one would take all the room.
-            waiting = list(self.channels.items())
-            for _, channel in waiting:
-                channel.serve()
-            if waiting:
-                first, _ = waiting[0]
-                self.channels[first] = self.channels.pop(first)
-            if self.bulk is not None:
-                self.bulk.serve()
+        """Output was written: serve the consumers and bulk reads that had no room for it."""
+        starved = self.starved and not self.congested
+        super().relieved()
+        if starved and self.bulk is not None:
+            self.bulk.serve()
 
     def log_loss(self) -> None:
-        """Log what the peer left undone (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""
-        journal = self.settings.journal
-        if self.state is ConnectionState.CLOSING:
-            journal("error", f"{self.peer}: lost before connection.close-ok")
-        elif self.state is ConnectionState.OPEN:
-            journal("warning", f"{self.peer}: closed without connection.close")
+        """Log what the peer left undone, on its channels too."""
+        super().log_loss()
         for number in sorted(self.closed_channels):
-            journal("error", f"{self.peer}: lost before channel.close-ok on channel {number}")
+            text = f"{self.peer}: lost before channel.close-ok on channel {number}"
+            self.settings.journal("error", text)
 
-    def tick(self, now: float) -> None:
-        """Time has passed: heartbeats and deadlines."""
-        if not self.begins_in_time(now):
-            return
-        if not self.heartbeat or self.closing:
-            return
-        if 2 * (now - self._sent_at) >= self.heartbeat:
-            self._sent_at = now
-            beat = self.out if self.held is None else OutBuffer()
-            beat.frame(HEARTBEAT, 0, b"")
-            if self.held is not None:
-                self.held.overtake(beat.take())
-            self.touch()
-        if self.paused or self.scanner.hold:
-            # A connection we do not read cannot show that it lives; its time starts when we do.
-            self.now = now
-        if now - self.now >= self.heartbeat * 2:
-            text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
-            self.settings.journal("warning", f"{self.peer}: {text}")
-            self.cut()
+    def beat(self) -> None:
+        """Write a heartbeat, before whatever waits for a commit."""
+        beat = self.out if self.held is None else OutBuffer()
+        beat.frame(HEARTBEAT, 0, b"")
+        if self.held is not None:
+            self.held.overtake(beat.take())
 
     def force_close(self, reason: str, now: float) -> None:
         """The broker ends the connection, for example because it stops."""
         if self.state is ConnectionState.OPEN:
             text = f"broker forced connection closure with reason '{reason}'"
             self.now = now
-            caught(self, hard(320, text, 0, 0))
+            self.caught(hard(320, text, 0, 0))
         elif not self.closing:
             self.cut()
 
@@ -183,6 +130,10 @@ class Connection(Link):
         self.touch()
         if self.out.size > _OUTPUT_STOP:
             self.scanner.hold = True
+
+    def caught(self, error: Exception) -> None:
+        """Close a channel or the connection because of an error."""
+        failure.caught(self, error)
 
     def tell_blocked(self, blocked: bool) -> None:
         """Publishers are held back, or not any more: tell the client, if it wants to know."""
@@ -230,30 +181,14 @@ class Connection(Link):
         All consumers go before anything comes back, or a channel's messages would be delivered to
         another channel of the same dead peer, and lost when that one does not acknowledge.
         """
-        events = self.broker.events
-        events.actor = self.user.name
+        self.broker.events.actor = self.user.name
         left: list[Queue] = []
         for channel in self.channels.values():
             left += channel.stop_consuming()
         for channel in list(self.channels.values()):
             self.drop_channel(channel)
         self.broker.leases.left(self)
-        if self.vhost is not None:
-            self.vhost.drop_owned(self)
-        if self.announced:
-            self.announced = False
-            connection_closed(self)
-        for queue in left:
-            if not queue.deleted:
-                queue.drain()
-        self.forget_blocked()
-        if events.waiting:
-            events.tell()
-
-    def finish(self) -> None:
-        """The close handshake is done."""
-        self.scanner.stopped = True
-        super().finish()
+        self._let_go(left)
 
     # --- frames ---------------------------------------------------------------------------------
 
@@ -294,7 +229,7 @@ class Connection(Link):
         try:
             self.take_frame(kind, channel, payload)
         except Exception as error:
-            caught(self, error)
+            self.caught(error)
         return 0
 
     def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
@@ -305,18 +240,12 @@ class Connection(Link):
         try:
             single.not_open(self, number, method)
         except Exception as error:
-            caught(self, error)
+            self.caught(error)
         return 0
 
-    def _end_of_turn(self) -> None:
-        """Write the confirms that are due, and hold a publisher back when something is short."""
+    def _tell(self) -> None:
+        """Write the confirms that are due."""
         if self.confirming:
             waiting, self.confirming = self.confirming, []
             for confirms in waiting:
                 confirms.flush()
-        if self.published:
-            self.hold_publisher()
-        if self.held is not None and self.out.size > _OUTPUT_STOP:
-            self.scanner.hold = True
-        if self.broker.events.waiting:
-            self.broker.events.tell()

@@ -16,7 +16,7 @@ from harebell.base import limits
 from harebell.front import login
 from harebell.front.session09.admission import check_connection
 from harebell.front.session09.replies import hard
-from harebell.front.session09.told import authenticated, connection_created
+from harebell.front.told import authenticated, connection_created
 from harebell.model.events import INTERNAL_USER
 from harebell.wire.v09 import methods
 from harebell.wire.v09.extensions import PROPERTY

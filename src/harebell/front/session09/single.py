@@ -8,7 +8,7 @@ from harebell.base.errors import ProtocolError, Refusal
 from harebell.front.session09.admission import check_channel
 from harebell.front.session09.failure import fail_channel
 from harebell.front.session09.replies import hard
-from harebell.front.session09.told import channel_created
+from harebell.front.told import channel_created
 from harebell.wire.v09 import methods
 from harebell.wire.v09.frames import BODY, HEADER, HEARTBEAT, METHOD
 from harebell.wire.v09.states import ConnectionState, check_connection_method
