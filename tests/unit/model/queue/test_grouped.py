@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harebell.base.clock import Clock
 from harebell.base.errors import Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
@@ -16,34 +15,15 @@ from harebell.front.convert import EDITOR
 from harebell.model.queue.kind import PENDING
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
+from tests.unit.model.queue.keyed import KINDS, Keyed
 from tests.unit.model.things import NO_PROPERTIES, Taker, message
 
-KINDS = pytest.mark.parametrize("kind", ["classic", "quorum"])
 
-
-class Place:
-    """A queue whose key is the routing key, and its consumers."""
+class Place(Keyed):
+    """The queue, with two consumers."""
 
     def __init__(self, credit: tuple[int, ...] = (100, 100), **arguments: Any) -> None:
-        self.clock = Clock()
-        self.host = VHost("/", MemoryStore(Gauge()), EDITOR, self.clock)
-        given = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
-        self.queue: Any = self.host.declare_queue(
-            "q",
-            durable="x-queue-type" in given,
-            arguments={"x-group-key": "routing_key", **given},
-        )
-        self.takers = [Taker(self.queue, str(n), credit=c) for n, c in enumerate(credit)]
-
-    def consume(self) -> Place:
-        for taker in self.takers:
-            self.queue.add_consumer(taker)
-        return self
-
-    def publish(self, *texts: str) -> None:
-        """Publish messages named by their key and a number."""
-        for text in texts:
-            self.queue.publish(message(text.encode(), text[0]))
+        super().__init__(credit, **arguments)
 
     def finish(self, taker: Taker, text: str, how: str = "settle") -> None:
         """Settle or give back the last delivery of a message."""

@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harebell.base.clock import Clock
 from harebell.base.errors import Refusal
-from harebell.base.gauge import Gauge
 from harebell.base.limits import LEASE_CLAIM_RANGES, LEASE_KEYED_MESSAGES, LEASE_SINGLE_MESSAGES
-from harebell.front.convert import EDITOR
 from harebell.model.queue.leased import Run, Taken
-from harebell.model.vhost import VHost
-from harebell.store.memory import MemoryStore
+from tests.unit.model.queue.keyed import KINDS, Keyed
 from tests.unit.model.things import NO_PROPERTIES, Message, Taker, message
 
-KINDS = pytest.mark.parametrize("kind", ["classic", "quorum"])
 
-
-class Place:
-    """A queue whose key is the routing key, consumers that wait to be let in, and groups."""
-
-    def __init__(self, credit: tuple[int, ...] = (100,), **arguments: Any) -> None:
-        self.clock = Clock()
-        self.host = VHost("/", MemoryStore(Gauge()), EDITOR, self.clock)
-        given = {f"x-{name.replace('_', '-')}": value for name, value in arguments.items()}
-        self.queue: Any = self.host.declare_queue(
-            "q",
-            durable="x-queue-type" in given,
-            arguments={"x-group-key": "routing_key", **given},
-        )
-        self.takers = [Taker(self.queue, str(n), credit=c) for n, c in enumerate(credit)]
-
-    def consume(self) -> Place:
-        for taker in self.takers:
-            self.queue.add_consumer(taker)
-        return self
-
-    def publish(self, *texts: str) -> Place:
-        """Publish messages named by their key and a number."""
-        for text in texts:
-            self.queue.publish(message(text.encode(), text[0]))
-        return self
+class Place(Keyed):
+    """The queue, and groups."""
 
     def claim(self, group: str = "g", messages: int = 100, octets: int = 0) -> Taken:
         taken: Taken = self.queue.claim(messages, octets, group)
