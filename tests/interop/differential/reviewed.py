@@ -120,8 +120,9 @@ def shown(raw: bytes, *, returned: bool = False) -> str:
     if headers.get("x-delivery-count") == 0:
         # RabbitMQ writes a count of none into what is got from a quorum queue, but not into what
         # is delivered; Harebell counts when there is something to count.
-        properties.headers = {k: v for k, v in headers.items() if k != "x-delivery-count"} or None
-        return repr(encode_properties(properties))
+        del headers["x-delivery-count"]
+        properties.headers = headers or None
+        raw = encode_properties(properties)
     if "x-death" not in headers:
         return repr(raw)
     kept: dict[str, Any] = {
