@@ -22,6 +22,10 @@ from tests.interop.differential.mistakes import OPEN, OPENING, QUEUE, STARTING, 
 _PATIENCE_SECONDS = 60.0
 _BATCH = 100
 _PROBE_CHANNEL = 77
+_UNASKED = ("channel.close-ok on an open channel",)
+"""Nothing is asked behind these: RabbitMQ's reader lets go of the channel at a close-ok while the
+channel's process finds the error, so an answer may come first, or the error of a question on what
+is a new channel now."""
 
 
 def reactions(port: int, mistakes: Iterable[Mistake]) -> dict[str, list[str]]:
@@ -37,7 +41,7 @@ def reactions(port: int, mistakes: Iterable[Mistake]) -> dict[str, list[str]]:
         peers = [_begun(port, mistake.stage) for mistake in batch]
         for peer, mistake in zip(peers, batch, strict=True):
             peer.send_bytes(mistake.octets)
-            if mistake.stage == OPEN:
+            if mistake.stage == OPEN and mistake.name not in _UNASKED:
                 # A channel that lives on answers this behind all that it had to say before.
                 peer.send(*_question(mistake), channel=mistake.channel or _PROBE_CHANNEL)
         for peer, mistake in zip(peers, batch, strict=True):
