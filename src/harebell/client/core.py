@@ -15,17 +15,11 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from typing import Any
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import (
-    CLOSE_BLOCKED_SECONDS,
-    CLOSE_TIMEOUT_SECONDS,
-    FRAME_MAX_BYTES,
-    FRAME_MIN_BYTES,
-)
+from harebell.base.limits import FRAME_MAX_BYTES, FRAME_MIN_BYTES
 from harebell.base.message import Properties
 from harebell.base.version import VERSION
 from harebell.client import handshake
@@ -37,15 +31,13 @@ from harebell.client.dialect import TRANSITIONAL, dialect_of
 from harebell.client.errors import (
     AMQPError,
     AuthenticationFailed,
-    ClientClosed,
     ConnectionFailed,
-    ConnectionLost,
-    ConnectTimeout,
     ExtensionMissing,
     LoginUnanswered,
     UnsupportedByVersion,
     closed_connection,
 )
+from harebell.client.life import Life, State
 from harebell.client.url import URL
 from harebell.wire.v09 import extensions
 from harebell.wire.v09 import methods as m
@@ -55,155 +47,47 @@ from harebell.wire.v09.reply_codes import reply_text
 
 _HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 _ACCESS_REFUSED = 403
-_BEATS_BEFORE_LOST = 2
-_TICKS_PER_BEAT = 4
 
 
-class State(enum.Enum):
-    """Where a connection is in its life."""
+class Connection(Life[Channel], FrameSink):
+    """The protocol state of one connection; arguments and attributes as of `Life`."""
 
-    STARTING = "starting"
-    TUNING = "tuning"
-    OPENING = "opening"
-    OPEN = "open"
-    CLOSING = "closing"
-    CLOSED = "closed"
-
-
-class Connection(FrameSink):
-    """The protocol state of one connection.
-
-    Args:
-        url: where and as whom; the shell has connected to it already.
-        now: the time, in seconds of any monotonic clock.
-        properties: added to what we tell the broker about ourselves.
-
-    Attributes:
-        opened: settled when the connection is open, or has failed to be.
-        closed: settled when it is over; with an error unless we closed it.
-        blocked: why the broker takes no publishes now; None while it does.
-        finished: whether the socket is to be closed after the output is written.
-    """
+    out: OutBuffer
+    scanner: FrameScanner
 
     def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
-        self.url = url
+        super().__init__(url, now, properties)
         self.dialect = dialect_of(url.version)
-        self.state = State.STARTING
         self.out = OutBuffer()
         self.frame_max = FRAME_MIN_BYTES
-        self.channel_max = 0
-        self.heartbeat = 0
         self.scanner = FrameScanner(self)
         self.scanner.client = True
         # A broker's connection.start may be longer than AMQP's minimal frame; nobody minds.
         self.scanner.frame_max = FRAME_MAX_BYTES
-        self.opened: Call[None] = Call()
-        self.closed: Call[None] = Call()
-        self.error: AMQPError | None = None
-        self.channels: dict[int, Channel] = {}
         self.recorder: Recorder | None = None
-        self.blocked: str | None = None
-        self.on_blocked: Callable[[str | None], None] | None = None
-        self.server_properties: dict[str, Any] = {}
-        self.reading_paused = False
-        self.last_received = now
-        self._properties = properties or {}
         self._greeted = False
         self._credentials_sent = False
-        self._wrote = False
-        self._next_beat: float | None = None
-        self._deadline: float | None = now + url.connection_timeout
         self.out.raw(self.dialect.header)
 
-    # --- for the shell --------------------------------------------------------------------------
+    def _read(self, data: bytes | bytearray | memoryview) -> None:
+        if not self._greeted:
+            handshake.check_greeting(self.url, bytes(data[:16]))
+            self._greeted = True
+        self.scanner.feed(data)
 
-    @property
-    def finished(self) -> bool:
-        """Whether nothing more is to be read."""
-        return self.state is State.CLOSED
-
-    def receive(self, data: bytes | bytearray | memoryview, now: float) -> None:
-        """Octets have come from the broker."""
-        if self.state is State.CLOSED or len(data) == 0:
-            return
-        self.last_received = now
-        try:
-            if not self._greeted:
-                handshake.check_greeting(self.url, bytes(data[:16]))
-                self._greeted = True
-            self.scanner.feed(data)
-        except ProtocolError as error:
-            self._refuse(error)
-        except AMQPError as error:
-            self._finish(error)
-        except BaseException:
-            # A callback of ours failed; what it was in the middle of is lost.
-            self._finish(ConnectionLost("a callback of the client failed while reading"))
-            raise
-
-    def take_output(self) -> bytes:
-        """What is to be written now."""
-        data = self.out.take()
-        if data:
-            self._wrote = True
-        return data
-
-    def eof(self, reason: str = "the broker closed the socket without a word") -> None:
-        """The socket is closed or broken."""
-        if self.state is State.CLOSED:
-            return
-        if self.state is State.CLOSING:
-            self._finish(None)
-        elif self.state is State.TUNING and self._credentials_sent:
+    def _hung_up(self, reason: str) -> AMQPError:
+        where = self.url.address
+        if self.state is State.TUNING and self._credentials_sent:
             # Brokers that cannot say why they refuse a login hang up (RabbitMQ before 3.2).
-            text = f"the broker at {self.url.address} hung up after it saw the user and password"
-            self._finish(LoginUnanswered(text))
-        elif self.state is State.OPENING:
-            text = f"{reason} while opening virtual host {self.url.vhost!r} ({self.url.address})"
-            self._finish(ConnectionFailed(text))
-        elif self.state is not State.OPEN:
-            hint = "" if self.url.tls else "; if it expects TLS, use amqps://"
-            self._finish(ConnectionFailed(f"{reason} ({self.url.address}){hint}"))
-        else:
-            self._finish(ConnectionLost(f"{reason} ({self.url.address})"))
-
-    def wake_at(self) -> float | None:
-        """When `tick` is due; None when there is nothing to wait for."""
-        times = [at for at in (self._deadline, self._next_beat) if at is not None]
-        return min(times) if times else None
-
-    def tick(self, now: float) -> None:
-        """Time has passed: beat, or give up."""
-        if self.state is State.CLOSED:
-            return
-        if self._deadline is not None and now >= self._deadline:
-            self._timed_out()
-        elif self._next_beat is not None and now >= self._next_beat:
-            self._beat(now)
-
-    def _timed_out(self) -> None:
-        if self.state is State.CLOSING:
-            self._finish(None)
-            return
-        seconds = self.url.connection_timeout
-        self._finish(
-            ConnectTimeout(
-                f"the broker at {self.url.address} did not finish the handshake in "
-                f"{seconds:g} seconds (state {self.state.value})"
+            return LoginUnanswered(
+                f"the broker at {where} hung up after it saw the user and password"
             )
-        )
-
-    def _beat(self, now: float) -> None:
-        """Heartbeats (AMQP 0-9-1 4.2.7): any octet counts for one, in both directions."""
-        self._next_beat = now + self.heartbeat / _TICKS_PER_BEAT
-        silence = now - self.last_received
-        if silence > self.heartbeat * _BEATS_BEFORE_LOST and not self.reading_paused:
-            text = f"nothing came from {self.url.address} for {silence:.0f} seconds"
-            self._finish(ConnectionLost(f"{text}, with heartbeats every {self.heartbeat}"))
-            return
-        if not self._wrote:
-            self.out.raw(_HEARTBEAT_FRAME)
-        self._wrote = False
+        if self.state is State.OPENING:
+            return ConnectionFailed(
+                f"{reason} while opening virtual host {self.url.vhost!r} ({where})"
+            )
+        hint = "" if self.url.tls else "; if it expects TLS, use amqps://"
+        return ConnectionFailed(f"{reason} ({where}){hint}")
 
     # --- verbs ----------------------------------------------------------------------------------
 
@@ -226,11 +110,6 @@ class Connection(FrameSink):
             product = str(self.server_properties.get("product", "of an unknown make"))
             raise ExtensionMissing(name, self.url.address, product, wanted, theirs)
 
-    def check_open(self) -> None:
-        """Raise the reason why the connection is not open, if it is not."""
-        if self.state is not State.OPEN:
-            raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
-
     def open_channel(
         self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False
     ) -> Call[Channel]:
@@ -250,30 +129,11 @@ class Connection(FrameSink):
             confirms = self.dialect.confirms
         elif confirms and not self.dialect.confirms:
             raise UnsupportedByVersion(self.dialect.version, "publisher confirms")
-        if number is None:
-            number = 1
-            while number in self.channels:
-                number += 1
-        if number > self.channel_max:
-            raise ClientClosed(f"all {self.channel_max} channels of the connection are in use")
+        number = self._free_number(number)
         kind = TransitionalChannel if self.dialect.version == TRANSITIONAL else Channel
         channel = kind(self, number, confirms=confirms, keep=keep)
         self.channels[number] = channel
         return channel.open()
-
-    def close(self, now: float, code: int = 200, text: str = "bye") -> Call[None]:
-        """Close the connection in good order (AMQP 0-9-1, connection.close)."""
-        if self.state is State.OPEN:
-            self._close_channels(ClientClosed("the connection was closed"))
-            self.error = ClientClosed("the connection was closed")
-            self._send(m.ConnectionClose(reply_code=code, reply_text=text))
-            self.state = State.CLOSING
-            # A broker that takes no publishes does not read: it will hardly answer.
-            patience = CLOSE_TIMEOUT_SECONDS if self.blocked is None else CLOSE_BLOCKED_SECONDS
-            self._deadline = now + patience
-        elif self.state not in (State.CLOSING, State.CLOSED):
-            self._finish(ClientClosed("the connection was closed before it was open"))
-        return self.closed
 
     def forget(self, number: int) -> None:
         """The channel's number is free again."""
@@ -371,8 +231,7 @@ class Connection(FrameSink):
             )
         )
         self._send(m.ConnectionOpen(virtual_host=self.url.vhost))
-        if limits.heartbeat:
-            self._next_beat = self.last_received + limits.heartbeat / _TICKS_PER_BEAT
+        self._begin_beating()
         self.state = State.OPENING
 
     def _on_open_ok(self, method: m.ConnectionOpenOk) -> None:
@@ -418,39 +277,24 @@ class Connection(FrameSink):
     def _send(self, method: m.Method) -> None:
         self.out.frame(METHOD, 0, self.dialect.encode(method))
 
+    def _say_close(self, code: int, text: str) -> None:
+        self._send(m.ConnectionClose(reply_code=code, reply_text=text))
+
+    def _say_alive(self) -> None:
+        self.out.raw(_HEARTBEAT_FRAME)
+
     def _refuse(self, error: ProtocolError) -> None:
         """The broker broke the protocol: tell it, and go (AMQP 0-9-1 4.2.3)."""
         if self.state in (State.OPENING, State.OPEN):
-            text = reply_text(error.code, error.text)
             self._send(
                 m.ConnectionClose(
                     reply_code=error.code,
-                    reply_text=text,
+                    reply_text=reply_text(error.code, error.text),
                     class_id=error.class_id,
                     method_id=error.method_id,
                 )
             )
-        where = self.url.address
-        self._finish(ConnectionLost(f"the broker at {where} broke the protocol: {error.text}"))
-
-    def _close_channels(self, error: AMQPError) -> None:
-        channels, self.channels = self.channels, {}
-        for channel in channels.values():
-            channel.end(error)
-
-    def _finish(self, error: AMQPError | None) -> None:
-        if self.state is State.CLOSED:
-            return
-        self.state = State.CLOSED
-        self.scanner.stopped = True
-        self._deadline = self._next_beat = None
-        self.error = error or self.error or ClientClosed("the connection was closed")
-        self._close_channels(self.error)
-        self.opened.fail(self.error)
-        if error is None:
-            self.closed.succeed(None)
-        else:
-            self.closed.fail(error)
+        super()._refuse(error)
 
 
 def _words(text: str | bytes) -> str:

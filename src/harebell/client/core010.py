@@ -21,28 +21,19 @@ from collections.abc import Callable
 from typing import Any
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import (
-    BODY_HARD_MAX_BYTES,
-    CHANNEL_MAX,
-    CLOSE_TIMEOUT_SECONDS,
-    SEGMENT_FRAME_BYTES,
-)
+from harebell.base.limits import BODY_HARD_MAX_BYTES, CHANNEL_MAX, SEGMENT_FRAME_BYTES
 from harebell.base.message import Message, Properties
 from harebell.base.version import VERSION
 from harebell.client import handshake
 from harebell.client.call import Call
-from harebell.client.core import State
+from harebell.client.channel_parts import Recorder
 from harebell.client.errors import (
-    AMQPError,
     AuthenticationFailed,
-    ClientClosed,
-    ConnectionFailed,
-    ConnectionLost,
-    ConnectTimeout,
     ProtocolMismatch,
     UnsupportedByVersion,
     closed_connection,
 )
+from harebell.client.life import Life, State
 from harebell.client.session010 import Session
 from harebell.client.url import PLAIN, URL
 from harebell.kernels.segments import (
@@ -66,8 +57,6 @@ from harebell.wire.v010.structs import Command, Control
 PROTOCOL_HEADER = b"AMQP\x01\x01\x00\x0a"
 _HEADER = 8
 _REFUSED = 320
-_BEATS_BEFORE_LOST = 2
-_TICKS_PER_BEAT = 4
 _SESSION_CLASS = 2
 
 
@@ -83,71 +72,35 @@ class _Assembly:
         self.size = 0
 
 
-class Connection(SegmentSink):
-    """The protocol state of one connection; arguments and attributes as of `core.Connection`.
+class Connection(Life[Session], SegmentSink):
+    """The protocol state of one connection; arguments and attributes as of `Life`.
 
     Args:
-        url: where and as whom; the shell has connected to it already.
-        now: the time, in seconds of any monotonic clock.
-        properties: added to what we tell the broker about ourselves.
         nonce: makes the names of our sessions different from everybody else's.
     """
+
+    out: SegmentBuffer
+    scanner: SegmentScanner
 
     def __init__(
         self, url: URL, now: float, properties: dict[str, Any] | None = None, nonce: str = ""
     ) -> None:
-        self.url = url
-        self.state = State.STARTING
+        super().__init__(url, now, properties)
         self.out = SegmentBuffer()
         self.frame_max = SEGMENT_FRAME_BYTES
-        self.channel_max = 0
-        self.heartbeat = 0
         self.scanner = SegmentScanner(self)
         self.scanner.frame_max = SEGMENT_FRAME_BYTES
-        self.opened: Call[None] = Call()
-        self.closed: Call[None] = Call()
-        self.error: AMQPError | None = None
-        self.channels: dict[int, Session] = {}
-        self.recorder = None
-        self.blocked: str | None = None
-        self.on_blocked: Callable[[str | None], None] | None = None
-        self.server_properties: dict[str, Any] = {}
-        self.reading_paused = False
-        self.last_received = now
+        self.recorder: Recorder | None = None
         self._nonce = nonce
         self._sessions = 0
-        self._properties = properties or {}
         self._greeting = b""
         self._assemblies: dict[int, _Assembly] = {}
-        self._wrote = False
-        self._next_beat: float | None = None
-        self._deadline: float | None = now + url.connection_timeout
         self.out.raw(PROTOCOL_HEADER)
 
-    # --- for the shell --------------------------------------------------------------------------
-
-    @property
-    def finished(self) -> bool:
-        """Whether nothing more is to be read."""
-        return self.state is State.CLOSED
-
-    def receive(self, data: bytes | bytearray | memoryview, now: float) -> None:
-        """Octets have come from the broker."""
-        if self.state is State.CLOSED or len(data) == 0:
-            return
-        self.last_received = now
-        try:
-            if len(self._greeting) < _HEADER:
-                data = self._greeted(bytes(data))
-            self.scanner.feed(bytes(data))
-        except ProtocolError as error:
-            where = self.url.address
-            self._finish(ConnectionLost(f"the broker at {where} broke the protocol: {error.text}"))
-        except AMQPError as error:
-            self._finish(error)
-        except BaseException:
-            self._finish(ConnectionLost("a callback of the client failed while reading"))
-            raise
+    def _read(self, data: bytes | bytearray | memoryview) -> None:
+        if len(self._greeting) < _HEADER:
+            data = self._greeted(bytes(data))
+        self.scanner.feed(bytes(data))
 
     def _greeted(self, data: bytes) -> bytes:
         """Take the broker's protocol header; what follows it."""
@@ -164,60 +117,7 @@ class Connection(SegmentSink):
             )
         return greeting[_HEADER:]
 
-    def take_output(self) -> bytes:
-        """What is to be written now."""
-        data = self.out.take()
-        if data:
-            self._wrote = True
-        return data
-
-    def eof(self, reason: str = "the broker closed the socket without a word") -> None:
-        """The socket is closed or broken."""
-        if self.state is State.CLOSED:
-            return
-        if self.state is State.CLOSING:
-            self._finish(None)
-        elif self.state is State.OPEN:
-            self._finish(ConnectionLost(f"{reason} ({self.url.address})"))
-        else:
-            self._finish(ConnectionFailed(f"{reason} ({self.url.address})"))
-
-    def wake_at(self) -> float | None:
-        """When `tick` is due; None when there is nothing to wait for."""
-        times = [at for at in (self._deadline, self._next_beat) if at is not None]
-        return min(times) if times else None
-
-    def tick(self, now: float) -> None:
-        """Time has passed: beat, or give up."""
-        if self.state is State.CLOSED:
-            return
-        if self._deadline is not None and now >= self._deadline:
-            if self.state is State.CLOSING:
-                self._finish(None)
-                return
-            seconds = self.url.connection_timeout
-            text = f"the broker at {self.url.address} did not finish the handshake in {seconds:g} s"
-            self._finish(ConnectTimeout(text))
-        elif self._next_beat is not None and now >= self._next_beat:
-            self._beat(now)
-
-    def _beat(self, now: float) -> None:
-        self._next_beat = now + self.heartbeat / _TICKS_PER_BEAT
-        silence = now - self.last_received
-        if silence > self.heartbeat * _BEATS_BEFORE_LOST and not self.reading_paused:
-            text = f"nothing came from {self.url.address} for {silence:.0f} seconds"
-            self._finish(ConnectionLost(f"{text}, with heartbeats every {self.heartbeat}"))
-            return
-        if not self._wrote:
-            self.send_control(0, controls.ConnectionHeartbeat())
-        self._wrote = False
-
     # --- verbs ----------------------------------------------------------------------------------
-
-    def check_open(self) -> None:
-        """Raise the reason why the connection is not open, if it is not."""
-        if self.state is not State.OPEN:
-            raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
 
     def check_extension(self, name: str) -> None:
         """Refuse Harebell's own classes of methods, which are 0-9-1's.
@@ -232,35 +132,20 @@ class Connection(SegmentSink):
     ) -> Call[Any]:
         """Open a session; see `core.Connection.open_channel`. Every publish can be confirmed."""
         self.check_open()
-        if number is None:
-            number = 1
-            while number in self.channels:
-                number += 1
-        if number > self.channel_max:
-            raise ClientClosed(f"all {self.channel_max} channels of the connection are in use")
+        number = self._free_number(number)
         self._sessions += 1
         name = f"{self._nonce}.{self._sessions}".encode()
         session = Session(self, number, name, confirms=confirms is not False, keep=keep)
         self.channels[number] = session
         return session.open()
 
-    def close(self, now: float, code: int = 200, text: str = "bye") -> Call[None]:
-        """Close the connection in good order (AMQP 0-10, connection.close)."""
-        if self.state is State.OPEN:
-            self._close_channels(ClientClosed("the connection was closed"))
-            self.error = ClientClosed("the connection was closed")
-            self.send_control(0, controls.ConnectionClose(reply_code=code, reply_text=text))
-            self.state = State.CLOSING
-            self._deadline = now + CLOSE_TIMEOUT_SECONDS
-        elif self.state not in (State.CLOSING, State.CLOSED):
-            self._finish(ClientClosed("the connection was closed before it was open"))
-        return self.closed
-
     def forget(self, number: int) -> None:
         """The channel's number is free again."""
         self.channels.pop(number, None)
         if self._assemblies.pop(number, None) is not None:
             self.scanner.pending -= 1
+        if self.recorder is not None:
+            self.recorder.forget_channel(number)
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -278,6 +163,12 @@ class Connection(SegmentSink):
         """Append a message to the output."""
         octets = AMQP_0_10.encode(command, sync)
         self.out.transfer(channel, octets, False, message, self.frame_max)
+
+    def _say_close(self, code: int, text: str) -> None:
+        self.send_control(0, controls.ConnectionClose(reply_code=code, reply_text=text))
+
+    def _say_alive(self) -> None:
+        self.send_control(0, controls.ConnectionHeartbeat())
 
     # --- what the scanner calls -----------------------------------------------------------------
 
@@ -390,8 +281,7 @@ class Connection(SegmentSink):
             ),
         )
         self.send_control(0, controls.ConnectionOpen(virtual_host=self.url.vhost))
-        if self.heartbeat:
-            self._next_beat = self.last_received + self.heartbeat / _TICKS_PER_BEAT
+        self._begin_beating()
         self.state = State.OPENING
 
     def _on_open_ok(self, control: controls.ConnectionOpenOk) -> None:
@@ -412,27 +302,6 @@ class Connection(SegmentSink):
 
     def _on_close_ok(self, control: controls.ConnectionCloseOk) -> None:
         self._finish(None)
-
-    # --- the end --------------------------------------------------------------------------------
-
-    def _close_channels(self, error: AMQPError) -> None:
-        channels, self.channels = self.channels, {}
-        for session in channels.values():
-            session.end(error)
-
-    def _finish(self, error: AMQPError | None) -> None:
-        if self.state is State.CLOSED:
-            return
-        self.state = State.CLOSED
-        self.scanner.stopped = True
-        self._deadline = self._next_beat = None
-        self.error = error or self.error or ClientClosed("the connection was closed")
-        self._close_channels(self.error)
-        self.opened.fail(self.error)
-        if error is None:
-            self.closed.succeed(None)
-        else:
-            self.closed.fail(error)
 
 
 _HANDLERS: dict[tuple[State, type[Control]], Callable[[Connection, Any], None]] = {

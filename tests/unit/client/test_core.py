@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
-from harebell.client.core import Connection, State
 from harebell.client.dialect import dialect_of
 from harebell.client.errors import (
     AMQPConnectionClosed,
@@ -16,16 +13,14 @@ from harebell.client.errors import (
     ClientClosed,
     ConnectionForced,
     ConnectionLost,
-    ConnectTimeout,
     ExtensionMissing,
     LoginUnanswered,
     NotAllowed,
     ProtocolMismatch,
     UnsupportedByVersion,
 )
-from harebell.client.url import URL
+from harebell.client.life import State
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.frames import HEARTBEAT
 from tests.unit.client.octets import Peer, method_frame
 
 HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
@@ -131,41 +126,6 @@ def test_a_peer_that_speaks_something_else_is_named(url: str, answer: bytes, wor
         peer.core.opened.value()
 
 
-def test_a_handshake_that_takes_too_long_is_given_up() -> None:
-    peer = Peer("amqp://?connection_timeout=2000")
-    peer.start()
-    assert peer.core.wake_at() == 102.0
-    peer.core.tick(101.9)
-    assert not peer.core.finished
-    peer.core.tick(102.0)
-    with pytest.raises(ConnectTimeout, match="2 seconds"):
-        peer.core.opened.value()
-
-
-def test_an_open_connection_without_heartbeats_waits_for_no_clock() -> None:
-    peer = Peer()
-    peer.open(heartbeat=0)
-    assert peer.core.wake_at() is None
-    peer.core.tick(1e9)
-    assert peer.core.state is State.OPEN
-
-
-def test_an_idle_connection_beats_at_least_twice_per_interval() -> None:
-    peer = Peer()
-    peer.open(heartbeat=10)
-    beats = []
-    while peer.now < 140.0:
-        at = peer.core.wake_at()
-        assert at is not None
-        peer.now = at
-        peer.feed(HEARTBEAT_FRAME)
-        peer.core.tick(peer.now)
-        beats += [peer.now for frame in peer.written() if frame.kind == HEARTBEAT]
-    gaps = [later - earlier for earlier, later in itertools.pairwise(beats)]
-    assert len(beats) >= 8
-    assert max(gaps) <= 5.0
-
-
 def test_a_connection_that_writes_needs_no_heartbeats() -> None:
     peer = Peer()
     peer.open(heartbeat=10)
@@ -179,34 +139,6 @@ def test_a_connection_that_writes_needs_no_heartbeats() -> None:
         peer.feed(HEARTBEAT_FRAME)
         peer.core.tick(peer.now)
         assert peer.core.take_output() == b""
-
-
-def test_a_silent_broker_is_lost_after_two_intervals_and_not_before() -> None:
-    peer = Peer()
-    peer.open(heartbeat=10)
-    for now in (105.0, 110.0, 119.0):
-        peer.core.tick(now)
-        assert peer.core.state is State.OPEN
-    peer.core.tick(122.6)
-    with pytest.raises(ConnectionLost, match="heartbeats every 10"):
-        peer.core.closed.value()
-
-
-def test_any_octet_of_the_broker_shows_that_it_lives() -> None:
-    peer = Peer()
-    peer.open(heartbeat=10)
-    peer.now = 118.0
-    peer.feed(b"\x01")
-    peer.core.tick(122.0)
-    assert peer.core.state is State.OPEN
-
-
-def test_a_broker_is_not_lost_because_we_stopped_reading() -> None:
-    peer = Peer()
-    peer.open(heartbeat=10)
-    peer.core.reading_paused = True
-    peer.core.tick(200.0)
-    assert peer.core.state is State.OPEN
 
 
 def test_closing_sends_close_drops_what_comes_and_ends_with_close_ok() -> None:
@@ -228,17 +160,6 @@ def test_closing_sends_close_drops_what_comes_and_ends_with_close_ok() -> None:
     assert peer.core.finished
     with pytest.raises(ClientClosed):
         peer.core.check_open()
-
-
-def test_a_broker_that_does_not_answer_close_is_left_after_a_while() -> None:
-    peer = Peer()
-    peer.open()
-    call = peer.core.close(peer.now)
-    at = peer.core.wake_at()
-    assert at is not None
-    peer.core.tick(at)
-    call.value()
-    assert peer.core.finished
 
 
 def test_a_broker_that_has_blocked_us_is_left_sooner() -> None:
@@ -285,14 +206,6 @@ def test_an_unknown_reply_code_is_still_a_closed_connection() -> None:
     peer.open()
     peer.send(m.ConnectionClose(599, "STRANGE", 60, 40))
     with pytest.raises(AMQPConnectionClosed, match="599 STRANGE"):
-        peer.core.closed.value()
-
-
-def test_a_socket_that_ends_without_a_word_is_a_lost_connection() -> None:
-    peer = Peer("amqp://broker.example:1234")
-    peer.open()
-    peer.core.eof("the connection broke: reset")
-    with pytest.raises(ConnectionLost, match=r"reset.*broker.example:1234"):
         peer.core.closed.value()
 
 
@@ -358,24 +271,6 @@ def test_channels_take_the_lowest_free_number_up_to_the_limit() -> None:
     peer.methods()
     peer.send(m.ChannelCloseOk(), channel=2)
     assert peer.channel().number == 2
-
-
-def test_a_connection_closed_before_it_is_open_never_opens() -> None:
-    core = Connection(URL.parse("amqp://"), 0.0)
-    core.close(0.0)
-    assert core.finished
-    with pytest.raises(ClientClosed):
-        core.opened.value()
-
-
-def test_input_after_the_end_is_ignored() -> None:
-    peer = Peer()
-    peer.open()
-    peer.core.eof()
-    peer.feed(b"anything at all")
-    peer.core.eof()
-    peer.core.tick(1e9)
-    assert peer.core.take_output() == b""
 
 
 def test_a_broker_says_which_of_harebells_own_classes_it_has(

@@ -6,15 +6,13 @@ import random
 
 import pytest
 
-from harebell.client.core import State
 from harebell.client.core010 import PROTOCOL_HEADER, Connection
 from harebell.client.errors import (
     AuthenticationFailed,
-    ConnectionFailed,
     ConnectionLost,
-    ConnectTimeout,
     ProtocolMismatch,
 )
+from harebell.client.life import State
 from harebell.client.url import URL
 from harebell.kernels.transfers import SegmentBuffer
 from harebell.wire.v010 import controls
@@ -84,24 +82,6 @@ def test_a_broker_without_our_mechanism_is_told_what_we_have() -> None:
     core.receive(PROTOCOL_HEADER + octets(start), 0.0)
     with pytest.raises(AuthenticationFailed, match="'EXTERNAL', this client would use PLAIN"):
         core.opened.value()
-
-
-def test_a_broker_that_says_nothing_is_given_up() -> None:
-    core = Connection(URL_0_10, 0.0)
-    core.tick(10.0)
-    with pytest.raises(ConnectTimeout):
-        core.opened.value()
-
-
-def test_a_socket_that_closes_early_or_late_is_an_error() -> None:
-    core = Connection(URL_0_10, 0.0)
-    core.eof()
-    with pytest.raises(ConnectionFailed):
-        core.opened.value()
-    late = opened()
-    late.eof()
-    with pytest.raises(ConnectionLost):
-        late.closed.value()
 
 
 def test_heartbeats_are_sent_and_missed() -> None:
