@@ -329,6 +329,8 @@ READ_FIRST_BYTES = 16_384
 """The first read of a log from disk."""
 READ_MOST_BYTES = 262_144
 """What one read takes when a log is read in order."""
+READ_HELD_BYTES = 67_108_864
+"""What is kept, of all logs together, of what was read from disk; a larger message alone may be."""
 READ_PLACES = 7
 """Places of a log that are read in order at the same time, beside the one read last."""
 SCAN_WINDOW_BYTES = 4_194_304

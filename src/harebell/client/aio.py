@@ -105,10 +105,7 @@ class Connection:
         return self
 
     async def _dial(self) -> Link:
-        recovering = self._topology is not None
-        core = new_core(
-            self.url, self._loop.time(), self._properties, self._rng, recovering=recovering
-        )
+        core = new_core(self.url, self._loop.time(), self._properties, self._rng)
         return await dial(core, self.url)
 
     def _use(self, link: Link) -> None:

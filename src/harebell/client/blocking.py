@@ -114,10 +114,7 @@ class Connection:
         self._use(link)
 
     def _dial(self) -> Link:
-        recovering = self._topology is not None
-        core = new_core(
-            self.url, time.monotonic(), self._properties, self._rng, recovering=recovering
-        )
+        core = new_core(self.url, time.monotonic(), self._properties, self._rng)
         return dial(core, self.url)
 
     def _use(self, link: Link) -> None:

@@ -26,6 +26,7 @@ from harebell.client.channel_parts import (
     Consumer,
     Got,
     Host,
+    M,
     Mode,
     OnDelivery,
     OnEnd,
@@ -109,9 +110,7 @@ class Channel(Verbs):
             convert: makes the verb's answer of the reply.
         """
         self.check_open()
-        recorder = self._host.recorder
-        if recorder is not None:
-            method = recorder.rewrite(self.number, method)
+        method = self._renamed(method)
         self.send(method)
         call: Call[T] = Call()
         if isinstance(method, m.BasicRecover) and not self._host.dialect.recovers:
@@ -119,6 +118,16 @@ class Channel(Verbs):
             return call
         self._pending.append(Pending(method, replies, convert, call))
         return call
+
+    def _renamed(self, method: M) -> M:
+        recorder = self._host.recorder
+        return method if recorder is None else recorder.rewrite(self.number, method)
+
+    def _record(self, method: m.Method, result: Any) -> None:
+        """The broker has done this: it is to be done again on the next connection."""
+        recorder = self._host.recorder
+        if recorder is not None:
+            recorder.observe(self.number, method, result)
 
     def open(self) -> Call[Channel]:
         """Send channel.open."""
@@ -342,14 +351,7 @@ class Channel(Verbs):
             consumer.on_delivery(tag, redelivered, exchange, routing_key, properties, body)
         elif self.sink is not None:
             self.sink.deliver(
-                self.number,
-                consumer_tag,
-                tag,
-                redelivered,
-                exchange,
-                routing_key,
-                properties,
-                body,
+                self.number, consumer_tag, tag, redelivered, exchange, routing_key, properties, body
             )
 
     def _on_method(self, method: m.Method) -> None:
@@ -410,9 +412,7 @@ class Channel(Verbs):
         pending = self._pending_for(method)
         self._pending.remove(pending)
         result = pending.convert(reply)
-        recorder = self._host.recorder
-        if recorder is not None:
-            recorder.observe(self.number, pending.method, result)
+        self._record(pending.method, result)
         pending.call.succeed(result)
 
     def _pending_for(self, method: m.Method) -> Pending:

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import msgspec
+
 from harebell.base.message import Message as WireMessage
 from harebell.client.call import Call
 from harebell.client.channel import Channel
@@ -47,8 +49,9 @@ class TransitionalChannel(Channel):
         """Append a method to the output, and count it."""
         arguments = getattr(method, "arguments", None)
         if arguments:
-            changed: Any = method
-            changed.arguments = encode_typed(arguments, Dialect.LETTERS)
+            encoded = encode_typed(arguments, Dialect.LETTERS)
+            # A method that is recorded is sent again: it keeps its own arguments.
+            method = msgspec.structs.replace(method, arguments=encoded)
         super().send(method)
         if not method.NAME.startswith(_UNCOUNTED):
             self._command += 1
@@ -66,10 +69,17 @@ class TransitionalChannel(Channel):
         if not dialect.has(type(method)) or dialect.spec.spec_of(method).responses:
             return super().call(method, replies, convert)
         self.check_open()
+        method = self._renamed(method)
         self.send(method)
         call: Call[T] = Call()
         self._unfinished.append(call)
-        self._when_complete(lambda: call.succeed(convert(replies[0]())))
+
+        def complete() -> None:
+            result = convert(replies[0]())
+            self._record(method, result)
+            call.succeed(result)
+
+        self._when_complete(complete)
         return call
 
     def _when_complete(self, then: Callable[[], None]) -> None:

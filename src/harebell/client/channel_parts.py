@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from harebell.base.message import Properties
 from harebell.client.call import Call
@@ -14,6 +14,7 @@ from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameScanner
 from harebell.wire.v09.output import OutBuffer
 
+M = TypeVar("M", bound=m.Method)
 OnDelivery = Callable[[int, bool, str, str, Properties, bytes], None]
 OnEnd = Callable[[AMQPError | None], None]
 
@@ -38,7 +39,7 @@ class Mode(enum.Enum):
 class Recorder(Protocol):
     """Keeps what was declared, so that it can be declared again (`topology`)."""
 
-    def rewrite(self, channel: int, method: m.Method) -> m.Method:
+    def rewrite(self, channel: int, method: M) -> M:
         """The method to send instead of this one."""
 
     def observe(self, channel: int, method: m.Method, result: Any) -> None:

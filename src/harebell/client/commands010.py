@@ -45,18 +45,21 @@ class Plan(NamedTuple):
     reply: Callable[[Results], m.Method]
 
 
-def plan(method: m.Method, name: Callable[[], str]) -> Plan:
+def plan(method: m.Method, name: Callable[[], str], window: int) -> Plan:
     """What a method of 0-9-1 is in 0-10.
 
     Args:
         method: one that the verbs of a channel send.
         name: makes names for queues that have none.
+        window: most messages that may be out at once of a subscription, 0 for no limit.
 
     Raises:
         UnsupportedByVersion: 0-10 has nothing for it.
     """
     if isinstance(method, m.QueueDeclare):
         return _declare_queue(method, name)
+    if isinstance(method, m.BasicConsume):
+        return _consume(method, window)
     make = _PLANS.get(type(method))
     if make is None:
         raise UnsupportedByVersion(VERSION, method.NAME)
@@ -147,32 +150,17 @@ def _delete_queue(method: m.QueueDelete) -> Plan:
     )
 
 
-def subscribe(
-    queue: str,
-    destination: str,
-    *,
-    no_ack: bool,
-    exclusive: bool,
-    window: int,
-    arguments: dict[str, Any],
-) -> list[Command]:
-    """The commands that start a subscription.
-
-    Args:
-        queue: what is subscribed to.
-        destination: its name.
-        no_ack: whether messages count as accepted when they are sent.
-        exclusive: whether nobody else may subscribe.
-        window: most messages that are out at once, 0 for no limit.
-        arguments: of the subscription.
-    """
-    limited = bool(window) and not no_ack
-    return [
+def _consume(method: m.BasicConsume, window: int) -> Plan:
+    destination, arguments = method.consumer_tag, dict(method.arguments)
+    if method.no_local:
+        arguments["no-local"] = True
+    limited = bool(window) and not method.no_ack
+    commands: list[Command] = [
         c.MessageSubscribe(
-            queue=queue,
+            queue=method.queue,
             destination=destination,
-            accept_mode=int(no_ack),
-            exclusive=exclusive,
+            accept_mode=int(method.no_ack),
+            exclusive=method.exclusive,
             arguments=arguments,
         ),
         c.MessageSetFlowMode(destination=destination, flow_mode=WINDOW if limited else CREDIT),
@@ -181,6 +169,14 @@ def subscribe(
         ),
         c.MessageFlow(destination=destination, unit=OCTETS, value=EVERYTHING),
     ]
+    return Plan(commands, lambda results: m.BasicConsumeOk(consumer_tag=destination))
+
+
+def _cancel(method: m.BasicCancel) -> Plan:
+    return Plan(
+        [c.MessageCancel(destination=method.consumer_tag)],
+        lambda results: m.BasicCancelOk(consumer_tag=method.consumer_tag),
+    )
 
 
 def get(queue: str, destination: str, *, no_ack: bool) -> list[Command]:
@@ -203,6 +199,7 @@ _PLANS: dict[type[m.Method], Callable[[Any], Plan]] = {
     m.QueueUnbind: _unbind,
     m.QueuePurge: _purge,
     m.QueueDelete: _delete_queue,
+    m.BasicCancel: _cancel,
     m.TxSelect: lambda method: Plan([c.TxSelect()], lambda results: m.TxSelectOk()),
     m.TxCommit: lambda method: Plan([c.TxCommit()], lambda results: m.TxCommitOk()),
     m.TxRollback: lambda method: Plan([c.TxRollback()], lambda results: m.TxRollbackOk()),

@@ -26,6 +26,7 @@ from harebell.base.message import Message, Properties
 from harebell.base.version import VERSION
 from harebell.client import handshake
 from harebell.client.call import Call
+from harebell.client.channel_parts import Recorder
 from harebell.client.errors import (
     AuthenticationFailed,
     ProtocolMismatch,
@@ -89,7 +90,7 @@ class Connection(Life[Session], SegmentSink):
         self.frame_max = SEGMENT_FRAME_BYTES
         self.scanner = SegmentScanner(self)
         self.scanner.frame_max = SEGMENT_FRAME_BYTES
-        self.recorder = None
+        self.recorder: Recorder | None = None
         self._nonce = nonce
         self._sessions = 0
         self._greeting = b""
@@ -143,6 +144,8 @@ class Connection(Life[Session], SegmentSink):
         self.channels.pop(number, None)
         if self._assemblies.pop(number, None) is not None:
             self.scanner.pending -= 1
+        if self.recorder is not None:
+            self.recorder.forget_channel(number)
 
     # --- output ---------------------------------------------------------------------------------
 

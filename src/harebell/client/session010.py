@@ -15,7 +15,7 @@ credit, and accepts them. An error (execution.exception) ends the session.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from harebell.base.errors import ProtocolError
@@ -24,7 +24,7 @@ from harebell.base.message import Message as WireMessage
 from harebell.client import commands010 as plans
 from harebell.client.call import Call
 from harebell.client.channel import Channel
-from harebell.client.channel_parts import Consumer, Got, Mode, OnDelivery, OnEnd, State
+from harebell.client.channel_parts import Got, Mode, State
 from harebell.client.confirms import MANDATORY, Waiting
 from harebell.client.errors import (
     AMQPError,
@@ -114,14 +114,22 @@ class Session(Channel):
     ) -> Call[T]:
         """Do what a method of 0-9-1 does, and answer what it would have answered."""
         self.check_open()
+        method = self._renamed(method)
         if isinstance(method, m.BasicQos):
             self._prefetch = method.prefetch_count
+            self._record(method, None)
             return _answered(convert(m.BasicQosOk()))
         if isinstance(method, m.BasicRecover):
             self._release(list(self._out), again=True)
             return self._run([c.ExecutionSync()], lambda results: convert(m.BasicRecoverOk()))
-        commands, reply = plans.plan(method, self._queue_name)
-        return self._run(commands, lambda results: convert(reply(results)))
+        commands, reply = plans.plan(method, self._queue_name, self._prefetch)
+
+        def finish(results: list[Any]) -> T:
+            result = convert(reply(results))
+            self._record(method, result)
+            return result
+
+        return self._run(commands, finish)
 
     def _queue_name(self) -> str:
         self._queues += 1
@@ -220,6 +228,7 @@ class Session(Channel):
     def get(self, queue: str, *, no_ack: bool = False) -> Call[Got | None]:
         """Ask for one message; None when the queue is empty."""
         self.check_open()
+        queue = self._renamed(m.BasicGet(queue=queue)).queue
         destination = self.next_tag()
         found: list[Any] = []
         self._gets[destination] = found
@@ -243,50 +252,6 @@ class Session(Channel):
     def set_sink(self, sink: FrameSink | None) -> None:
         """Hand deliveries of consumers without a callback to a sink."""
         self.sink = sink
-
-    def consume(
-        self,
-        queue: str,
-        on_delivery: OnDelivery | None,
-        on_end: OnEnd,
-        *,
-        tag: str,
-        no_ack: bool = False,
-        exclusive: bool = False,
-        no_local: bool = False,
-        arguments: Mapping[str, Any] | None = None,
-    ) -> Call[Consumer]:
-        """Subscribe to a queue; see `Channel.consume`."""
-        self.check_open()
-        if (on_delivery is None) != (self.sink is not None):
-            raise ValueError(f"channel {self.number} has a sink: consume on another channel")
-        if tag in self.consumers:
-            raise ValueError(f"channel {self.number} has a consumer {tag!r} already")
-        consumer = Consumer(tag, no_ack, on_delivery, on_end)
-        given = dict(arguments or {})
-        if no_local:
-            given["no-local"] = True
-        commands = plans.subscribe(
-            queue,
-            tag,
-            no_ack=no_ack,
-            exclusive=exclusive,
-            window=self._prefetch,
-            arguments=given,
-        )
-        self.consumers[tag] = consumer
-        return self._run(commands, lambda results: consumer)
-
-    def cancel(self, tag: str) -> Call[None]:
-        """End a subscription; deliveries keep coming until the answer is there."""
-        self.check_open()
-
-        def finish(results: list[Any]) -> None:
-            consumer = self.consumers.pop(tag, None)
-            if consumer is not None:
-                consumer.on_end(None)
-
-        return self._run([c.MessageCancel(destination=tag)], finish)
 
     def transfer(self, destination: str, redelivered: bool, raw: Properties, body: bytes) -> None:
         """A message for a subscription."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from harebell.client.channel_parts import Consumer, Mode
+from harebell.client.channel_parts import Consumer, M, Mode
 from harebell.client.verbs import QueueInfo
 from harebell.wire.v09 import methods as m
 
@@ -74,7 +74,7 @@ class Topology:
 
     # --- channel_parts.Recorder -----------------------------------------------------------------
 
-    def rewrite(self, channel: int, method: m.Method) -> m.Method:
+    def rewrite(self, channel: int, method: M) -> M:
         """Replace names of queues that have other names now, and "" by the queue that it means."""
         queue: str | None = getattr(method, "queue", None)
         if queue is None:

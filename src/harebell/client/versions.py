@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.client.core import Connection
-from harebell.client.dialect import TRANSITIONAL
 from harebell.client.recovery import Random
 from harebell.client.url import FINAL, URL
 
 _NONCE_MOST = 1 << 53
 
 
-def new_core(
-    url: URL, now: float, properties: dict[str, Any], rng: Random, *, recovering: bool
-) -> Connection:
+def new_core(url: URL, now: float, properties: dict[str, Any], rng: Random) -> Connection:
     """The protocol state of a new connection.
 
     Args:
@@ -22,16 +19,7 @@ def new_core(
         now: the time.
         properties: added to what the broker is told about us.
         rng: entropy for the names of sessions.
-        recovering: whether the connection is to be restored when it is lost.
-
-    Raises:
-        ValueError: it cannot be restored in that version.
     """
-    if recovering and url.version in (FINAL, TRANSITIONAL):
-        raise ValueError(
-            f"recover: connections in AMQP {url.version} are not restored by this client; "
-            "leave it out, or use 0-9-1"
-        )
     if url.version != FINAL:
         return Connection(url, now, properties)
     from harebell.client.core010 import Connection as Final  # its codec takes time to load

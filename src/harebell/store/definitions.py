@@ -22,10 +22,13 @@ from typing import Any
 
 from harebell.base.errors import HarebellError, StoreError
 from harebell.base.ports import Definitions, Files
+from harebell.store.quarantine import Quarantine
 from harebell.store.tables import BLOB, FLAG, NUMBER, TABLES, TEXT, VERSION, Table, upgrades
 
 NAME = "definitions.sqlite"
 _APPLICATION = int.from_bytes(b"HBDF")
+_LOG = f"{NAME}-wal"
+_SHARED = f"{NAME}-shm"
 _DRAFT = "definitions.new"
 _CHECKPOINT_CHANGES = 1_000
 _TYPES: dict[str, Any] = {TEXT: str, NUMBER: int, FLAG: int, BLOB: bytes}
@@ -221,6 +224,7 @@ def open_definitions(
     try:
         names = files.names("")
         if NAME not in names:
+            _put_aside(files, names)
             _make(root, files, [name for name in names if name.startswith(_DRAFT)], vfs)
         _inspect(path, vfs)
         link = _connect(path, vfs)
@@ -286,6 +290,18 @@ def _upgrade(link: sqlite3.Connection) -> None:
     link.execute("COMMIT")
 
 
+def _put_aside(files: Files, names: list[str]) -> None:
+    """Keep what SQLite would take for the end of the new database: it is that of one that is gone.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    if _SHARED in names:
+        files.remove(_SHARED)
+    if _LOG in names:
+        Quarantine(files, "left").move(_LOG)
+
+
 def _make(root: str, files: Files, drafts: list[str], vfs: str) -> None:
     """Make an empty database beside its place, so that in its place it is always complete."""
     for name in drafts:
@@ -340,8 +356,8 @@ def _inspect(path: str, vfs: str = "") -> None:
 
 def _damaged(path: str, why: str) -> StoreError:
     return StoreError(
-        f"{path} is damaged ({why}): put a copy in its place, or move it away to start without "
-        "what was declared; the messages stay in queues/"
+        f"{path} is damaged ({why}): move it away, with the files -wal and -shm beside it, and put "
+        "a copy in its place or start without what was declared; the messages stay in queues/"
     )
 
 

@@ -10,6 +10,7 @@ import errno
 
 from harebell.base.limits import OPEN_FILES
 from harebell.base.ports import File, Files
+from harebell.store.loaded import Loaded
 from harebell.store.segment import Segment
 
 _FULL = (errno.EMFILE, errno.ENFILE)
@@ -21,11 +22,15 @@ class Handles:
     Args:
         files: opens them.
         most: how many may be open for reading, and as many for writing.
+
+    Attributes:
+        loaded: what was read from them and is kept.
     """
 
     def __init__(self, files: Files, most: int = OPEN_FILES) -> None:
         self._files = files
         self._most = most
+        self.loaded = Loaded()
         self._readers: dict[Segment, None] = {}
         self._writers: dict[Segment, None] = {}
 

@@ -17,6 +17,7 @@ cdef class Block:
     cpdef bint has(self, Segment segment, long long offset) except -1
     cpdef bint near(self, Segment segment, long long offset) except -1
     cpdef int load(self, object handles, Segment segment, long long offset) except -1
+    cpdef int empty(self) except -1
 
 cdef class Reader:
     cdef object _handles
@@ -31,6 +32,7 @@ cdef class Reader:
                     BatchBuilder into) except -1
     @cython.locals(block=Block)
     cdef Block _block(self, Segment segment, long long offset)
+    @cython.locals(block=Block)
     cpdef int forget(self) except -1
     @cython.locals(block=Block, found=Block)
     cdef Block _find(self, Segment segment, long long offset)

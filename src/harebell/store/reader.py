@@ -71,6 +71,8 @@ class Reader:
 
     def forget(self) -> int:
         """Let the blocks go."""
+        for block in [self._current, *(self._blocks or ())]:
+            self._handles.loaded.remove(block)
         self._current = Block()
         self._blocks = None
         return 0
@@ -141,4 +143,11 @@ class Block:
         self.segment = segment
         self.base = offset
         self.data = data
+        handles.loaded.add(self, len(data))
+        return 0
+
+    def empty(self) -> int:
+        """Let the octets go; they can be read again."""
+        self.segment = None
+        self.data = b""
         return 0

@@ -203,9 +203,10 @@ class Recovery:
     ) -> int:
         """Take in the records from an offset on; returns the offset where the segment ends."""
         size = file.size()
-        # What stands behind the end of a segment that another follows is space that was written
-        # ahead, and that nobody came to cut off.
-        while at < size and (segment.positions.end(), at) != ends:
+        while at < size:
+            if (segment.positions.end(), at) == ends:
+                _cut(file, at)
+                break
             window = file.read_at(self._window(file, at, size), at)
             index, newest_time = self._take(segment, window, at)
             segment.newest = max(segment.newest, newest_time)
@@ -341,6 +342,15 @@ class Recovery:
             for segment in self._found.segments
             if segment.first < end and first < segment.positions.end()
         ]
+
+
+def _cut(file: File, at: int) -> None:
+    """Do what nobody came to do: cut off the space ahead in a segment that another follows.
+
+    It has to be done now, for once the other one is gone nothing says any more where this one ends.
+    """
+    file.truncate(at)
+    file.sync()
 
 
 def _filled(file: File, least: int) -> int:

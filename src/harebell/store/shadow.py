@@ -91,6 +91,7 @@ class Shadow(Files):
         self._files = files
         self._kept = f"{kept}/"
         self._writes: dict[str, list[tuple[int, bytes]]] = {}
+        self._pretended: dict[str, set[str]] = {}
 
     def open(self, path: str, *, create: bool = False) -> File:
         """A file to read; a new one is only pretended."""
@@ -101,15 +102,22 @@ class Shadow(Files):
             if error.errno != errno.ENOENT or not (create or path in self._writes):
                 raise
             file = None
+            self._pretend(path)
         if path.startswith(self._kept):
             return _Covered(file, self._writes.setdefault(path, []))
         return _Unread() if file is None else _Covered(file, [])
 
     def names(self, folder: str) -> list[str]:
         """What is really in a folder, and what would be."""
-        inside = f"{folder}/"
-        made = [path[len(inside) :] for path in self._writes if path.startswith(inside)]
-        return sorted({*self._files.names(folder), *(name.partition("/")[0] for name in made)})
+        return sorted({*self._files.names(folder), *self._pretended.get(folder, ())})
+
+    def _pretend(self, path: str) -> None:
+        """List a file from now on that is not there, if what is written to it is kept."""
+        if not path.startswith(self._kept):
+            return
+        while "/" in path:
+            path, _, name = path.rpartition("/")
+            self._pretended.setdefault(path, set()).add(name)
 
     def make_folder(self, folder: str) -> None:
         """Pretend."""

@@ -20,11 +20,5 @@ HEADERS = {
 
 @pytest.mark.parametrize("version", list(HEADERS))
 def test_a_core_begins_with_the_header_of_its_version(version: str) -> None:
-    core = new_core(URL(version=version), 0.0, {}, random.Random(1), recovering=False)
+    core = new_core(URL(version=version), 0.0, {}, random.Random(1))
     assert core.take_output() == HEADERS[version]
-
-
-@pytest.mark.parametrize("version", ["0-10", "0-10t"])
-def test_a_connection_that_cannot_be_restored_says_so_at_once(version: str) -> None:
-    with pytest.raises(ValueError, match=f"{version} are not restored"):
-        new_core(URL(version=version), 0.0, {}, random.Random(1), recovering=True)

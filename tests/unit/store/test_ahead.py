@@ -9,7 +9,7 @@ import pytest
 
 from harebell.base.limits import AHEAD_FROM_BYTES, AHEAD_WRITE_BYTES, WRITE_EARLY_BYTES
 from harebell.base.ports import Log
-from harebell.store.segment import HEADER_OCTETS, unused
+from harebell.store.segment import HEADER_OCTETS, first_of, unused
 from tests.sim.disk import error
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 
@@ -107,6 +107,22 @@ def test_space_that_nobody_came_to_cut_off_is_not_looked_at() -> None:
         again = Bench(disk)
         assert len(live(again.log())) == 40
         assert again.reports == []
+
+
+def test_space_that_nobody_came_to_cut_off_is_no_damage_when_the_next_segment_has_gone() -> None:
+    bench = Bench(ahead_from=512)
+    committed(bench, 40)
+    first, second, third, *_ = bench.files()
+    content = bench.disk.content(f"{FOLDER}/{first}")
+    bench.disk.replace(f"{FOLDER}/{first}", content + unused(len(content), 500))
+    again = bench.again()
+    again.log().settle_range(first_of(second), first_of(third))
+    again.commit()
+    assert second not in again.files()
+    left = 40 - (first_of(third) - first_of(second))
+    last = again.again()
+    assert len(live(last.log())) == left
+    assert last.reports == []
 
 
 @pytest.mark.parametrize("gone", [64, 200])

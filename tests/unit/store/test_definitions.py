@@ -283,6 +283,27 @@ def test_a_database_that_was_never_finished_is_made_again(tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == [NAME]
 
 
+def test_a_new_database_has_nothing_of_the_write_ahead_log_of_one_that_is_gone(
+    tmp_path: Path,
+) -> None:
+    definitions = opened(tmp_path)
+    for number in range(2_000):
+        definitions.put("queue", ("/", f"queue-{number}"), QUEUE)
+        commit(definitions)
+    log = (tmp_path / f"{NAME}-wal").read_bytes()
+    # As if the process had been killed, and somebody had moved away the database alone.
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    definitions.close()
+    for name in kept.keys() - {NAME}:
+        (tmp_path / name).write_bytes(kept[name])
+    (tmp_path / NAME).unlink()
+    again = opened(tmp_path)
+    assert rows(again, "queue") == []
+    again.close()
+    (left,) = (tmp_path / "quarantine").iterdir()
+    assert left.read_bytes() == log
+
+
 def test_a_database_belongs_to_its_owner_alone(tmp_path: Path) -> None:
     definitions = opened(tmp_path)
     definitions.put("queue", ("/", "q"), QUEUE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from harebell.store.shadow import Shadow, Watched
@@ -49,6 +51,34 @@ def test_nothing_is_written_cut_renamed_made_or_removed() -> None:
     assert _content(disk) == b"octets"
     assert disk.names("queues/a") == ["1.seg"]
     assert disk.names("") == ["queues"]
+
+
+def _calls(count: int) -> int:
+    """How many functions are called to look at one of so many files that were opened."""
+    disk = SimDisk()
+    shadow = Shadow(disk, "queues")
+    for number in range(count):
+        disk.make_folder(f"queues/{number}")
+        disk.open(f"queues/{number}/1.seg", create=True).close()
+        shadow.open(f"queues/{number}/1.seg").close()
+    disk.names = lambda folder: ["1.seg"]  # type: ignore[method-assign]  # as the system: at once
+    calls = 0
+
+    def count_them(*_: object) -> None:
+        nonlocal calls
+        calls += 1
+
+    sys.setprofile(count_them)
+    try:
+        assert shadow.names("queues/0") == ["1.seg"]
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def test_to_look_at_a_folder_is_no_more_work_when_many_files_are_open() -> None:
+    # Something else may run in between, such as the collector.
+    assert _calls(1_000) < _calls(2) + 500
 
 
 def test_a_new_file_is_pretended_and_empty() -> None:
