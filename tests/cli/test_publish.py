@@ -128,6 +128,15 @@ def test_a_broker_that_is_not_there_has_an_exit_code_of_its_own(harebell: Harebe
     assert error_of(result).startswith("cannot connect to 127.0.0.1:1: ")
 
 
+def test_a_vhost_that_is_not_there_is_a_broker_that_did_not_let_us_in(
+    harebell: Harebell, broker: object
+) -> None:
+    address = broker.address()  # type: ignore[attr-defined]
+    result = harebell("publish", "--url", f"{address}/none", "-r", "q", "x")
+    assert result.returncode == 4
+    assert error_of(result).endswith("refused: 530 NOT_ALLOWED - vhost none not found")
+
+
 def test_a_wrong_password_is_not_shown(harebell: Harebell, broker: object) -> None:
     address = broker.address().replace("amqp://", "amqp://guest:sesame@")  # type: ignore[attr-defined]
     result = harebell("publish", "--url", address, "-r", "q", "x")

@@ -175,6 +175,24 @@ def test_a_connection_is_told_from_login_to_end(watcher: Peer, connect_memory: C
     assert opened["pid"] == closed["pid"]
 
 
+def test_the_name_that_a_client_gives_itself_is_told_at_its_end_too(
+    watcher: Peer, connect_memory: Connect
+) -> None:
+    _listen(watcher, "connection.*")
+    named = connect_memory()
+    named.greet()
+    given = {"connection_name": "mine"}
+    named.send(m.ConnectionStartOk(given, "PLAIN", b"\0guest\0guest", "en_US"))
+    named.expect(m.ConnectionTune)
+    named.send(m.ConnectionTuneOk(2047, 131_072, 0))
+    named.ask(m.ConnectionOpen(virtual_host="/"))
+    named.ask(m.ConnectionClose(200, "bye", 0, 0))
+    assert [(key, headers["user_provided_name"]) for key, headers in _heard(watcher)] == [
+        ("connection.created", "mine"),
+        ("connection.closed", "mine"),
+    ]
+
+
 def test_a_login_that_fails_is_told_with_the_reason(watcher: Peer, connect_memory: Connect) -> None:
     _listen(watcher, "user.authentication.failure")
     stranger = connect_memory()

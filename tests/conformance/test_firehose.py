@@ -87,6 +87,18 @@ def test_a_publish_is_shown_with_where_it_came_from_and_went(
     }
 
 
+def test_headers_are_shown_with_the_types_that_the_publisher_chose(
+    watcher: Peer, memory_peer: Peer
+) -> None:
+    entries = bytes.fromhex(
+        "01 61 62 05  01 62 42 f5  01 63 73 fffe  01 64 69 fffffffe  01 65 6c 0000000000000007"
+        "01 66 66 3f800000  01 67 46 00000004 01 7a 62 05  01 68 41 00000003 73 fffe"
+    )
+    memory_peer.publish("", "q", b"x", b"\x20\0" + len(entries).to_bytes(4) + entries)
+    (shown,) = _shown(watcher)
+    assert b"\x07headersF" + len(entries).to_bytes(4) + entries in shown.raw
+
+
 def test_the_default_exchange_is_shown_without_a_name(watcher: Peer, memory_peer: Peer) -> None:
     memory_peer.publish("", "nowhere", b"lost")
     (shown,) = _shown(watcher)

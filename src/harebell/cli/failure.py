@@ -6,7 +6,7 @@
 | 1 | failed |
 | 2 | the command line or the configuration is wrong (click's own code for it) |
 | 3 | a data directory is damaged (`harebell store`) |
-| 4 | there is no broker to connect to |
+| 4 | there is no broker to connect to, or it did not let us in |
 | 74 | the broker's disk failed (`limits.EXIT_DISK`, which the broker gives itself) |
 """
 
@@ -33,6 +33,6 @@ class WrongUsage(click.ClickException):
 
 
 class NotConnected(click.ClickException):
-    """There is no broker to connect to."""
+    """There is no broker to connect to, or it did not let us in."""
 
     exit_code = NOT_CONNECTED

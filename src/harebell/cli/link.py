@@ -56,7 +56,7 @@ def channel_to(url: str | None, version: str | None = None) -> Iterator[Channel]
         why = str(error).removeprefix(f"cannot connect to {target.address}: ")
         raise NotConnected(f"cannot connect to {target.address}: {why}") from None
     except AMQPError as error:
-        raise Failure(f"{target.address} refused: {error}") from None
+        raise NotConnected(f"{target.address} refused: {error}") from None
     try:
         with connection:
             yield connection.channel()

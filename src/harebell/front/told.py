@@ -19,6 +19,11 @@ def _name(channel: Any) -> str:
     return f"{channel.connection.peer.connection_name} ({channel.number})"
 
 
+def _given_name(connection: Link) -> dict[str, Any]:
+    given = connection.client_properties.get("connection_name")
+    return {"user_provided_name": given} if isinstance(given, str) else {}
+
+
 def _origin(connection: Link) -> dict[str, Any]:
     peer = connection.peer
     return {
@@ -69,10 +74,7 @@ def connection_created(connection: Link) -> None:
         "connected_at": connection.broker.clock.ms,
         "node": events.node,
     }
-    given = connection.client_properties.get("connection_name")
-    if isinstance(given, str):
-        facts["user_provided_name"] = given
-    events.note("connection.created", facts)
+    events.note("connection.created", facts | _given_name(connection))
 
 
 def connection_closed(connection: Link) -> None:
@@ -86,7 +88,7 @@ def connection_closed(connection: Link) -> None:
             "node": events.node,
             "client_properties": connection.client_properties,
         }
-        events.note("connection.closed", facts)
+        events.note("connection.closed", facts | _given_name(connection))
 
 
 def channel_created(channel: Any) -> None:

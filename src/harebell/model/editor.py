@@ -45,7 +45,8 @@ class Editor:
         forwarded: a copy without expiration, under another exchange and routing key, with some
             headers set, or removed where the value is None. Without it copies keep their headers.
         property_of: a property by its name (`message_id`), or None.
-        properties_of: all properties that a message has, by their names.
+        properties_of: all properties that a message has, by their names, to be shown in headers of
+            another message.
         with_headers: a copy with some headers set, or removed where the value is None.
         composed: a new message: exchange, routing key, body, properties by their names.
     """

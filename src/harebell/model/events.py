@@ -175,6 +175,22 @@ class Events:
         }
         self.note("policy.set", facts)
 
+    def parameter(self, change: str, key: tuple[str, str, str], value: Any = None) -> None:
+        """A parameter has another value ("set") or none any more ("cleared").
+
+        Args:
+            change: what happened.
+            key: its vhost ("" for a global one), component and name.
+            value: the new one.
+        """
+        vhost, component, name = key
+        facts = {"component": component, "name": name}
+        if vhost:
+            facts["vhost"] = vhost
+        if change == "set":
+            facts["value"] = value
+        self.note(f"parameter.{change}", facts)
+
     # --- the broker itself ----------------------------------------------------------------------
 
     def alarms(self, short: Iterable[str]) -> None:

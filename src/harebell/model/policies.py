@@ -68,6 +68,7 @@ class Policies:
             value = {**fields, "apply-to": policy.apply_to}
             key = (self._vhost, _COMPONENT, policy.name)
             self._recorder.put(_OPERATOR_ROWS, key, {"value": value})
+            self._recorder.events.parameter("set", key, value)
         else:
             self.policies[policy.name] = policy
             fields["apply_to"] = policy.apply_to
@@ -80,12 +81,16 @@ class Policies:
         if operator:
             if self.operator_policies.pop(name, None) is None:
                 return False
-            self._recorder.drop(_OPERATOR_ROWS, (self._vhost, _COMPONENT, name))
+            key = (self._vhost, _COMPONENT, name)
+            self._recorder.drop(_OPERATOR_ROWS, key)
+            self._recorder.events.parameter("cleared", key)
         else:
             if self.policies.pop(name, None) is None:
                 return False
             self._recorder.drop(_ROWS, (self._vhost, name))
-        self._recorder.events.note("policy.cleared", {"name": name, "vhost": self._vhost})
+        # RabbitMQ has a key of its own for the end of an operator policy, and none for its start.
+        what = "operator.policy.cleared" if operator else "policy.cleared"
+        self._recorder.events.note(what, {"name": name, "vhost": self._vhost})
         self.apply_all()
         return True
 

@@ -29,9 +29,9 @@ from harebell.model.metadata import Metadata
 from harebell.model.parameters import Parameters
 from harebell.model.policies import Policies
 from harebell.model.queue.arguments import (
-    COMPARED,
     check_queue_arguments,
     check_queue_properties,
+    check_repeated,
     with_queue_type,
 )
 from harebell.model.queue.kind import Queue
@@ -310,7 +310,7 @@ class VHost:
                 self._locked(queue)
             equivalence.check_field("durable", thing, kept, queue.durable)
             equivalence.check_field("auto_delete", thing, auto_delete, queue.auto_delete)
-            equivalence.check_arguments(thing, arguments, queue.arguments, COMPARED)
+            check_repeated(thing, arguments, queue.arguments)
             return queue
         check_queue_arguments(thing, arguments)
         check_queue_properties(

@@ -84,11 +84,62 @@ def test_limits_and_topic_permissions_that_are_set_and_cleared_are_told() -> Non
         ]
         about = [properties.headers for _, properties, _ in deliveries]
         assert (about[0]["vhost"], about[0]["max-queues"]) == ("/", 9)
-        assert (about[2]["name"], about[2]["max-channels"]) == ("guest", 7)
+        assert (about[2]["username"], about[2]["max-channels"]) == ("guest", 7)
+        assert {headers["name"] for headers in about} == {"limits"}
         assert _keys(_told(channel, topics, 2)) == [
             "topic.permission.created",
             "topic.permission.deleted",
         ]
+
+
+def test_parameters_and_operator_policies_are_told_with_their_values() -> None:
+    with running_broker() as broker, connected(broker) as connection:
+        channel = connection.channel()
+        told = _watching(channel, "amq.rabbitmq.event", "parameter.*")
+        policies = _watching(channel, "amq.rabbitmq.event", "#.policy.*")
+        channel.queue_bind(policies, "amq.rabbitmq.event", "policy.*")
+        _harebell(broker, "limits", "set", "--vhost", "/", "--max-queues", "9")
+        _harebell(broker, "parameters", "set", "shovel", "s", '{"a": 1}')
+        _harebell(broker, "parameters", "clear", "shovel", "s")
+        _harebell(broker, "global-parameters", "set", "g", "[2]")
+        _harebell(broker, "global-parameters", "clear", "g")
+        _harebell(broker, "operator-policies", "set", "p", "^q", '{"max-length": 3}')
+        _harebell(broker, "operator-policies", "clear", "p")
+        deliveries = _told(channel, told, 7)
+        about = [properties.headers for _, properties, _ in deliveries]
+        assert [
+            (key.rpartition(".")[2], headers["component"], headers["name"], headers.get("vhost"))
+            for key, headers in zip(_keys(deliveries), about, strict=True)
+        ] == [
+            ("set", "vhost-limits", "limits", "/"),
+            ("set", "shovel", "s", "/"),
+            ("cleared", "shovel", "s", "/"),
+            ("set", "global", "g", None),
+            ("cleared", "global", "g", None),
+            ("set", "operator_policy", "p", "/"),
+            ("cleared", "operator_policy", "p", "/"),
+        ]
+        assert [about[at]["value"] for at in (0, 1, 3)] == [{"max-queues": 9}, {"a": 1}, [2]]
+        assert about[5]["value"]["definition"] == {"max-length": 3}
+        assert _keys(_told(channel, policies, 2)) == ["policy.set", "operator.policy.cleared"]
+
+
+def test_permissions_that_end_with_their_vhost_are_told() -> None:
+    with running_broker() as broker, connected(broker) as connection:
+        channel = connection.channel()
+        _harebell(broker, "vhosts", "add", "v")
+        _harebell(broker, "permissions", "set", "guest", "a", "b", "c", "--vhost", "v")
+        where = ("guest", "amq.topic", "a", "b", "--vhost", "v")
+        _harebell(broker, "topic-permissions", "set", *where)
+        told = _watching(channel, "amq.rabbitmq.event", "#.deleted")
+        _harebell(broker, "vhosts", "delete", "v")
+        deliveries = _told(channel, told, 3)
+        assert _keys(deliveries) == [
+            "permission.deleted",
+            "topic.permission.deleted",
+            "vhost.deleted",
+        ]
+        assert [headers.headers["user"] for _, headers, _ in deliveries[:2]] == ["guest"] * 2
 
 
 def test_the_firehose_is_on_until_it_is_turned_off_over_a_restart() -> None:

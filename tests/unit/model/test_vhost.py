@@ -14,6 +14,8 @@ from harebell.model.queue.arguments import queue_type
 from harebell.model.vhost import PREDECLARED, WATCHERS, VHost
 from tests.unit.model.things import Taker, message, vhost
 
+CLASSIC = {"x-queue-type": "classic"}
+
 
 def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[ErrorKind, str]:
     with pytest.raises(Refusal) as refused:
@@ -316,6 +318,34 @@ def test_a_type_of_its_own_goes_before_the_default() -> None:
     where.set_metadata(Metadata(default_queue_type="quorum"))
     arguments = {"x-queue-type": "classic"}
     assert where.declare_queue("q", durable=True, arguments=arguments).KIND == "classic"
+
+
+@pytest.mark.parametrize(("first", "second"), [({}, CLASSIC), (CLASSIC, {})])
+def test_naming_no_type_is_the_same_as_naming_the_classic_one(
+    first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    where = vhost()
+    made = where.declare_queue("q", durable=True, arguments=first)
+    assert where.declare_queue("q", durable=True, arguments=second) is made
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        (CLASSIC, {"x-queue-version": 2}, "x-queue-version"),
+        (CLASSIC, {"x-consumer-timeout": 5}, "x-consumer-timeout"),
+        (CLASSIC, {"x-queue-type": "quorum", "x-delivery-limit": 5}, "x-queue-type"),
+        ({"x-queue-type": "quorum"}, {"x-max-priority": 5}, "x-queue-type"),
+        ({"x-queue-type": "quorum"}, CLASSIC, "x-queue-type"),
+    ],
+)
+def test_a_redeclaration_is_compared_in_what_the_type_of_the_queue_knows(
+    first: dict[str, Any], second: dict[str, Any], named: str
+) -> None:
+    where = vhost()
+    where.declare_queue("q", durable=True, arguments=first)
+    with pytest.raises(Refusal, match=f"^inequivalent arg '{named}' for queue 'q'"):
+        where.declare_queue("q", durable=True, arguments=second)
 
 
 def test_the_default_type_is_part_of_what_a_redeclaration_says() -> None:

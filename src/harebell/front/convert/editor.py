@@ -21,7 +21,8 @@ from harebell.wire.v09.content import (
     encode_properties,
     parse_properties,
 )
-from harebell.wire.v09.edit import edited
+from harebell.wire.v09.edit import edited, header_octets
+from harebell.wire.v09.fields import EncodedTable
 
 
 def _basic(message: Message) -> Message:
@@ -67,9 +68,22 @@ def with_headers(message: Message, headers: Mapping[str, Any]) -> Message:
 
 
 def properties_of(message: Message) -> dict[str, Any]:
-    """All properties that a message has, by their names in Python."""
-    decoded = msgspec.structs.asdict(decode_properties(_basic(message).raw))
-    return {name: value for name, value in decoded.items() if value is not None}
+    """All properties that a message has, by their names in Python; headers as they are encoded."""
+    raw = _basic(message).raw
+    decoded = msgspec.structs.asdict(decode_properties(raw))
+    found = {name: value for name, value in decoded.items() if value is not None}
+    if "headers" in found:
+        found["headers"] = EncodedTable(header_octets(raw), _depth(found["headers"]))
+    return found
+
+
+def _depth(value: Any) -> int:
+    """How deep tables and arrays are nested in a value; 0 when it is neither."""
+    if isinstance(value, Mapping):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, list | tuple):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
 
 
 def composed(

@@ -75,7 +75,8 @@ class ConsistentHashExchange(Exchange):
         """Refuse a binding key that is no weight."""
         key = binding.routing_key
         if _INTEGER.fullmatch(key) is None:
-            raise precondition(f'The binding key must be an integer: <<"{key}">>')
+            shown = f'<<"{key}">>' if key else "<<>>"
+            raise precondition(f"The binding key must be an integer: {shown}")
         if int(key) < 1:
             raise precondition("The binding key must be greater than 0")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.base.limits import RETRY_DELAYS
-from harebell.model.equivalence import shown, type_name
+from harebell.model.equivalence import check_arguments, shown, type_name
 from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET, TRACKING, span_ms
 from harebell.model.resource import precondition
 
@@ -39,18 +39,28 @@ COMPARED = (
     REPEATS,
     "x-overflow",
     "x-queue-mode",
+    "x-queue-version",
     SINGLE_ACTIVE,
     QUEUE_TYPE,
+    "x-queue-leader-locator",
+    "x-queue-master-locator",
+    "x-quorum-initial-group-size",
     "x-delivery-limit",
     "x-dead-letter-strategy",
+    "x-max-in-memory-length",
+    "x-max-in-memory-bytes",
+    CONSUMER_TIMEOUT,
+    "x-consumer-disconnected-timeout",
     "x-max-age",
     SEGMENT_OCTETS,
+    "x-stream-filter-size-bytes",
+    "x-initial-cluster-size",
     "x-retry-delays",
     "x-delayed-retry-type",
     "x-delayed-retry-min",
     "x-delayed-retry-max",
 )
-"""Arguments that a redeclaration must repeat."""
+"""Arguments that a redeclaration must repeat, if the queue's type knows them."""
 
 _TEN_YEARS_MS = 315_360_000_000
 _INT_MAX = 2**63 - 1
@@ -109,6 +119,11 @@ def _version(value: Any) -> Problem:
     return None if value in (1, 2) else f"\"unsupported queue version '{value}'\""
 
 
+def _mode(value: Any) -> Problem:
+    known = value in ("default", "lazy")
+    return _text(value) or (None if known else f"\"unsupported queue mode '{value}'\"")
+
+
 def retry_delays(value: Any) -> bool:
     """Whether a value is a list of delays, in milliseconds."""
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= RETRY_DELAYS:
@@ -160,7 +175,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     ),
     "x-delayed-retry-min": ((QUORUM,), _number(0, _TEN_YEARS_MS)),
     "x-delayed-retry-max": ((QUORUM,), _number(0, _TEN_YEARS_MS)),
-    "x-queue-mode": ((CLASSIC,), _text),
+    "x-queue-mode": ((CLASSIC,), _mode),
     "x-queue-version": ((CLASSIC,), _version),
     "x-queue-leader-locator": (
         TYPES,
@@ -194,6 +209,25 @@ def queue_type(arguments: Mapping[str, Any]) -> str:
     """The queue type that checked arguments mean."""
     kind: str = arguments.get(QUEUE_TYPE, CLASSIC)
     return kind
+
+
+def check_repeated(thing: str, received: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+    """Refuse a redeclaration with other arguments, of those that the queue's type knows.
+
+    Args:
+        thing: the queue, as error texts name it.
+        received: the arguments of the redeclaration.
+        current: those of the queue.
+    """
+    kind = queue_type(current)
+    # Naming no type is another way of asking for a classic queue.
+    both_classic = kind == received.get(QUEUE_TYPE, CLASSIC) == CLASSIC
+    keys = [
+        key
+        for key in COMPARED
+        if (not both_classic if key == QUEUE_TYPE else kind in _KNOWN[key][0])
+    ]
+    check_arguments(thing, received, current, keys)
 
 
 def with_queue_type(

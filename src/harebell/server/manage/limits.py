@@ -99,11 +99,14 @@ def _set_vhost(site: Site, vhost: VHost, news: dict[str, int]) -> list[dict[str,
     limits = {key: max(value, _NONE) for key, value in {**vhost.limits, **news}.items()}
     limits = {key: value for key, value in limits.items() if value >= 0}
     about = {"name": NAME, "vhost": vhost.name}
+    key = (vhost.name, COMPONENT, NAME)
     if limits:
         vhost.parameters.put(COMPONENT, NAME, limits)
+        site.broker.events.parameter("set", key, limits)
         site.broker.events.note("vhost.limits.set", about | limits)
     else:
         vhost.parameters.delete(COMPONENT, NAME)
+        site.broker.events.parameter("cleared", key)
         site.broker.events.note("vhost.limits.cleared", about)
     site.journal("info", f"the limits of vhost '{vhost.name}' were changed")
     return _of_vhost(vhost)
@@ -116,7 +119,7 @@ def _set_user(site: Site, user: User, news: dict[str, int]) -> list[dict[str, An
     save_user(user, site.definitions)
     limits = user_limits(user)
     what = "user.limits.set" if limits else "user.limits.cleared"
-    site.broker.events.note(what, {"name": user.name} | limits)
+    site.broker.events.note(what, {"name": NAME, "username": user.name} | limits)
     site.journal("info", f"the limits of user '{user.name}' were changed")
     return _of_user(user)
 

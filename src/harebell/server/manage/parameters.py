@@ -8,6 +8,9 @@ from harebell.base.limits import PARAMETER_NAME_BYTES
 from harebell.server.manage.site import Command, Fields, Refused, Site, checked_name
 from harebell.wire.v09.fields import encode_table
 
+_GLOBAL = "global"
+"""The component that events name for global parameters."""
+
 
 class Filter(Fields):
     """Parameters of one vhost, or of all."""
@@ -76,7 +79,7 @@ def set_parameter(site: Site, asked: Given) -> dict[str, Any]:
     component = checked_name(asked.component, "component", PARAMETER_NAME_BYTES)
     name = checked_name(asked.name, "parameter", PARAMETER_NAME_BYTES)
     vhost.parameters.put(component, name, checked_value(name, asked.value))
-    site.broker.events.note("parameter.set", {"component": component, "name": name})
+    site.broker.events.parameter("set", (vhost.name, component, name), asked.value)
     site.journal("info", f"parameter '{component}' '{name}' in vhost '{vhost.name}' was set")
     return _shown(vhost.name, component, name, asked.value)
 
@@ -89,7 +92,7 @@ def clear_parameter(site: Site, asked: Named) -> dict[str, Any]:
             f"no parameter '{asked.component}' '{asked.name}' in vhost '{vhost.name}': "
             "`harebell parameters list` shows all"
         )
-    site.broker.events.note("parameter.cleared", {"component": asked.component, "name": asked.name})
+    site.broker.events.parameter("cleared", (vhost.name, asked.component, asked.name))
     site.journal(
         "info", f"parameter '{asked.component}' '{asked.name}' in vhost '{vhost.name}' was cleared"
     )
@@ -108,6 +111,7 @@ def set_global(site: Site, asked: GlobalGiven) -> dict[str, Any]:
     """This value from now on."""
     name = checked_name(asked.name, "parameter", PARAMETER_NAME_BYTES)
     site.broker.global_parameters.put(name, checked_value(name, asked.value))
+    site.broker.events.parameter("set", ("", _GLOBAL, name), asked.value)
     site.journal("info", f"global parameter '{name}' was set")
     return {"name": name, "value": asked.value}
 
@@ -118,6 +122,7 @@ def clear_global(site: Site, asked: GlobalNamed) -> dict[str, Any]:
         raise Refused(
             f"no global parameter '{asked.name}': `harebell global-parameters list` shows all"
         )
+    site.broker.events.parameter("cleared", ("", _GLOBAL, asked.name))
     site.journal("info", f"global parameter '{asked.name}' was cleared")
     return {"name": asked.name}
 

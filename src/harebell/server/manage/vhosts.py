@@ -91,10 +91,15 @@ def delete_vhost(site: Site, asked: Named) -> dict[str, Any]:
     text = f"vhost '{vhost.name}' was deleted"
     closed = site.disconnect(text, lambda connection: connection.vhost is vhost)
     for user in site.users.all():
+        about = {"user": user.name, "vhost": vhost.name}
         if user.permissions.pop(vhost.name, None) is not None:
             site.definitions.drop("permission", (vhost.name, user.name))
-        for exchange in user.topic_permissions.pop(vhost.name, {}):
+            site.broker.events.note("permission.deleted", about)
+        topics = user.topic_permissions.pop(vhost.name, {})
+        for exchange in topics:
             site.definitions.drop("topic_permission", (vhost.name, user.name, exchange))
+        if topics:
+            site.broker.events.note("topic.permission.deleted", about)
     site.broker.delete_vhost(vhost)
     site.journal("info", text)
     return {"name": vhost.name, "connections_closed": closed}

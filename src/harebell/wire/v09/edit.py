@@ -53,6 +53,12 @@ def _table(raw: bytes, begin: int, end: int, changes: Mapping[str, Any]) -> byte
     return (len(kept) + len(added)).to_bytes(_SIZE) + kept + added
 
 
+def header_octets(raw: bytes) -> bytes:
+    """The entries of the header table in a well-formed list, without the size of the table."""
+    found = (raw[begin + _SIZE : end] for bit, begin, end in _parts(raw) if bit == _HEADERS)
+    return next(found, b"")
+
+
 def edited(raw: bytes, changes: Mapping[str, Any], *, keep_expiration: bool = True) -> bytes:
     """A property list with some headers set or removed.
 

@@ -76,6 +76,19 @@ class LongString(bytes):
     """A long string (tag S) whose octets are not UTF-8."""
 
 
+class EncodedTable:
+    """A table that is encoded already, to stand in another as it is.
+
+    Args:
+        octets: its entries, without the size.
+        depth: how deep tables and arrays are nested in it; 1 when it holds none.
+    """
+
+    def __init__(self, octets: bytes, depth: int) -> None:
+        self.octets = octets
+        self.depth = depth
+
+
 class Malformed(Exception):
     """What is wrong with a table, and under which names it stands, the innermost first."""
 
@@ -292,6 +305,9 @@ def _write_value(value: Any, key: str, depth: int) -> bytes:
         return write(value, key)
     if isinstance(value, Mapping):
         return b"F" + _write_table(value, key, depth + 1)
+    if isinstance(value, EncodedTable):
+        _check_depth(key, depth + value.depth)
+        return b"F" + len(value.octets).to_bytes(_SIZE) + value.octets
     if isinstance(value, list | tuple):
         _check_depth(key, depth + 1)
         octets = b"".join(_write_value(item, key, depth + 1) for item in value)

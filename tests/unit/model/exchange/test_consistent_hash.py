@@ -74,7 +74,7 @@ def test_nothing_bound_is_nowhere() -> None:
     [
         ("0", "The binding key must be greater than 0"),
         ("-3", "The binding key must be greater than 0"),
-        ("", 'The binding key must be an integer: <<"">>'),
+        ("", "The binding key must be an integer: <<>>"),
         ("1.5", 'The binding key must be an integer: <<"1.5">>'),
         (" 1", 'The binding key must be an integer: <<" 1">>'),
         ("1_0", 'The binding key must be an integer: <<"1_0">>'),

@@ -65,6 +65,7 @@ def test_what_is_known_or_harmless_passes(arguments: dict[str, Any]) -> None:
         ({"x-dead-letter-routing-key": "k"}, "routing_key_but_no_dlx_defined"),
         ({"x-max-priority": 256}, "{max_value_exceeded,256}"),
         ({"x-single-active-consumer": "yes"}, "{unacceptable_type,longstr}"),
+        ({"x-queue-mode": "lzy"}, "\"unsupported queue mode 'lzy'\""),
         ({"x-queue-version": 3}, "\"unsupported queue version '3'\""),
         ({"x-queue-version": "2"}, '"expected integer, got longstr"'),
         ({**QUORUM, "x-dead-letter-strategy": "twice"}, "invalid_dlx_strategy"),
