@@ -63,7 +63,7 @@ interop:         ## Run the suites of other clients' authors here and on RabbitM
 	@tools/setup.sh test
 	@$(BIN)/python -m tests.interop.suites $(FLAGS)
 
-soak:            ## Run the long tests; their counts come at the end
+soak:            ## Run the long tests, three to four hours; the fuzzers share HAREBELL_FUZZ_SOAK_SECONDS, an hour
 	@tools/setup.sh test
 	$(PYTEST) -m soak -s $(FLAGS)
 	HYPOTHESIS_PROFILE=explore $(PYTEST) -n 2 tests/unit tests/model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from harebell.cli.failure import DAMAGED, FAILED
 from harebell.client.blocking import connect
 from tests.cli.conftest import error_of, run_harebell
-from tests.running import RunningBroker, running_broker
+from tests.robustness.lives import kill, life
+from tests.running import RunningBroker, command, running_broker
 
 COUNT = 20
 
@@ -173,6 +175,43 @@ def test_a_directory_in_use_is_refused() -> None:
         result = run_harebell("store", "check", str(broker.data_dir))
         assert result.returncode == FAILED
         assert "another broker runs on the data directory" in error_of(result)
+
+
+_SEALED = 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2" && exec "$1" store "$3" "$2"'
+
+
+def _sealed(data: Path, action: str) -> subprocess.CompletedProcess[str]:
+    """Run `harebell store` where the directory is on a file system that is only read."""
+    script = ["unshare", "-rm", "sh", "-c", _SEALED, "sh", command(), str(data), action]
+    return subprocess.run(script, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("gone", [(), ("LOCK",)])
+def test_what_is_on_a_read_only_file_system_can_be_looked_into(
+    data: Path, gone: tuple[str, ...]
+) -> None:
+    for name in gone:
+        (data / name).unlink()
+    checked = _sealed(data, "check")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert "no damage" in checked.stdout
+    assert len(_sealed(data, "dump").stdout.splitlines()) == COUNT
+    repaired = _sealed(data, "repair")
+    assert repaired.returncode == FAILED
+    assert "Read-only file system" in repaired.stderr
+
+
+def test_what_a_killed_broker_left_on_a_read_only_file_system_can_be_looked_into(
+    tmp_path: Path,
+) -> None:
+    with life(tmp_path / "data") as broker:
+        _fill(broker)
+        kill(broker)
+    checked = _sealed(tmp_path / "data", "check")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    # The message that was acknowledged last may be there again.
+    dumped = _sealed(tmp_path / "data", "dump").stdout.splitlines()
+    assert len(dumped) in (COUNT, COUNT + 1)
 
 
 @pytest.mark.parametrize(

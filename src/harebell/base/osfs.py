@@ -92,13 +92,20 @@ class OsFiles(Files):
         root: its absolute path; it exists.
         lag: milliseconds that syncs are put off, until `sync_owed` is called; see `Lags`.
         together: returns when everything in the file system is on disk; None where nothing can.
+        looking: whether files are only read, which can be done where nothing can be written.
     """
 
-    __slots__ = ("_lags", "_owed", "_root", "_stricter", "_together")
+    __slots__ = ("_flags", "_lags", "_owed", "_root", "_stricter", "_together")
 
     def __init__(
-        self, root: str, *, lag: int = 0, together: Callable[[], None] | None = None
+        self,
+        root: str,
+        *,
+        lag: int = 0,
+        together: Callable[[], None] | None = None,
+        looking: bool = False,
     ) -> None:
+        self._flags = os.O_CLOEXEC | (os.O_RDONLY if looking else os.O_RDWR)
         self._root = root
         self._together = together
         self._lags = Lags(lag)
@@ -107,7 +114,7 @@ class OsFiles(Files):
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Open a file for reading and writing; a missing one is made only with `create`."""
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        flags = self._flags | (os.O_CREAT if create else 0)
         full = self._full(path)
         return OsFile(self, os.open(full, flags, _FILE_MODE), full)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,24 +65,28 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
     from harebell.server.lock import DirectoryLock
     from harebell.server.storage import decoded_table
     from harebell.store.check import Survey
-    from harebell.store.definitions import NAME, read_definitions
+    from harebell.store.definitions import AHEAD, NAME, read_definitions
     from harebell.wire.v09.fields import encode_table
 
     directory = directory.resolve()
     if not (directory / NAME).is_file() and not (directory / "queues").is_dir():
         raise StoreError(f"{directory} is no data directory of Harebell: it has no {NAME}")
-    lock = DirectoryLock(directory)
+    lock = DirectoryLock(directory, looking=not mend)
+    files = OsFiles(str(directory), looking=not mend)
+    sealed = not os.access(directory, os.W_OK) and not (directory / AHEAD).exists()
     complaints: list[str] = []
     definitions = None
     try:
         try:
-            definitions = read_definitions(str(directory), encode_table, decoded_table)
+            definitions = read_definitions(
+                str(directory), encode_table, decoded_table, sealed=sealed
+            )
             was_clean = definitions.was_clean
-            survey = Survey(OsFiles(str(directory)), definitions, was_clean=was_clean, mend=mend)
+            survey = Survey(files, definitions, was_clean=was_clean, mend=mend)
         except StoreError as error:
             # Messages can be read without the names of their queues.
             complaints.append(str(error))
-            survey = Survey(OsFiles(str(directory)), None, mend=mend)
+            survey = Survey(files, None, mend=mend)
         yield survey, complaints
         survey.close()
     finally:

@@ -6,6 +6,7 @@ nothing. The number in it is the owner's process, for people who look.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from pathlib import Path
@@ -15,6 +16,7 @@ from harebell.base.errors import StoreError
 NAME = "LOCK"
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
+_NOT_TO_WRITE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def in_use(data_dir: Path) -> str:
@@ -38,22 +40,29 @@ class DirectoryLock:
 
     Args:
         data_dir: the directory; made when it is missing.
+        looking: whether it is only looked into, which can be done where nothing can be written.
 
     Raises:
         StoreError: another process has it, or it cannot be used.
     """
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, *, looking: bool = False) -> None:
+        writing = True
         try:
             _make(data_dir)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-            self._handle = os.open(data_dir / NAME, flags, _FILE_MODE)
+            self._handle = _open(data_dir, os.O_RDWR | os.O_CREAT)
         except OSError as error:
-            raise StoreError(cannot_use(data_dir, error)) from None
+            if not looking or error.errno not in _NOT_TO_WRITE:
+                raise StoreError(cannot_use(data_dir, error)) from None
+            writing = False
+            self._handle = _open_to_look(data_dir)
+        if self._handle < 0:
+            return
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(self._handle, 0)
-            os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+            if writing:
+                os.ftruncate(self._handle, 0)
+                os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
         except OSError as error:
             os.close(self._handle)
             if isinstance(error, BlockingIOError):
@@ -65,6 +74,20 @@ class DirectoryLock:
         handle, self._handle = self._handle, -1
         if handle >= 0:
             os.close(handle)
+
+
+def _open(data_dir: Path, flags: int) -> int:
+    return os.open(data_dir / NAME, flags | os.O_CLOEXEC, _FILE_MODE)
+
+
+def _open_to_look(data_dir: Path) -> int:
+    """The file where nothing can be written; -1 without one, for then nobody uses the directory."""
+    try:
+        return _open(data_dir, os.O_RDONLY)
+    except FileNotFoundError:
+        return -1
+    except OSError as error:
+        raise StoreError(cannot_use(data_dir, error)) from None
 
 
 def _make(data_dir: Path) -> None:

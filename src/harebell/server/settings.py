@@ -222,12 +222,28 @@ def address(value: Any) -> str:
     return name
 
 
+def _path(value: str | os.PathLike[str]) -> Path:
+    """A whole path; `~` is a home."""
+    try:
+        return Path(value).expanduser().absolute()
+    except RuntimeError:
+        raise ValueError("must be a path that can be used (nobody knows that home)") from None
+
+
+def _asked(question: Callable[[], bool]) -> bool:
+    """What the system says of a path, or its reason not to."""
+    try:
+        return question()
+    except OSError as error:
+        raise ValueError(f"must be a path that can be used ({error.strerror})") from None
+
+
 def folder(value: Any) -> Path:
     """A directory that exists or can be made."""
     if not isinstance(value, str | os.PathLike) or not str(value).strip():
         raise ValueError("must be the path of a directory")
-    path = Path(value).expanduser().absolute()
-    if path.exists() and not path.is_dir():
+    path = _path(value)
+    if _asked(path.exists) and not _asked(path.is_dir):
         raise ValueError(f"must be a directory, and {path} is a file")
     return path
 
@@ -238,8 +254,8 @@ def file(what: str) -> Callable[[Any], Path]:
     def read(value: Any) -> Path:
         if not isinstance(value, str | os.PathLike) or not str(value).strip():
             raise ValueError(f"must be the path of {what}")
-        path = Path(value).expanduser().absolute()
-        if not path.is_file():
+        path = _path(value)
+        if not _asked(path.is_file):
             raise ValueError(f"must be {what}, and there is no file {path}")
         if not os.access(path, os.R_OK):
             raise ValueError(f"must be a file that this user may read, and {path} is not")

@@ -26,8 +26,9 @@ from harebell.store.quarantine import Quarantine
 from harebell.store.tables import BLOB, FLAG, NUMBER, TABLES, TEXT, VERSION, Table, upgrades
 
 NAME = "definitions.sqlite"
+AHEAD = f"{NAME}-wal"
+"""The write-ahead log."""
 _APPLICATION = int.from_bytes(b"HBDF")
-_LOG = f"{NAME}-wal"
 _SHARED = f"{NAME}-shm"
 _DRAFT = "definitions.new"
 _CHECKPOINT_CHANGES = 1_000
@@ -242,6 +243,8 @@ def read_definitions(
     root: str,
     encode: Callable[[Mapping[str, Any]], bytes],
     decode: Callable[[bytes], Mapping[str, Any]],
+    *,
+    sealed: bool = False,
 ) -> SqliteDefinitions:
     """Open the definitions of a data directory to look at them; nothing is written.
 
@@ -249,14 +252,15 @@ def read_definitions(
         root: the data directory, an absolute path.
         encode: makes octets of a table of arguments.
         decode: the way back.
+        sealed: whether nothing can be written there, and there is no write-ahead log.
 
     Raises:
         StoreError: there are none, or they cannot be read, in a sentence for the user.
     """
     path = str(PurePosixPath(root) / NAME)
     try:
-        _inspect(path)
-        return SqliteDefinitions(_look(path), path, encode, decode)
+        _inspect(path, sealed=sealed)
+        return SqliteDefinitions(_look(path, sealed=sealed), path, encode, decode)
     except sqlite3.Error as error:
         raise _refused(path, error) from None
 
@@ -266,9 +270,11 @@ def _uri(path: str, mode: str, vfs: str) -> str:
     return f"{PurePosixPath(path).as_uri()}?mode={mode}{through}"
 
 
-def _look(path: str, vfs: str = "") -> sqlite3.Connection:
+def _look(path: str, vfs: str = "", *, sealed: bool = False) -> sqlite3.Connection:
     """A connection that cannot write."""
-    return sqlite3.connect(_uri(path, "ro", vfs), uri=True, isolation_level=None)
+    uri = _uri(path, "ro", vfs)
+    # SQLite would make files beside the database even to read it, unless it is told this.
+    return sqlite3.connect(f"{uri}&immutable=1" if sealed else uri, uri=True, isolation_level=None)
 
 
 def _connect(path: str, vfs: str) -> sqlite3.Connection:
@@ -298,8 +304,8 @@ def _put_aside(files: Files, names: list[str]) -> None:
     """
     if _SHARED in names:
         files.remove(_SHARED)
-    if _LOG in names:
-        Quarantine(files, "left").move(_LOG)
+    if AHEAD in names:
+        Quarantine(files, "left").move(AHEAD)
 
 
 def _make(root: str, files: Files, drafts: list[str], vfs: str) -> None:
@@ -328,13 +334,13 @@ def _make(root: str, files: Files, drafts: list[str], vfs: str) -> None:
     files.sync_folder("")
 
 
-def _inspect(path: str, vfs: str = "") -> None:
+def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
     """Look at a database without writing to it.
 
     Raises:
         StoreError: it is not ours, newer, or damaged.
     """
-    link = _look(path, vfs)
+    link = _look(path, vfs, sealed=sealed)
     try:
         if link.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(

@@ -54,3 +54,11 @@ def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot use the data directory .*Not a directory"):
         DirectoryLock(tmp_path / "file" / "data")
+
+
+def test_whoever_only_looks_is_refused_while_there_is_an_owner(tmp_path: Path) -> None:
+    owner = DirectoryLock(tmp_path)
+    with pytest.raises(StoreError, match="another broker runs"):
+        DirectoryLock(tmp_path, looking=True)
+    owner.release()
+    DirectoryLock(tmp_path, looking=True).release()
