@@ -532,3 +532,10 @@ def test_a_login_that_nobody_answers_is_tried_again_where_the_broker_was_known(
         breaking.cut()
         assert sum(batch.num_rows for batch in one.read(through)) == 5
         assert breaking.made == 3, "the login was cut off once"
+
+
+def test_any_number_of_messages_may_be_asked_for(reader: Readers, channel: Any, queue: str) -> None:
+    publish(channel, queue, 0, 5)
+    one = reader(maxOffsetsPerTrigger=str(2**63 - 1), maxBytesPerTrigger="8000000000g")
+    start = one.initialOffset()
+    assert bodies(one, start, gathered(one, start)) == [0, 1, 2, 3, 4]

@@ -124,6 +124,19 @@ def test_more_messages_than_amqp_can_prefetch_fit_into_one_micro_batch(
     assert drained(one, end) == [list(range(70_000, 70_100))]
 
 
+@pytest.mark.parametrize(
+    ("most", "consumers"), [(200_000, 4), (2**63 - 1, 1)], ids=["some", "any number"]
+)
+def test_as_many_consumers_are_made_as_a_micro_batch_needs_and_one_for_any_number(
+    reader: Readers, channel: Any, queue: str, most: int, consumers: int
+) -> None:
+    publish(channel, queue, 0, 5)
+    one = reader(maxOffsetsPerTrigger=str(most))
+    start = one.initialOffset()
+    assert bodies(one, start, gathered(one, start)) == [0, 1, 2, 3, 4]
+    assert channel.queue_declare(queue, passive=True).method.consumer_count == consumers
+
+
 def test_an_idle_query_waits_a_little_and_answers_with_the_same_offset(reader: Readers) -> None:
     one = reader()
     start = one.initialOffset()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,37 @@ def test_dead_letters_are_shown_in_groups_and_the_flow_of_a_queue_in_numbers(
     assert (top["routing_key"], top["messages"], top["percent"]) == (queue, 6, 100.0)
     assert channel.queue_declare(queue, passive=True).method.message_count == 6
     channel.queue_delete(work)
+
+
+def test_a_replay_keeps_the_time_of_a_message_whatever_it_is_and_wherever_it_runs(
+    spark: SparkSession, broker_url: str, channel: Any, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = (0, 1_700_000_000, 1_700_000_000_000)
+    table = spark.sql(
+        "SELECT CAST('x' AS BINARY) AS value, i AS offset, "
+        "named_struct('timestamp', timestamp_seconds(element_at(array("
+        f"{', '.join(f'{each}L' for each in times)}), i))) AS properties "
+        "FROM explode(sequence(1, 3)) AS t(i)"
+    )
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    try:
+        assert replay(table, URL.parse(broker_url), "", queue, 0.0, lambda _count: None) == 3
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    found = [channel.basic_get(queue, auto_ack=True)[1].timestamp for _ in times]
+    assert found == list(times)
+
+
+def test_what_is_wrong_with_a_replay_is_told_in_a_sentence(
+    spark: SparkSession, broker_url: str, queue: str
+) -> None:
+    table = spark.sql("SELECT 'x' AS value, now() AS timestamp")
+    for choice in (Choice(since="garbage"), Choice(where="CAST(value AS INT) = 1")):
+        with pytest.raises(PipelineError, match=r"cannot be cast .*; go on with --skip 0"):
+            replay(
+                chosen(table, choice), URL.parse(broker_url), "", queue, 0.0, lambda _count: None
+            )
+    with pytest.raises(PipelineError, match="column value is int, so its rows are no messages"):
+        chosen(spark.sql("SELECT 5 AS value"), Choice())

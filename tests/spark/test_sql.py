@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pika
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
+from harebell.cli.main import harebell
 from harebell.client.url import URL
 from harebell.pipeline.places import PipelineError
-from harebell.pipeline.queries import Settled, settle
-from harebell.pipeline.verbs import Settlement, understand
+from harebell.pipeline.queries import Settled, select, settle
+from harebell.pipeline.shown_rows import first_rows
+from harebell.pipeline.verbs import Selection, Settlement, understand
 from tests.unit.pipeline.test_statements import QUERIES
 
 pytestmark = pytest.mark.timeout(1_200)
@@ -53,6 +58,16 @@ class Desk:
 @pytest.fixture
 def desk(spark: SparkSession, broker_url: str, channel: Any) -> Desk:
     return Desk(spark, broker_url, channel)
+
+
+@pytest.fixture
+def abroad(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """This process is in another zone than the session."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 @pytest.fixture
@@ -144,3 +159,33 @@ def test_spark_reads_the_queries_that_a_pipeline_takes(spark: SparkSession) -> N
     for sql in QUERIES.read_text().splitlines():
         # An error of syntax names its place in the query.
         parser.parsePlan(sql)
+
+
+def test_times_are_shown_in_the_zone_of_the_session_and_after_the_year_9999(
+    spark: SparkSession, broker_url: str, channel: Any, queue: str, abroad: None
+) -> None:
+    # Milliseconds where AMQP has seconds: that is common.
+    for seconds in (1_700_000_000, 1_700_000_000_000):
+        channel.basic_publish("", queue, b"x", pika.BasicProperties(timestamp=seconds))
+    sql = (
+        "SELECT properties.timestamp AS t, struct(properties.timestamp AS u, 1 AS one) AS s, "
+        "array(map(DATE'2026-01-31', properties.timestamp)) AS m, "
+        f"CAST(null AS struct<t: timestamp>) AS n, 1 AS t FROM queue('{queue}') ORDER BY 1"
+    )
+    found = understand(sql)
+    assert isinstance(found, Selection)
+    frame = select(spark, found, broker_url, Path())
+    now, far = "2023-11-14T22:13:20", "+55840-11-08T22:13:20"
+    assert [tuple(row) for row in first_rows(frame, 10, "T")] == [
+        (when, (when, 1), [{"2026-01-31": when}], None, 1) for when in (now, far)
+    ]
+    assert first_rows(frame, 1)[0][0] == now.replace("T", " ")
+    with pytest.raises(PipelineError, match="cannot be cast"):
+        first_rows(frame.selectExpr("CAST('a' AS INT)"), 10)
+
+
+def test_a_mistake_in_sql_is_one_sentence(spark: SparkSession, broker_url: str) -> None:
+    words = ["sql", "SELECT CAST('a' AS INT) FROM queue('none')"]
+    done = CliRunner().invoke(harebell, words, env={"HAREBELL_URL": broker_url})
+    assert (done.exit_code, done.output.count("\n")) == (1, 1)
+    assert "Error: The value 'a' of the type \"STRING\" cannot be cast" in done.output

@@ -43,3 +43,34 @@ def test_a_move_of_which_one_message_has_no_queue_changes_nothing(
     assert bodies(channel, queue) == [b"0", b"1", b"2", b"3"]
     assert bodies(channel, f"{queue}.to") == []
     channel.queue_delete(f"{queue}.to")
+
+
+def test_a_stream_is_refused_before_anybody_waits_for_its_messages(
+    broker_url: str, channel: Any, queue: str
+) -> None:
+    stream = f"{queue}.stream"
+    channel.queue_declare(stream, durable=True, arguments={"x-queue-type": "stream"})
+    channel.basic_publish("", stream, b"0")
+    with (
+        pytest.raises(PipelineError, match="is a stream: its messages go by their age"),
+        take(URL.parse(broker_url), stream),
+    ):
+        pass
+    channel.queue_delete(stream)
+
+
+def test_a_queue_that_another_consumer_has_alone_is_not_taken_for_empty(
+    broker_url: str, channel: Any, queue: str
+) -> None:
+    alone = f"{queue}.alone"
+    channel.queue_declare(alone, arguments={"x-single-active-consumer": True})
+    channel.basic_qos(prefetch_count=1)
+    channel.basic_consume(alone, lambda *_: None)
+    for number in range(3):
+        channel.basic_publish("", alone, b"%d" % number)
+    with (
+        pytest.raises(PipelineError, match="has 2 messages, and none came in 3 s"),
+        take(URL.parse(broker_url), alone),
+    ):
+        pass
+    channel.queue_delete(alone)

@@ -239,6 +239,8 @@ SPARK_ROWS_PER_BATCH_MOST = 65_536
 """Largest number of rows that may be asked for in one record batch."""
 SPARK_BATCH_BYTES = 16_777_216
 """Octets of messages after which a record batch ends, however few rows it has."""
+SPARK_CONSUMERS = 64
+"""Consumers of one queue over plain AMQP; a prefetch that needs more of them is none."""
 SPARK_ROWS_PER_PARTITION = 1_024
 """Fewer rows than this are not split into more partitions."""
 COLUMN_BYTES = 2_000_000_000

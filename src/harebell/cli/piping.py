@@ -24,10 +24,13 @@ def pipeline() -> None:
 @contextmanager
 def sentences() -> Iterator[None]:
     """Errors of pipelines as sentences and exit codes."""
+    from harebell.pipeline.failures import reason_of, spark_errors
     from harebell.pipeline.places import DescriptionError
 
     try:
         yield
+    except spark_errors() as error:
+        raise Failure(reason_of(error)) from None
     except DescriptionError as error:
         raise WrongUsage(str(error)) from None
     except HarebellError as error:

@@ -86,9 +86,9 @@ def session(name: str, master: str | None) -> Any:
 
 def print_rows(frame: Any, rows: int, output: str) -> None:
     """Print the rows of a data frame."""
-    from harebell.pipeline.failures import collected
+    from harebell.pipeline.shown_rows import first_rows
 
-    found = collected(frame, rows + 1)
+    found = first_rows(frame, rows + 1, "T" if output == "json" else " ")
     shown = found[:rows]
     if output == "table":
         from harebell.pipeline.console_sink import table

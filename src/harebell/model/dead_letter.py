@@ -118,8 +118,13 @@ class DeadLetters:
         finally:
             waiting.clear()
 
-    def send(self, message: Message, reason: str) -> int:
+    def send(self, message: Message, reason: str, *, kept: bool = False) -> int:
         """Publish a dead message again.
+
+        Args:
+            message: what died.
+            reason: what of.
+            kept: whether it is sent again when a queue refuses it, and not lost.
 
         Returns:
             GONE or NOWHERE, or what the queues said that got it.
@@ -147,7 +152,7 @@ class DeadLetters:
         outcome = ACCEPTED
         for queue in found:
             if reason == REJECTED or not goes_round(history, queue.name):
-                outcome |= queue.publish(letter)
+                outcome |= queue.publish(letter) if kept else queue.take_over(letter)
         return outcome
 
     def _targets(self, exchange: Any, letter: Message, keys: list[str]) -> list[Queue]:

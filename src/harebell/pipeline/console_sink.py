@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harebell.pipeline.shown_rows import first_rows
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -27,7 +29,7 @@ class ConsoleSink:
 
     def write(self, frame: DataFrame, batch: int) -> int:
         """Show a batch; how many rows were shown."""
-        found = frame.limit(self._rows + 1).collect()
+        found = first_rows(frame, self._rows + 1)
         shown = found[: self._rows]
         if shown:
             more = ", and more" if len(found) > len(shown) else ""

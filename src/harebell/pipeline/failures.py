@@ -7,15 +7,31 @@ line of an error of Spark's own.
 
 from __future__ import annotations
 
+import logging
 import re
-from typing import Any
+import sys
 
-from harebell.pipeline.places import PipelineError
-
-_RAISED = re.compile(r"^(?:[\w.]+\.)?(\w+(?:Error|Exception|Failed|Refused|Lost|Fenced)): (.+)$")
+_RAISED = re.compile(
+    # Of ours, whatever it is called; of others by what they call their errors.
+    r"^(?:harebell\.[\w.]+|(?:[\w.]+\.)?(?P<other>\w+(?:Error|Exception))): (?P<said>.+)$"
+)
 _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\] ")
 _NOISE = re.compile(r" (?:SQLSTATE: \w+|SQLSTATE: \w+\s*;.*)$")
 _LONGEST = 1_000
+
+
+def hush() -> None:
+    """Let PySpark not print the tracebacks of mistakes in SQL, which are told in a sentence."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """What Spark raises, where it was imported; nothing else is caught by it."""
+    found = sys.modules.get("pyspark.errors")
+    return () if found is None else (found.PySparkException,)
 
 
 def reason_of(error: BaseException) -> str:
@@ -23,8 +39,8 @@ def reason_of(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     found = [match for line in lines if (match := _RAISED.match(line)) is not None]
-    ours = [match for match in found if match[1] not in _WRAPPERS]
-    sentence = ours[-1][2] if ours and "Traceback" in text else lines[0]
+    ours = [match for match in found if match["other"] not in _WRAPPERS]
+    sentence = ours[-1]["said"] if ours and "Traceback" in text else lines[0]
     return _NOISE.sub("", _CLASS.sub("", sentence)).strip()[:_LONGEST]
 
 
@@ -33,18 +49,3 @@ _WRAPPERS = (
     *("SparkException", "PySparkRuntimeError"),
 )
 """What only passes an error on."""
-
-
-def collected(frame: Any, rows: int) -> list[Any]:
-    """The first rows of a data frame.
-
-    Raises:
-        PipelineError: Spark could not make them, in one sentence.
-    """
-    from pyspark.errors import PySparkException
-
-    try:
-        found: list[Any] = frame.limit(rows).collect()
-    except PySparkException as error:
-        raise PipelineError(reason_of(error)) from None
-    return found

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from harebell.base.errors import HarebellError
 from harebell.base.limits import PIPELINE_POLL_SECONDS
 from harebell.pipeline.description import Description
-from harebell.pipeline.failures import reason_of
+from harebell.pipeline.failures import hush, reason_of
 from harebell.pipeline.locking import CheckpointLock
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import Entry, State
@@ -157,6 +157,7 @@ def session(
         opened = build_session(name, short_lived=short_lived, settings=settings)
     except HarebellError as error:
         raise PipelineError(str(error)) from None
+    hush()
     try:
         yield opened
     finally:

@@ -19,7 +19,7 @@ from harebell.client import blocking
 from harebell.client.errors import AMQPError, BulkPublishFailed
 from harebell.client.message import Message
 from harebell.client.url import URL
-from harebell.pipeline.failures import reason_of
+from harebell.pipeline.failures import reason_of, spark_errors
 from harebell.pipeline.places import PipelineError
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _TEXTS = (
     *("content_type", "content_encoding", "correlation_id", "reply_to", "message_id", "type"),
     "app_id",
 )
+_NEEDED = ("value", "routing_key", "properties", "headers")
 _STAMP = "x-replayed-at"
 
 
@@ -62,6 +63,12 @@ def chosen(lake: DataFrame, choice: Choice) -> DataFrame:
     if "value" not in lake.columns:
         raise PipelineError(
             f"the table has no column value, so its rows are no messages: {', '.join(lake.columns)}"
+        )
+    kind = lake.schema["value"].dataType.simpleString()
+    if kind not in ("binary", "string"):
+        raise PipelineError(
+            f"the table's column value is {kind}, so its rows are no messages: bodies are binary "
+            "or string"
         )
     try:
         rows = lake.filter(choice.where) if choice.where else lake
@@ -118,18 +125,38 @@ def replay(
         raise PipelineError(
             f"{reason}; go on with --skip {skipped + position} when that is mended"
         ) from None
+    except spark_errors() as error:
+        raise PipelineError(f"{reason_of(error)}; go on with --skip {skipped + done}") from None
     except AMQPError as error:
         raise PipelineError(f"{error}; go on with --skip {skipped + done}") from None
 
 
 def _messages(rows: DataFrame, routing_key: str | None) -> Iterator[Message]:
     now = datetime.now(UTC).replace(microsecond=0)
-    for row in rows.toLocalIterator():
+    for row in _needed(rows).toLocalIterator():
         fields = row.asDict(recursive=True)
         key = fields.get("routing_key") or "" if routing_key is None else routing_key
         value = fields["value"]
         body = value.encode() if isinstance(value, str) else bytes(value or b"")
         yield Message(body, routing_key=key, **_properties(fields, now))
+
+
+def _needed(rows: DataFrame) -> DataFrame:
+    """The columns that become a message; its time as AMQP has it, in seconds since 1970.
+
+    As a datetime it would be in the zone of this process, and none is after the year 9999.
+    """
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType, TimestampType
+
+    found = rows.select(*(name for name in _NEEDED if name in rows.columns))
+    kind = found.schema["properties"].dataType if "properties" in found.columns else None
+    if not isinstance(kind, StructType) or "timestamp" not in kind.names:
+        return found
+    if not isinstance(kind["timestamp"].dataType, TimestampType):
+        return found
+    seconds = f.unix_seconds(f.col("properties.timestamp"))
+    return found.withColumn("properties", f.col("properties").withField("timestamp", seconds))
 
 
 def _properties(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
@@ -139,8 +166,9 @@ def _properties(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
         if given.get(name) is not None:
             found[name] = int(given[name])
     found.setdefault("delivery_mode", 2)
-    if given.get("timestamp") is not None:
-        found["timestamp"] = given["timestamp"].replace(tzinfo=UTC)
+    seconds = given.get("timestamp")
+    if isinstance(seconds, int) and seconds >= 0:
+        found["timestamp"] = seconds
     return {**found, "headers": {**(fields.get("headers") or {}), _STAMP: now}}
 
 

@@ -48,6 +48,7 @@ _COLUMNS = (
 )
 _QUIET_SECONDS = 3.0
 _STREAM = "x-stream-offset"
+_BULK = "bulk"
 _STRICT = {"capabilities": {"tx_mandatory": True}}
 _NO_ROUTE = 312
 RETRIES = "x-retries"
@@ -254,16 +255,27 @@ def take(url: URL, queue: str) -> Iterator[Taken]:
     try:
         with blocking.connect(quiet, properties=_STRICT) as connection:
             channel = connection.channel(confirms=False)
+            if _BULK in connection.extensions:
+                _check_kind(channel, queue)
             yield Taken(queue, channel, _messages(channel, queue))
     except AMQPError as error:
         raise PipelineError(str(error)) from None
+
+
+def _check_kind(channel: Channel, queue: str) -> None:
+    try:
+        kind = channel.span(queue).kind
+    except NotFound:
+        raise _no_queue(queue) from None
+    if kind == "stream":
+        raise _stream(queue)
 
 
 def _messages(channel: Channel, queue: str) -> list[Delivered]:
     try:
         count = channel.declare_queue(queue, passive=True).message_count
     except NotFound:
-        raise PipelineError(f"there is no queue {queue!r}") from None
+        raise _no_queue(queue) from None
     if count > TAKEN_MESSAGES:
         raise PipelineError(
             f"queue {queue!r} has {count} messages, and at most {TAKEN_MESSAGES} are taken at a "
@@ -277,9 +289,7 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
     prefetch = count if count <= PREFETCH_MOST else 0
     for message in channel.consume(queue, prefetch=prefetch, timeout=_QUIET_SECONDS):
         if _STREAM in message.headers:
-            raise PipelineError(
-                f"queue {queue!r} is a stream: its messages go by their age, and are read only"
-            )
+            raise _stream(queue)
         found.append(message)
         size += len(message.body)
         if size > TAKEN_BYTES:
@@ -289,4 +299,19 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
             )
         if len(found) == count:
             break
+    if not found and channel.declare_queue(queue, passive=True).message_count:
+        raise PipelineError(
+            f"queue {queue!r} has {count} messages, and none came in {_QUIET_SECONDS:g} s: it is a "
+            "stream, or another consumer has the queue for itself"
+        )
     return found
+
+
+def _no_queue(queue: str) -> PipelineError:
+    return PipelineError(f"there is no queue {queue!r}")
+
+
+def _stream(queue: str) -> PipelineError:
+    return PipelineError(
+        f"queue {queue!r} is a stream: its messages go by their age, and are read only"
+    )

@@ -28,6 +28,8 @@ PERMISSIVE, DROP, FAIL = "PERMISSIVE", "DROPMALFORMED", "FAILFAST"
 
 _NUMBER = f"n{secrets.token_hex(12)}"
 _SLACK = 64
+_FOLLOWED = r'\}\s*,\s*"'
+"""An object that a name follows: of a member behind it, or of one behind the whole body."""
 _Parsed = tuple[pa.Array, list[tuple[int, str]]]
 """The values, null where the body is bad, and which are bad and why."""
 
@@ -159,26 +161,49 @@ def _parse(values: pa.Array, readable: pa.DataType) -> pa.Array:
     """
     # Arrow's reader would take octets that are no UTF-8 as they are.
     values.cast(pa.string())
+    column = _read(values, b'{"r":', b",", readable).column("r").combine_chunks()
+    found = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    if found.null_count:
+        raise pa.ArrowInvalid("it is null, and no JSON object")
+    # `{},"more":1` is well-formed in there, but not as an element of an array.
+    more = values.filter(pc.match_substring_regex(values, _FOLLOWED))
+    if len(more):
+        _read(more, b'{"r":[', b"],", None)
+    return found
+
+
+def _read(values: pa.Array, before: bytes, after: bytes, readable: pa.DataType | None) -> pa.Table:
+    """What Arrow reads of values, each with its number.
+
+    Args:
+        values: the values.
+        before: what stands before each.
+        after: what stands behind it, before the number.
+        readable: their type; None where they are only checked.
+
+    Raises:
+        ArrowInvalid: one of them is bad.
+    """
     rows = len(values)
     numbers = pa.array(range(rows), pa.int64())
     digits = numbers.cast(pa.string()).cast(pa.binary())
-    name = f',"{_NUMBER}":'.encode()
-    lines = pc.binary_join_element_wise(b'{"r":', values, name, digits, b"}\n", b"")
+    name = after + f'"{_NUMBER}":'.encode()
+    lines = pc.binary_join_element_wise(before, values, name, digits, b"}\n", b"")
     ends = pa.Array.from_buffers(pa.int32(), rows + 1, [None, lines.buffers()[1]])
     size = ends[rows].as_py()
+    columns = [(_NUMBER, pa.int64())]
     table = pj.read_json(
         pa.BufferReader(lines.buffers()[2].slice(0, size)),
         read_options=pj.ReadOptions(use_threads=False, block_size=size + _SLACK),
         parse_options=pj.ParseOptions(
-            explicit_schema=pa.schema([("r", readable), (_NUMBER, pa.int64())]),
+            explicit_schema=pa.schema(columns if readable is None else [("r", readable), *columns]),
             newlines_in_values=True,
             unexpected_field_behavior="ignore",
         ),
     )
     if table.num_rows != rows or not table.column(_NUMBER).combine_chunks().equals(numbers):
         raise pa.ArrowInvalid("it is not one JSON value")
-    found = table.column("r").combine_chunks()
-    return found.chunk(0) if isinstance(found, pa.ChunkedArray) else found
+    return table
 
 
 def _readable(kind: pa.DataType) -> pa.DataType:

@@ -14,13 +14,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from harebell.spark.option_values import OptionError
 
 EARLIEST, LATEST, POSITION, TIME = "earliest", "latest", "position", "time"
 _POSITION_MOST = 2**63 - 1
+_DIGITS = 20
 _MICROS = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -42,7 +43,10 @@ class Place:
         if self.kind == POSITION:
             return str(self.number)
         if self.kind == TIME:
-            return datetime.fromtimestamp(self.number / _MICROS, UTC).isoformat()
+            try:
+                return (_EPOCH + timedelta(microseconds=self.number)).isoformat()
+            except OverflowError:
+                return f"{self.number // 1000} ms after 1970"
         return self.kind
 
 
@@ -99,8 +103,9 @@ def _place(name: str, value: Any) -> Place:
     elif isinstance(value, str):
         if value.lower() in (EARLIEST, LATEST):
             return Place(value.lower())
-        if value.isascii() and value.isdigit() and int(value) <= _POSITION_MOST:
-            return Place(POSITION, int(value))
+        number = _number(value)
+        if number is not None and number <= _POSITION_MOST:
+            return Place(POSITION, number)
         micros = _iso(value)
         if micros is not None:
             return Place(TIME, micros)
@@ -112,21 +117,29 @@ def _place(name: str, value: Any) -> Place:
 
 def _moment(name: str, value: Any) -> int:
     """Milliseconds since 1970, or a time in words, as microseconds."""
-    if type(value) is int or (isinstance(value, str) and value.isascii() and value.isdigit()):
-        if 0 <= int(value) <= _POSITION_MOST // 1000:
-            return int(value) * 1000
-    elif isinstance(value, str):
+    number = value if type(value) is int else None
+    if isinstance(value, str):
+        number = _number(value)
         micros = _iso(value)
-        if micros is not None:
+        if number is None and micros is not None:
             return micros
+    if number is not None and 0 <= number <= _POSITION_MOST // 1000:
+        return number * 1000
     raise OptionError(
         f"the option {name} must be milliseconds since 1970 or a time such as "
         f"2026-01-31T12:00:00Z, not {value!r}"
     )
 
 
+def _number(text: str) -> int | None:
+    """A number of no more digits than the largest position has."""
+    if text.isascii() and text.isdigit() and len(text.lstrip("0")) < _DIGITS:
+        return int(text.lstrip("0") or "0")
+    return None
+
+
 def _iso(text: str) -> int | None:
-    """ISO 8601; without a zone it is UTC."""
+    """ISO 8601; without a zone it is UTC. No message is from before 1970."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
@@ -134,7 +147,7 @@ def _iso(text: str) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     since = moment - _EPOCH
-    return (since.days * 86_400 + since.seconds) * _MICROS + since.microseconds
+    return max(0, (since.days * 86_400 + since.seconds) * _MICROS + since.microseconds)
 
 
 def _object(name: str, value: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import PREFETCH_MOST, SPARK_BATCH_BYTES
+from harebell.base.limits import PREFETCH_MOST, SPARK_BATCH_BYTES, SPARK_CONSUMERS
 from harebell.client import blocking
 from harebell.client.errors import (
     AMQPError,
@@ -36,6 +36,10 @@ _MICROS = 1_000_000
 
 class SourceError(HarebellError):
     """The query cannot go on; the text says why and what to do."""
+
+
+class QueueGone(SourceError):
+    """There is no such queue, or none any more."""
 
 
 class Intake:
@@ -122,6 +126,9 @@ class Intake:
             return
         window = self._options.window
         consumers = -(-window // PREFETCH_MOST)
+        if consumers > SPARK_CONSUMERS:
+            # As good as no limit, which AMQP says with 0.
+            consumers, window = 1, 0
         try:
             for number in range(consumers):
                 share = window // consumers + (number < window % consumers)
@@ -146,7 +153,7 @@ class Intake:
             # RabbitMQ does so when acknowledgements take longer than its consumer_timeout.
             raise ConnectionLost(f"the broker closed the channel: {error}") from error
         except ConsumerCancelled as error:
-            raise SourceError(
+            raise QueueGone(
                 f"queue {self._options.queue!r} was deleted while the query read it ({error})"
             ) from error
         self._spool(everything=False)
@@ -185,8 +192,8 @@ class Intake:
             # It is over, whatever the reason was.
             return
 
-    def _no_queue(self) -> SourceError:
-        return SourceError(
+    def _no_queue(self) -> QueueGone:
+        return QueueGone(
             f"there is no queue {self._options.queue!r} in the virtual host "
             f"{self._options.url.vhost!r} at {self._options.url.address}: declare it first"
         )

@@ -16,10 +16,12 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
+from harebell.base.limits import LEASE_CLAIM_MESSAGES
+from harebell.client.blocking import Channel
 from harebell.client.errors import Fenced, LeaseLost, NotFound, PreconditionFailed
 from harebell.client.leases import Claim, Lease
 from harebell.spark.bounds import EARLIEST
-from harebell.spark.intake import SourceError
+from harebell.spark.intake import QueueGone, SourceError
 from harebell.spark.link import Link
 from harebell.spark.losses import Losses, no_queue
 from harebell.spark.offsets import Claimed, OffsetError, Point
@@ -91,17 +93,17 @@ class LeasedPart:
             self._begun = Claimed(self._group.generation, name, self._group.committed)
         return self._begun
 
+    def join(self) -> Point:
+        """The same as for a new query."""
+        return self.begin()
+
     def before(self, end: Point) -> Point:
         """Before the first claim."""
         return replace(self._own(end), claim=0)
 
     def prepare(self) -> None:
         """Remember how many messages are ready; those that are claimed already count apart."""
-        try:
-            found = self._link.call(lambda channel: channel.declare_queue(self.queue, passive=True))
-        except NotFound as error:
-            raise no_queue(self._options) from error
-        self._left = found.message_count
+        self._left = self._waiting()
         self._over = False
 
     def advance(self, start: Point, most: int, octets: int | None) -> Point:
@@ -164,11 +166,11 @@ class LeasedPart:
         if group is None:
             return None
         try:
-            found = self._link.call(lambda channel: channel.declare_queue(self.queue, passive=True))
-        except NotFound:
+            waiting = self._waiting()
+        except QueueGone:
             return None
         point = Claimed(group.generation, group.name, group.newest).to_json()
-        return point | {"ready": found.message_count}
+        return point | {"ready": waiting}
 
     def finish(self, start: Point) -> None:
         """Commit the last claims and hold the group no longer."""
@@ -260,13 +262,9 @@ class LeasedPart:
             most = min(most, self._left)
         if most <= 0:
             return here
-        claim: Claim | None = self._ask(
-            "claim",
-            group,
-            lambda channel, queue, name, epoch: channel.lease_claim(
-                queue, name, epoch, most, octets or 0
-            ),
-        )
+        # The broker gives no more at once; a million is a claim, whatever was asked for.
+        most = min(most, LEASE_CLAIM_MESSAGES)
+        claim = self._found(group, most, octets)
         if claim is None:
             return here
         group.claims[claim.number] = claim
@@ -274,6 +272,30 @@ class LeasedPart:
         if self._left is not None:
             self._left -= claim.messages
         return replace(here, claim=claim.number)
+
+    def _found(self, group: _Group, most: int, octets: int | None) -> Claim | None:
+        """A claim. Where the query ends without one, it is looked for behind what has expired."""
+
+        def call(channel: Channel, queue: str, name: str, epoch: int) -> Claim | None:
+            return channel.lease_claim(queue, name, epoch, most, octets or 0)
+
+        claim: Claim | None = self._ask("claim", group, call)
+        waiting = 0 if claim is not None or self._left is None else self._waiting()
+        while claim is None and waiting:
+            before = waiting
+            claim = self._ask("claim", group, call)
+            waiting = self._waiting()
+            if waiting >= before:
+                break
+        return claim
+
+    def _waiting(self) -> int:
+        """How many messages are ready."""
+        try:
+            found = self._link.call(lambda channel: channel.declare_queue(self.queue, passive=True))
+        except NotFound as error:
+            raise no_queue(self._options) from error
+        return found.message_count
 
     def _ask(self, what: str, group: _Group, call: Any) -> Any:
         """One method of the group.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from harebell.spark.intake import SourceError
+from harebell.spark.intake import QueueGone, SourceError
 from harebell.spark.options import Options
 
 _LOG = logging.getLogger("harebell.spark")
@@ -35,9 +35,9 @@ class Losses:
         _LOG.warning("%s", text)
 
 
-def no_queue(options: Options) -> SourceError:
+def no_queue(options: Options) -> QueueGone:
     """There is no such queue."""
-    return SourceError(
+    return QueueGone(
         f"there is no queue {options.queue!r} in the virtual host {options.url.vhost!r} at "
         f"{options.url.address}: declare it first"
     )

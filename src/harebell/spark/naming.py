@@ -11,8 +11,13 @@ from harebell.spark.link import Link
 from harebell.spark.options import Options
 
 
-def queues(link: Link, options: Options) -> tuple[str, ...]:
+def queues(link: Link, options: Options, *, some: bool = True) -> tuple[str, ...]:
     """The queues that a query reads.
+
+    Args:
+        link: the connection.
+        options: name them, or have the pattern.
+        some: whether there must be one.
 
     Raises:
         SourceError: the pattern matches none.
@@ -21,7 +26,7 @@ def queues(link: Link, options: Options) -> tuple[str, ...]:
         return options.queues
     pattern = re.compile(options.pattern)
     found = tuple(name for name in _all(link) if pattern.fullmatch(name))
-    if not found:
+    if some and not found:
         raise SourceError(
             f"the option queuePattern, {options.pattern!r}, matches no queue in the virtual host "
             f"{options.url.vhost!r} at {options.url.address}"

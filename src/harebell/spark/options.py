@@ -259,6 +259,17 @@ def _read_format(name: str, value: str) -> str:
     return choice(BINARY, TEXT, JSON)(name, value)
 
 
+def _read_lease(name: str, value: str) -> float:
+    seconds = read_seconds(name, value)
+    most = limits.LEASE_TIMEOUT_MOST_MS / 1000
+    if seconds > most:
+        raise OptionError(
+            f"the option {name} must be at most {most / 3600:g}h, for which a broker keeps a "
+            f"lease, not {value!r}"
+        )
+    return seconds
+
+
 _TABLE: dict[str, tuple[str, Reader]] = {
     "queue": ("queue", read_queue),
     "queues": ("queues", read_queues),
@@ -283,7 +294,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "partitionBy": ("partition_by", choice("range", "queue")),
     "failOnDataLoss": ("fail_on_data_loss", read_flag),
     "group": ("group", read_group),
-    "leaseTimeout": ("lease_timeout", read_seconds),
+    "leaseTimeout": ("lease_timeout", _read_lease),
     "wireCompression": ("compression", choice("none", "lz4")),
     "pushdown": ("pushdown", read_flag),
     "spoolDir": ("spool_dir", read_folder),

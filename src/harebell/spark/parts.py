@@ -14,14 +14,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from harebell.spark.intake import SourceError
+from harebell.spark.intake import QueueGone, SourceError
 from harebell.spark.leased import LeasedPart
 from harebell.spark.link import Link
+from harebell.spark.losses import Losses
 from harebell.spark.naming import queues
 from harebell.spark.offsets import Claimed, Offset, OffsetError, Point, Position
 from harebell.spark.options import (
@@ -68,11 +70,12 @@ class Parts:
         if points is None:
             parts = self._new()
         else:
-            parts = {queue: self._of(queue, point) for queue, point in points.items()}
+            parts = self._old(points)
             parts |= self._discovered(parts)
             self._check_queues(parts)
-        discover = self._discovered if self._options.pattern is not None else None
-        return Query(parts, self._long_poll(parts), self._cut, discover)
+        if self._options.pattern is None:
+            return Query(parts, self._long_poll(parts), self._cut)
+        return Query(parts, self._long_poll(parts), self._cut, self._discovered, self._gone)
 
     def fit(self, query: Query, points: Mapping[str, Point]) -> bool:
         """Whether a query reads its queues as these points say."""
@@ -127,10 +130,37 @@ class Parts:
         """Queues that match the pattern and are new."""
         if self._options.pattern is None:
             return {}
-        found = queues(self._linked(), self._options)
-        return {queue: self._chosen(queue) for queue in found if queue not in known}
+        parts = {}
+        for queue in queues(self._linked(), self._options, some=False):
+            if queue not in known:
+                # It may be deleted between two questions, as if it had never been there.
+                with suppress(QueueGone):
+                    parts[queue] = self._chosen(queue)
+        return parts
+
+    def _gone(self, queue: str) -> None:
+        """A queue that a pattern had found is not there any more.
+
+        Raises:
+            DataLoss: the query is to end then.
+        """
+        Losses(self._options).report(
+            f"queue {queue!r}, which the query was reading, was deleted; messages that were not "
+            "read are gone"
+        )
 
     # --- from a checkpoint ----------------------------------------------------------------------
+
+    def _old(self, points: Mapping[str, Point]) -> dict[str, Part]:
+        parts = {}
+        for queue, point in points.items():
+            try:
+                parts[queue] = self._of(queue, point)
+            except QueueGone:
+                if self._options.pattern is None:
+                    raise
+                self._gone(queue)
+        return parts
 
     def _of(self, queue: str, point: Point) -> Part:
         """The way that a checkpoint was begun."""

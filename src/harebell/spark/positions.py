@@ -53,6 +53,11 @@ class PositionPart:
             self._begun = Position(span.generation, position)
         return self._begun
 
+    def join(self) -> Point:
+        """The first position, wherever the options let a new query begin."""
+        span = span_of(self._link, self._options)
+        return Position(span.generation, span.first)
+
     def before(self, end: Point) -> Point:
         """The first position that there is."""
         return replace(self._own(end), position=span_of(self._link, self._options).first)

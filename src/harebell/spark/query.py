@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from pyspark.sql.datasource import InputPartition
 
+from harebell.spark.intake import QueueGone
 from harebell.spark.offsets import Point
 from harebell.spark.planning import Range
 
@@ -29,6 +30,9 @@ class Part(Protocol):
 
     def begin(self) -> Point:
         """Where a new query begins."""
+
+    def join(self) -> Point:
+        """Where a queue begins that a running query has found: with all that is in it."""
 
     def before(self, end: Point) -> Point:
         """Where a queue began that a running query found, and whose first rows end there."""
@@ -72,6 +76,8 @@ class Query:
         long_poll: seconds that an idle query waits for a message.
         cut: makes partitions of ranges.
         discover: finds parts that were not there before, or None.
+        gone: hears of a queue that is not there any more, and raises if the query is to end; None
+            where that is an error like any other.
     """
 
     def __init__(
@@ -80,11 +86,13 @@ class Query:
         long_poll: float,
         cut: Callable[[list[Range]], list[InputPartition]],
         discover: Callable[[Mapping[str, Part]], dict[str, Part]] | None = None,
+        gone: Callable[[str], None] | None = None,
     ) -> None:
         self.parts = dict(parts)
         self._long_poll = long_poll
         self._cut = cut
         self._discover = discover
+        self._gone = gone
         self._draining = False
         self._turn = 0
 
@@ -95,8 +103,11 @@ class Query:
     def prepare(self) -> None:
         """The query is to end when what is there now is processed."""
         self._draining = True
-        for part in self.parts.values():
-            part.prepare()
+        for queue, part in list(self.parts.items()):
+            try:
+                part.prepare()
+            except QueueGone:
+                self._leave(queue)
 
     def advance(
         self, start: Mapping[str, Point], most: int, octets: int | None
@@ -113,12 +124,12 @@ class Query:
         """
         if self._discover is not None and not self._draining:
             self.parts.update(self._discover(self.parts))
-        points = dict(start)
+        points = {queue: point for queue, point in start.items() if queue in self.parts}
         until = time.monotonic() + self._long_poll
         pause, longest = _POLL_SECONDS
         while True:
             ends = self._round(points, most, octets)
-            if ends != points:
+            if ends != start:
                 return ends
             if self._draining:
                 for queue, part in self.parts.items():
@@ -135,6 +146,8 @@ class Query:
     ) -> dict[str, Point]:
         """Ask every part once, and those that have more than their share once more."""
         queues = sorted(self.parts)
+        if not queues:
+            return {}
         self._turn += 1
         shift = self._turn % len(queues)
         queues = queues[shift:] + queues[:shift]
@@ -143,8 +156,13 @@ class Query:
         octet_share = None if octets is None else max(1, octets // len(queues))
         busy = []
         for queue in queues[:most]:
-            begin = points.get(queue) or self.parts[queue].begin()
-            end = self.parts[queue].advance(begin, share, octet_share)
+            try:
+                begin = points.get(queue) or self.parts[queue].join()
+                end = self.parts[queue].advance(begin, share, octet_share)
+            except QueueGone:
+                self._leave(queue)
+                ends.pop(queue, None)
+                continue
             if end != begin:
                 busy.append(queue)
                 ends[queue] = end
@@ -164,16 +182,32 @@ class Query:
         planned: list[InputPartition] = []
         ranges: list[Range] = []
         for queue, last in end.items():
-            part = self.parts[queue]
-            first = start.get(queue) or part.before(last)
-            if first == last:
+            try:
+                found = self._between(queue, start.get(queue), last)
+            except QueueGone:
+                self._leave(queue)
                 continue
-            for one in part.plan(first, last):
+            for one in found:
                 if isinstance(one, Range):
                     ranges.append(one)
                 else:
                     planned.append(one)
         return planned + (self._cut(ranges) if ranges else [])
+
+    def _between(self, queue: str, first: Point | None, last: Point) -> Planned:
+        part = self.parts.get(queue)
+        if part is None:
+            # It is gone, and that was told when the query was made.
+            return []
+        first = first or part.before(last)
+        return [] if first == last else part.plan(first, last)
+
+    def _leave(self, queue: str) -> None:
+        """While a queue is being handled as gone: go on without it, or raise."""
+        if self._gone is None:
+            raise
+        self._gone(queue)
+        self.parts.pop(queue).stop()
 
     def report(self) -> dict[str, dict[str, Any]] | None:
         """Where the queues end, if that can be told."""

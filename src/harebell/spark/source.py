@@ -39,6 +39,12 @@ class QueueSource(SinkSource):
         # Only their names: Spark does not say yet whether it is to read or to write.
         names = SOURCE_NAMES | SINK_NAMES
         for name in options:
+            if name.lower() == "path":
+                raise OptionError(
+                    "queues and messages have no path: call load(), save() and start() without "
+                    'one, and say which queue by .option("queue", ...), or which exchange by '
+                    '.option("exchange", ...)'
+                )
             if name.lower() not in names:
                 raise OptionError(unknown(name, names))
 

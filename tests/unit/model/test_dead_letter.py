@@ -11,6 +11,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.dead_letter import GONE, NOWHERE, goes_round
+from harebell.model.queue.kind import REJECTED
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
 from harebell.wire.v09.content import (
@@ -114,6 +115,21 @@ def test_what_nobody_takes_is_told_apart() -> None:
     assert dying.dead_letters.send(letter(), "rejected") == NOWHERE
     where.delete_exchange("dlx")
     assert dying.dead_letters.send(letter(), "rejected") == GONE
+
+
+def test_a_full_quorum_queue_takes_dead_letters_that_nobody_sends_again() -> None:
+    where = place()
+    arguments = {"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish"}
+    full = where.declare_queue("full", durable=True, arguments=arguments)
+    where.bind("dlx", full, "")
+    dying = source(where)
+    assert [bool(dying.dead_letters.send(letter(), "rejected") & REJECTED) for _ in range(4)] == [
+        False
+    ] * 4
+    assert full.ready_count() == 4
+    assert full.publish(letter()) & REJECTED
+    assert dying.dead_letters.send(letter(), "rejected", kept=True) & REJECTED
+    assert full.ready_count() == 4
 
 
 @pytest.mark.parametrize(("reason", "comes_back"), [("rejected", True), ("expired", False)])

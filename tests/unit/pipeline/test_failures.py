@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import AnalysisException
+from pyspark.logger import PySparkLogger
 
-from harebell.pipeline.failures import reason_of
+from harebell.cli.failure import Failure
+from harebell.cli.piping import sentences
+from harebell.pipeline.failures import hush, reason_of
 
 WRAPPED = """An exception was raised by the Python Proxy. Return Message:
 Traceback (most recent call last):
@@ -20,6 +24,10 @@ harebell.spark.intake.SourceError: the queue 'orders' does not exist
     [
         (WRAPPED, "the queue 'orders' does not exist"),
         (
+            WRAPPED.replace("intake.SourceError: the", "losses.DataLoss: a stream, or the"),
+            "a stream, or the queue 'orders' does not exist",
+        ),
+        (
             "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found. SQLSTATE: 42P01; line 1",
             "The table `x` cannot be found.",
         ),
@@ -29,3 +37,23 @@ harebell.spark.intake.SourceError: the queue 'orders' does not exist
 )
 def test_the_sentence_is_found_in_what_wraps_it(text: str, sentence: str) -> None:
     assert reason_of(ValueError(text)) == sentence
+
+
+def test_pyspark_s_own_tracebacks_are_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    levels = [PySparkLogger.getLogger(name).level for name in names]
+    hush()
+    try:
+        for name in names:
+            PySparkLogger.getLogger(name).error("a traceback of thirty thousand letters")
+        assert capfd.readouterr() == ("", "")
+    finally:
+        for name, level in zip(names, levels, strict=True):
+            PySparkLogger.getLogger(name).setLevel(level)
+
+
+def test_an_error_of_spark_that_nobody_expected_is_a_sentence_of_the_command() -> None:
+    with pytest.raises(Failure, match=r"^The value cannot be cast$"), sentences():
+        raise AnalysisException("[CAST] The value cannot be cast SQLSTATE: 22018")
+    with pytest.raises(RuntimeError, match="another"), sentences():
+        raise RuntimeError("another")

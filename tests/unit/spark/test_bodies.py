@@ -44,10 +44,9 @@ def test_json_bodies_become_structs_in_their_order() -> None:
 
 
 def test_a_field_that_is_missing_is_null() -> None:
-    assert values(b"{}", b'{"name":"a"}', b"null") == [
+    assert values(b"{}", b'{"name":"a"}') == [
         {"id": None, "name": None},
         {"id": None, "name": "a"},
-        None,
     ]
 
 
@@ -60,11 +59,18 @@ def test_a_field_that_is_missing_is_null() -> None:
         b'{"id":1',
         b"[1]",
         b"3",
+        b"null",
+        b" null\n",
         b"no json",
         b'{"id":"one"}',
         b'{"id":1}{"id":2}',
         b'{"id":1}\n{"id":2}',
         b'{"id":1},"x":{',
+        b'{"id":1},"x":2',
+        b'{"id":1} ,\n"x" : {"y": 2}',
+        b'null,"x":2',
+        b'{"id":1}],"x":[2',
+        b'{"id":1},"x":2],"y":[3',
         b'{"name":"\xff"}',
         b'{"id":99999999999999999999}',
         b"\x00",

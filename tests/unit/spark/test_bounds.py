@@ -26,6 +26,10 @@ NOON = 1_769_860_800_000_000
         ("earliest", Place(EARLIEST)),
         ("Latest", Place(LATEST)),
         ("0", Place(POSITION, 0)),
+        ("007", Place(POSITION, 7)),
+        ("1970-01-01", Place(TIME, 0)),
+        ("1960-01-01T00:00:00", Place(TIME, 0)),
+        ("0001-01-01T00:00:00+14:00", Place(TIME, 0)),
         ("250000", Place(POSITION, 250_000)),
         ("2026-01-31T12:00:00Z", Place(TIME, NOON)),
         ("2026-01-31 12:00:00", Place(TIME, NOON)),
@@ -97,3 +101,18 @@ def test_a_place_is_shown_as_it_was_said() -> None:
     assert str(Place(LATEST)) == "latest"
     assert str(Place(POSITION, 7)) == "7"
     assert str(Place(TIME, NOON)) == "2026-01-31T12:00:00+00:00"
+
+
+def test_a_time_that_no_datetime_can_hold_is_written_as_it_was_given() -> None:
+    most = (2**63 - 1) // 1000
+    place = read_time("startingTimestamp", str(most)).of("any")
+    assert place == Place(TIME, most * 1000)
+    assert str(place) == f"{most} ms after 1970"
+
+
+@pytest.mark.parametrize("digits", ["9" * 20, "9" * 5_000])
+def test_a_number_with_too_many_digits_is_named_like_any_other_mistake(digits: str) -> None:
+    with pytest.raises(OptionError, match="startingOffsets must be earliest"):
+        read_places("startingOffsets", digits)
+    with pytest.raises(OptionError, match="startingTimestamp must be milliseconds"):
+        read_time("startingTimestamp", digits)

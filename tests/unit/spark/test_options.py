@@ -138,3 +138,14 @@ def test_every_option_has_its_row_in_the_documentation() -> None:
     assert rows["rowsPerBatch"] == f"`{options.rows_per_batch}`"
     assert rows["longPollMs"] == f"`{options.long_poll_ms}`"
     assert rows["fetchTimeout"] == f"`{options.fetch_timeout:g}s`"
+
+
+def test_a_lease_is_not_asked_for_longer_than_a_broker_keeps_it() -> None:
+    assert parse({"queue": "q", "leaseTimeout": "720h"}, NOTHING).lease_timeout == 30 * 86_400
+    assert wrong(leaseTimeout="721h") == (
+        "the option leaseTimeout must be at most 720h, for which a broker keeps a lease, not '721h'"
+    )
+
+
+def test_a_size_that_no_broker_can_count_is_named() -> None:
+    assert "maxBytesPerTrigger must be a size above 0" in wrong(maxBytesPerTrigger="9999999999g")

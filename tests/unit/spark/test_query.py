@@ -23,6 +23,9 @@ class Numbers:
     def begin(self) -> Point:
         return Position("g", 0)
 
+    def join(self) -> Point:
+        return Position("g", 0)
+
     def before(self, end: Point) -> Point:
         return Position("g", 0)
 

@@ -58,3 +58,8 @@ def test_readers_never_carry_the_password() -> None:
     for reader in (source.streamReader(MESSAGE), source.reader(MESSAGE)):
         assert b"hunter2" not in pickle.dumps(reader)
         assert b"alice" not in pickle.dumps(reader)
+
+
+def test_a_path_is_refused_with_what_says_where_to() -> None:
+    with pytest.raises(OptionError, match=r"have no path: call load\(\), save\(\) and start\(\)"):
+        QueueSource({"queue": "q", "path": "orders"})

@@ -242,7 +242,7 @@ class Held(Queue):
             found = self._router.route(self._exchange, letter)
         outcome = ACCEPTED
         for queue in found:
-            outcome |= queue.publish(letter)
+            outcome |= queue.take_over(letter)
         if self.durable and outcome & PENDING and not self.deleted:
             self._commit.urgent = True
             self._leaving.append((self._commit.ticket, position))

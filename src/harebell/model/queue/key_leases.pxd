@@ -14,6 +14,7 @@ cdef class KeyLeasedQueue(GroupedQueue):
     @cython.locals(
         log=Log,
         size="long long",
+        looked="long long",
         position="long long",
         taking="long long",
         message=Message,

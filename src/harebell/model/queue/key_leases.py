@@ -52,8 +52,8 @@ class KeyLeasedQueue(GroupedQueue):
             return GroupedQueue._claim_singly(self, messages, octets, holder)  # noqa: SLF001  # no keys
         log = self._order.log
         chosen = Chosen(log)
-        size = 0
-        for _ in range(_LOOKED_MOST):
+        size = looked = 0
+        while looked < _LOOKED_MOST:
             if len(chosen) >= messages or chosen.runs >= _RANGES:
                 break
             position = groups.first_of(holder)
@@ -66,7 +66,11 @@ class KeyLeasedQueue(GroupedQueue):
             if message is None:
                 if position < 0 and not self._passed_over:
                     break
+                # A claim without messages says that there are none for it: so long it looks on.
+                # What may be passed over has a limit of its own.
+                looked += len(chosen) > 0
                 continue
+            looked += 1
             taking = log.reach(self._position, self._position + 1, 1, -1)[2]
             expired = message.due and message.due <= self._clock.steady
             if not expired and len(chosen) and octets >= 0 and size + taking > octets:

@@ -153,6 +153,10 @@ class Queue:
         """Take a message that was promised room; as `publish`, but never REJECTED."""
         return self.publish(message)
 
+    def take_over(self, message: Message) -> int:
+        """Take a message that whoever sends it has to let go, taken or not; as `publish`."""
+        return self.publish(message)
+
     def withhold(self, position: int) -> bool:
         """After a restart: a message is out; False for one that is not there, or cannot be.
 

@@ -161,8 +161,8 @@ class LeasedQueue(SparingQueue):
         orders = dict(self._levels())
         runs: list[Run] = []
         count = size = 0
-        for _ in range(min(messages, _SINGLE)):
-            message = self._take()
+        for _ in range(_SINGLE):
+            message = self._take() if count < messages else None
             if message is None:
                 break
             if self._overflow is not None:

@@ -242,6 +242,10 @@ class QuorumQueue(KeyLeasedQueue):
         """
         return overflow.refusing and not (overflow.drops or overflow.promised)
 
+    def take_over(self, message: Message) -> int:
+        """Take a message however full the queue is, as with RabbitMQ: refused it would be lost."""
+        return self.admit(message)
+
     def has_room(self, sizes: Sequence[int]) -> bool:
         """Whether messages of these sizes would all be taken, were there no consumer."""
         overflow = self._overflow
@@ -267,7 +271,7 @@ class QuorumQueue(KeyLeasedQueue):
         message = self._read(position)
         if message is None:
             return 0
-        outcome = self.dead_letters.send(message, reason)
+        outcome = self.dead_letters.send(message, reason, kept=self._at_least_once)
         if not self._at_least_once:
             self._drop(position)
         elif outcome & (NOWHERE | REJECTED):

@@ -385,6 +385,18 @@ def test_what_comes_back_from_a_claim_counts_its_octets_once(kind: str) -> None:
     assert place.counts() == (3, 0, 0)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_small_claim_finds_what_is_ready_behind_many_that_have_expired(kind: str) -> None:
+    place = Place(0, KINDS[kind])
+    place.fill(limits.EXPIRED_PER_TURN + 50, expiration="1000")
+    place.fill(1, 7_000)
+    # As after a restart: nothing has looked at the queue since.
+    place.world.clock.ms += 2_000
+    place.world.clock.steady += 2_000
+    assert place.claimed(place.claim(10).number) == [b"7000"]
+    assert place.counts() == (0, 0, 1)
+
+
 def test_messages_that_a_quorum_queue_gets_back_count_their_deliveries() -> None:
     place = Place(1, KINDS["quorum"] | {"x-delivery-limit": 2})
     for count in range(2):

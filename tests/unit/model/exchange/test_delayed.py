@@ -128,6 +128,17 @@ def test_a_transient_message_leaves_the_log_at_once_when_its_queue_takes_it() ->
     assert (here.queue.ready_count(), here.logged) == (1, 0)
 
 
+def test_a_full_quorum_queue_takes_what_waited_for_it() -> None:
+    here = Here()
+    arguments = {"x-queue-type": "quorum", "x-max-length": 1, "x-overflow": "reject-publish"}
+    full = here.vhost.declare_queue("full", durable=True, arguments=arguments)
+    here.vhost.bind("later", full, "")
+    for _ in range(4):
+        here.publish(b"m", 10)
+    here.pass_ms(10)
+    assert full.ready_count() == 4
+
+
 def test_a_commit_that_came_too_early_lets_nothing_go() -> None:
     here = Here()
     here.publish(b"m", 10)

@@ -366,11 +366,17 @@ def test_what_waits_for_many_keys_is_one_run_when_it_is_claimed_together() -> No
     assert (found.messages, found.runs) == (7_992, (Run(0, 8, 8_000),))
 
 
-def test_a_claim_looks_at_so_many_messages_and_the_next_one_goes_on() -> None:
+def test_a_claim_looks_behind_whatever_is_held_until_it_has_something() -> None:
     place = Place((1,)).consume()
     place.publish(*["a0"] * (LEASE_SINGLE_MESSAGES + 2), "b1")
-    assert place.has() == []
     assert place.has() == ["b1"]
+
+
+def test_a_claim_that_has_something_looks_at_so_many_messages_and_the_next_one_goes_on() -> None:
+    place = Place((1,)).consume()
+    place.publish("a0", "b1", *["a0"] * LEASE_SINGLE_MESSAGES, "c1")
+    assert place.has() == ["b1"]
+    assert place.has() == ["c1"]
 
 
 def test_so_many_messages_are_claimed_at_most_and_more_when_some_are_committed() -> None:

@@ -27,7 +27,7 @@ class Letters:
         self.outcomes = list(outcomes)
         self.got: list[tuple[bytes, str]] = []
 
-    def send(self, letter: Message, reason: str) -> int:
+    def send(self, letter: Message, reason: str, *, kept: bool = False) -> int:
         self.got.append((letter.body, reason))
         return self.outcomes.pop(0) if self.outcomes else ACCEPTED
 
