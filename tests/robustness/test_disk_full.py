@@ -127,6 +127,32 @@ def test_publishers_wait_consumers_go_on_and_it_ends_by_itself(disk: SmallDisk, 
         assert broker.stop() == 0
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_consumers_take_makes_room_on_a_disk_that_the_broker_has_filled(
+    disk: SmallDisk, killed: bool
+) -> None:
+    flags = (*_SEGMENT, *_PER_CASE["the disk is full"])
+    with life(disk.data_dir, *flags, prefix=disk.prefix) as broker:
+        declare(broker.port, QUEUE)
+        disk.fill(leave=30 * MIB)
+        watcher = Watcher(broker.port, QUEUE)
+        watcher.publish_until_blocked()
+        if not killed:
+            drain(broker.port, QUEUE, watcher.filler.sent, Order(SIZE).check)
+            watcher.wait_until_free()
+            watcher.filler.link.goodbye()
+            assert disk.free() > 10 * MIB
+        kill(broker)
+    with life(disk.data_dir, *flags, prefix=disk.prefix) as broker:
+        link = Link(broker.port)
+        drain(broker.port, QUEUE, depth(link, QUEUE), lambda delivery: None)
+        again = Watcher(broker.port, QUEUE)
+        again.filler.send_block()
+        again.wait_until_free()
+        assert disk.free() > 10 * MIB
+        assert broker.stop() == 0
+
+
 def test_what_was_confirmed_before_the_disk_was_full_is_there_after_a_kill(
     disk: SmallDisk,
 ) -> None:

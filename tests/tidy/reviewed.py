@@ -267,7 +267,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(
         (
-            *("pipeline/frames", "pipeline/hosting", "pipeline/running", "pipeline/sinks"),
+            *("pipeline/hosting", "pipeline/running", "pipeline/sinks"),
             *("pipeline/staging", "pipeline/parquet_sink", "pipeline/delta_sink"),
             *("pipeline/exchange_sink", "pipeline/dead_letters"),
         ),

@@ -361,6 +361,10 @@ FLUSH_SECONDS = 0.05
 """Longest time that what nobody waits for, such as acknowledgements, stays in memory alone."""
 STALL_RETRY_SECONDS = 0.25
 """Pause between attempts to write to a disk that is full."""
+RESERVE_BYTES = 16_777_216
+"""Room on the disk that is kept for the moment at which nothing else is left."""
+RESERVE_SHARE = 32
+"""No more of the disk than one part in so many is kept for that."""
 DISK_FREE_LIMIT_BYTES = 268_435_456
 """Free space below which publishers are blocked (256 MiB)."""
 DURABILITY_INTERVAL_MS = 500

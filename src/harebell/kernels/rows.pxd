@@ -12,6 +12,7 @@ cdef struct Column:
 cdef class Rows:
     cdef readonly Py_ssize_t rows
     cdef public long long number_from
+    cdef public Py_ssize_t frame_max
     cdef readonly Properties properties
     cdef tuple _columns
     cdef tuple _fields
@@ -54,6 +55,7 @@ cdef class Rows:
     cdef int _publish(self, OutBuffer out, int channel, int flags, Py_ssize_t frame_max,
                       Py_ssize_t row) except -1
     cdef int _check(self, Py_ssize_t row) except -1
+    cdef int _check_frame(self, Py_ssize_t row, Py_ssize_t frame_max) except -1
     cdef int _range(self, const unsigned char* offsets, Py_ssize_t row, Py_ssize_t most, str name,
                     Py_ssize_t at, int* first, int* end) except -1
     cdef bint _text(self, Column* column, Py_ssize_t row, str name, Py_ssize_t at,

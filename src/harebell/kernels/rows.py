@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harebell.base.errors import BatchError, ProtocolError
-from harebell.base.limits import NAME_BYTES
+from harebell.base.limits import FRAME_OVERHEAD_BYTES, NAME_BYTES
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.row_columns import (
     PROPERTY_NAMES,
@@ -95,6 +95,8 @@ class _Column:
 
 
 _NOTHING = memoryview(b"")
+_HEADER_BYTES = 12
+"""Of a content header before the property list: class, weight and body size (4.2.6)."""
 
 
 class Rows:
@@ -111,6 +113,7 @@ class Rows:
         rows: how many the loaded batch has.
         number_from: each row gets a header `x-publishing-id`, its number in the batch plus this;
             -1 for no such header.
+        frame_max: a message whose properties need a larger frame is an error; 0 for any size.
         properties: of the message that was made last.
 
     Raises:
@@ -128,6 +131,7 @@ class Rows:
         check_columns(columns, fields)
         self.rows = 0
         self.number_from = -1
+        self.frame_max = 0
         self.properties = Properties(b"\0\0")
         self._columns = tuple(columns)
         self._fields = tuple(fields)
@@ -229,6 +233,7 @@ class Rows:
             BatchError: the row cannot become a message.
         """
         exchange, key, raw, body = self._row(row)
+        _check_frame(raw, row, self.frame_max)
         if raw != self.properties.raw:
             try:
                 self.properties = parse_properties(raw)
@@ -250,6 +255,7 @@ class Rows:
         buffer = OutBuffer()
         for row in range(first, end):
             exchange, key, raw, body = self._row(row)
+            _check_frame(raw, row, frame_max)
             message = new_message(exchange, key, Properties(raw), bytes(body))
             buffer.publish(channel, flags, message, frame_max)
         out.raw(buffer.take())
@@ -330,6 +336,15 @@ class Rows:
             table += bytes((len(name),)) + name
             table += b"V" if value is None else b"S" + len(value).to_bytes(4) + bytes(value)
         return bytes(table)
+
+
+def _check_frame(raw: bytes, row: int, frame_max: int) -> None:
+    size = _HEADER_BYTES + len(raw) + FRAME_OVERHEAD_BYTES
+    if 0 < frame_max < size:
+        raise BatchError(
+            f"row {row}: its properties and headers need a frame of {size} octets, and the most is "
+            f"{frame_max}"
+        )
 
 
 def _property(column: _Column, number: int, name: str, row: int) -> bytes | None:

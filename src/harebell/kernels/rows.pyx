@@ -58,6 +58,7 @@ cdef class Rows:
         check_columns(columns, fields)
         self.rows = 0
         self.number_from = -1
+        self.frame_max = 0
         self.properties = Properties(b"\0\0")
         self._columns = tuple(columns)
         self._fields = tuple(fields)
@@ -183,6 +184,7 @@ cdef class Rows:
         key = self._key_text(row)
         body = PyBytes_FromStringAndSize(<const char*>p, n)
         self._build(row)
+        self._check_frame(row, self.frame_max)
         if (PyBytes_GET_SIZE(self.properties.raw) != self._raw_list.used
                 or memcmp(PyBytes_AS_STRING(self.properties.raw), self._raw_list.data,
                           self._raw_list.used) != 0):
@@ -226,6 +228,7 @@ cdef class Rows:
             key = <const unsigned char*>PyBytes_AS_STRING(self._key_octets)
             n_key = PyBytes_GET_SIZE(self._key_octets)
         self._build(row)
+        self._check_frame(row, frame_max)
         n = 4 + 2 + 2 + n_exchange + n_key + 1
         start = p = out._room(n + OVERHEAD + HEADER_FIXED + self._raw_list.used + OVERHEAD + left
                               + OVERHEAD * ((left + most - 1) // most))
@@ -259,6 +262,14 @@ cdef class Rows:
     cdef int _check(self, Py_ssize_t row) except -1:
         if row < 0 or row >= self.rows:
             raise BatchError(f"row {row}: the batch has {self.rows} rows")
+        return 0
+
+    cdef int _check_frame(self, Py_ssize_t row, Py_ssize_t frame_max) except -1:
+        cdef Py_ssize_t size = HEADER_FIXED + self._raw_list.used + OVERHEAD
+        if 0 < frame_max < size:
+            raise BatchError(
+                f"row {row}: its properties and headers need a frame of {size} octets, and the "
+                f"most is {frame_max}")
         return 0
 
     cdef int _range(self, const unsigned char* offsets, Py_ssize_t row, Py_ssize_t most, str name,

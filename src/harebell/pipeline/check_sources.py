@@ -8,9 +8,10 @@ from harebell.pipeline import statements
 from harebell.pipeline.description import FORMATS, ON_ERROR, Body, Route, Source, Watermark
 from harebell.pipeline.places import Complaints, Node, unknown_keys
 from harebell.pipeline.values import text_of, written
-from harebell.spark.options import OptionError, parse
+from harebell.spark.options import OptionError, for_stream, parse
 
 _OWN = ("body", "watermark")
+_OF_BODIES = ("bodyformat", "schema", "mode")
 _BODY_KEYS = ("format", "schema", "onError", "deadLetter")
 _ROUTE_KEYS = ("exchange", "routingKey", "queue")
 _DELAY = re.compile(r"\d+(\.\d+)?\s+(milli|micro)?(second|minute|hour|day|week)s?", re.I)
@@ -33,6 +34,13 @@ def source_of(name: str, node: Node, complaints: Complaints) -> Source:
         else:
             options[key] = written(each.value)
     _check_options(node, options, complaints)
+    if "body" in keys:
+        for key in options:
+            if key.lower() in _OF_BODIES:
+                complaints.add(
+                    node.keys[key],
+                    f"{key} does not go with body, which says how bodies are read: leave {key} out",
+                )
     return Source(
         name,
         options,
@@ -43,7 +51,7 @@ def source_of(name: str, node: Node, complaints: Complaints) -> Source:
 
 def _check_options(node: Node, options: dict[str, str], complaints: Complaints) -> None:
     try:
-        parse(options)
+        for_stream(parse(options))
     except OptionError as error:
         # The sentence names the option, wherever in it that stands.
         said = str(error)

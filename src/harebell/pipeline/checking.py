@@ -26,6 +26,8 @@ from harebell.pipeline.description import (
 )
 from harebell.pipeline.places import Complaints, Node, read, unknown_keys
 from harebell.pipeline.values import folder_of, seconds_of, text_of, texts_of
+from harebell.spark.java import SessionError
+from harebell.spark.masters import master_of
 
 _KEYS = (
     *("pipeline", "source", "sources", "steps", "sinks", "trigger", "checkpoint", "mode"),
@@ -97,7 +99,7 @@ class _Reader:
             checkpoint=self._checkpoint(name),
             mode=self._mode(),
             settings=settings,
-            master=text_of(self._keys.get("master"), "master", self._complaints) or "",
+            master=self._master(),
         )
         if not self._complaints.found:
             self._together(found)
@@ -144,9 +146,12 @@ class _Reader:
             self._complaints.add(
                 line, f"the name {name!r} cannot be used in SQL: letters, digits and underscores"
             )
-        if name in self._views:
+        # Spark does not care for the case of a view's name.
+        taken = {each.lower(): at for each, at in self._views.items()}
+        if name.lower() in taken:
             self._complaints.add(
-                line, f"the name {name} is taken: see line {self._views[name]}; choose another one"
+                line,
+                f"the name {name} is taken: see line {taken[name.lower()]}; choose another one",
             )
         self._views.setdefault(name, line)
 
@@ -210,8 +215,8 @@ class _Reader:
         return Step(name, sql, stateful=bool(query.stateful))
 
     def _known(self, view: str, before: list[str], line: int) -> None:
-        # Spark does not care for the case of a view's name.
-        if view.lower() not in {each.lower() for each in before}:
+        # Without any view it is the source that is wrong, and that was told.
+        if before and view.lower() not in {each.lower() for each in before}:
             self._complaints.add(
                 line, f"there is no view {view!r} before this step: {did_you_mean(view, before)}"
             )
@@ -287,6 +292,16 @@ class _Reader:
                 node.line, f"the mode is one of {', '.join(MODES)}, not {node.kind}"
             )
         return str(node.plain)
+
+    def _master(self) -> str:
+        node = self._keys.get("master")
+        text = text_of(node, "master", self._complaints) or ""
+        if node is not None and text:
+            try:
+                master_of(text)
+            except SessionError as error:
+                self._complaints.add(node.line, str(error))
+        return text
 
     def _settings(self) -> dict[str, str]:
         node = self._keys.get("spark")

@@ -127,7 +127,7 @@ def function_of(name: str, folder: Path) -> Any:
         sys.path.insert(0, str(folder))
     try:
         found = getattr(importlib.import_module(module), attribute, None)
-    except ImportError as error:
+    except (ImportError, SyntaxError, NameError) as error:
         raise PipelineError(f"the module {module} cannot be imported: {error}") from None
     if not callable(found):
         raise PipelineError(f"the module {module} has no function {attribute}")

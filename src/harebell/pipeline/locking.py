@@ -32,10 +32,15 @@ class CheckpointLock:
         """Take it.
 
         Raises:
-            PipelineError: another process has it.
+            PipelineError: another process has it, or it is no folder that can be written.
         """
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise PipelineError(
+                f"the checkpoint {self._path.parent} cannot be used: {error.strerror}"
+            ) from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -175,6 +175,8 @@ def parse(text: bytes | str, name: str, variables: Mapping[str, str]) -> Node:
         complaints.add(line, f"this is no YAML: {error.problem}{_quotes(text, line)}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         complaints.add(1, f"this is no YAML: {' '.join(str(error).split())}")
+    except RecursionError:
+        complaints.add(1, f"there are more than {limits.PIPELINE_DEPTH} values within each other")
     complaints.settle()
     if root is None:
         complaints.add(1, "the file is empty; a pipeline has at least a source and sinks")

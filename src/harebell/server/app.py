@@ -181,6 +181,7 @@ class App:
             journal=self.journal.write,
             failed=self._die,
             flush=self._go_on,
+            spare=storage.reserve.spend,
         )
 
     def _go_on(self) -> None:
@@ -328,7 +329,7 @@ class App:
         storage = self.storage
         low = storage.low()
         if self.flusher.set_low(low):
-            room = f"{storage.free} octets are free, disk_free_limit is {storage.free_limit}"
+            room = storage.room()
             if low:
                 self.journal.write("warning", f"the disk is low, publishers wait: {room}")
             else:

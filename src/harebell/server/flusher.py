@@ -94,6 +94,7 @@ class Flusher:
         journal: takes a level and a line.
         failed: called once, with the reason, when nothing may be confirmed any more.
         flush: called when connections have output.
+        spare: gives a full disk the room that was kept for that; whether there was any.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Flusher:
         journal: Callable[[str, str], None],
         failed: Callable[[Exception], None],
         flush: Callable[[], None],
+        spare: Callable[[], bool] = lambda: False,
     ) -> None:
         self._loop = loop
         self._commit: Gathering = commit  # type: ignore[assignment]  # a store on disk has one
@@ -119,6 +121,7 @@ class Flusher:
         self._journal = journal
         self._failed = failed
         self._flush = flush
+        self._spare = spare
         self._due = False
         self._late: asyncio.TimerHandle | None = None
         self._patience: asyncio.TimerHandle | None = None
@@ -274,6 +277,12 @@ class Flusher:
 
     def _stall(self, batch: Batch, error: OSError) -> None:
         """Try again in a while; nobody who publishes is read until then."""
+        if error.errno not in _NO_FILES and self._spare():
+            self._journal("warning", f"the disk is full, what was kept for that is used: {error}")
+            self._low = True
+            self._tell()
+            self._inbox.put(batch)
+            return
         if not self._stalled:
             self._journal("error", f"cannot write, publishers wait: {error}")
         self._stalled = FILES if error.errno in _NO_FILES else DISK

@@ -15,6 +15,7 @@ from harebell.base.lags import lag_of
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import log_identities
 from harebell.server.lock import DirectoryLock
+from harebell.server.reserve import FULL, Reserve
 from harebell.server.syncfs import whole_sync
 from harebell.store.definitions import open_definitions
 from harebell.store.disk import DiskStore
@@ -62,6 +63,7 @@ class Storage:
         durability: "fsync", "interval" or "os".
         free_limit: octets that shall stay free; 0 for no limit.
         free: octets that were free when last looked at.
+        reserve: room that is kept for a full disk.
 
     Raises:
         StoreError: it is in use, or cannot be used, in a sentence for the user.
@@ -105,6 +107,8 @@ class Storage:
         self.store.durability = durability
         self.free_limit = free_limit(config.disk_free_limit, self.files.total())
         self.free = self.files.free()
+        self.reserve = Reserve(config.data_dir, self.files.total())
+        self.reserve.renew(self.free)
         if config.durability in _WEAKER:
             line = _WEAKER[config.durability].format(ms=config.durability_interval_ms)
             report("warning", line)
@@ -117,7 +121,7 @@ class Storage:
         """
         try:
             self.store.tidy(log_identities(self.definitions))
-            self.definitions.mark(clean=False)
+            self._mark(clean=False)
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None
 
@@ -135,7 +139,25 @@ class Storage:
             self.free = self.files.free()
         except OSError:
             self.free = 0
-        return self.free < self.free_limit
+        if self.reserve.spent:
+            self.reserve.renew(self.free)
+        return self.free < self.free_limit or self.reserve.spent
+
+    def room(self) -> str:
+        """What is free, and what shall be."""
+        free = f"{self.free} octets are free, disk_free_limit is {self.free_limit}"
+        if not self.reserve.spent:
+            return free
+        return f"{free}, and {2 * self.reserve.octets} are needed after the disk was full"
+
+    def _mark(self, *, clean: bool) -> None:
+        """Write down whether the directory is closed in good order, on a full disk too."""
+        try:
+            self.definitions.mark(clean=clean)
+        except OSError as error:
+            if error.errno not in FULL or not self.reserve.spend():
+                raise
+            self.definitions.mark(clean=clean)
 
     def after_batch(self) -> None:
         """In the flusher's thread: do the syncs that are due, where they do not come by batch.
@@ -179,7 +201,7 @@ class Storage:
         for lag in self.files.owed():
             self.files.sync_owed(lag)
         self.store.shut()
-        self.definitions.mark(clean=True)
+        self._mark(clean=True)
         self.definitions.close()
         if self._together is not None:
             self._together.close()

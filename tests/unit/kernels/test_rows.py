@@ -316,3 +316,19 @@ def _said(reader: Any, data: bytes) -> list[Any]:
         except BatchError as error:
             said.append(str(error))
     return said
+
+
+@EACH
+def test_properties_that_need_a_larger_frame_are_named(kernel: ModuleType) -> None:
+    rows = [{"value": b"1"}, {"value": b"2", "headers": [("a", "x" * 4_000)]}]
+    found = loaded(kernel, rows, ("value", "headers"))
+    size = 8 + 14 + 4 + 2 + 5 + 4_000
+    assert found.publish(OutBuffer(), 1, 0, size, 0, 2) == 2
+    said = rf"row 1: .* need a frame of {size} octets, and the most is {size - 1}"
+    with pytest.raises(BatchError, match=said):
+        found.publish(OutBuffer(), 1, 0, size - 1, 0, 2)
+    assert found.message(1).body == b"2"
+    found.frame_max = size - 1
+    assert found.message(0).body == b"1"
+    with pytest.raises(BatchError, match=said):
+        found.message(1)

@@ -101,6 +101,20 @@ sinks: [{console: , from: source}, {console: , from: a}]
     [
         ("[1]", 1, "a pipeline is a mapping"),
         ("sinks: [{console: }]", 1, "a pipeline needs either source or sources"),
+        ("a: " + "[" * 5_000, 1, "there are more than 20 values within each other"),
+        (RIGHT.replace("queue: orders", "queue: orders\n  pushdown: true"), 4, "option pushdown"),
+        (
+            RIGHT.replace("queue: orders", "queue: orders\n  endingOffsets: latest"),
+            4,
+            "the option endingOffsets belongs to spark.read",
+        ),
+        (
+            RIGHT.replace("queue: orders", "queue: orders\n  bodyFormat: text"),
+            4,
+            "bodyFormat does not go with body",
+        ),
+        (RIGHT.replace("name: big", "name: Source"), 7, "the name Source is taken: see line 3"),
+        (RIGHT + "master: nonsense\n", 20, "unknown master 'nonsense'"),
         ("source: {queue: q}", 1, "a pipeline needs sinks"),
         ("source: {queue: q}\nsinks: []", 2, "a pipeline needs sinks"),
         ("pipeline: a/b\nsource: {queue: q}", 1, "the name 'a/b' cannot be used"),

@@ -42,3 +42,12 @@ def test_a_lock_is_given_back(tmp_path: Path) -> None:
     for _ in range(2):
         with CheckpointLock(tmp_path / "new", "one"):
             pass
+
+
+def test_a_checkpoint_that_is_no_folder_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    for place, said in ((file, "File exists"), (file / "deeper", "Not a directory")):
+        with pytest.raises(PipelineError) as error, CheckpointLock(place, "p"):
+            pass
+        assert str(error.value) == f"the checkpoint {place} cannot be used: {said}"

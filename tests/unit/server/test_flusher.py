@@ -86,7 +86,9 @@ class Gatherer(Commit):
 class Setting:
     """A flusher and everything around it."""
 
-    def __init__(self, after: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, after: Callable[[], None] = lambda: None, spare: Callable[[], bool] = lambda: False
+    ) -> None:
         self.commit = Gatherer()
         self.hub = Hub(Gauge())
         self.lines: list[str] = []
@@ -103,6 +105,7 @@ class Setting:
             journal=lambda level, text: self.lines.append(f"{level}: {text}"),
             failed=self.failures.append,
             flush=lambda: None,
+            spare=spare,
         )
 
     def urge(self) -> None:
@@ -203,8 +206,25 @@ async def test_a_full_disk_holds_publishers_back_until_it_takes_writes_again() -
 
 
 @run
+async def test_what_was_kept_for_a_full_disk_is_used_at_once_and_publishers_wait_on() -> None:
+    kept = [True]
+    s = Setting(spare=lambda: bool(kept and kept.pop()))
+    s.commit.outcomes = [OSError(errno.ENOSPC, "full", "a.seg")]
+    s.urge()
+    await s.until(lambda: s.commit.done == 1)
+    assert s.hub.short
+    assert not kept
+    assert s.lines == [
+        "warning: the disk is full, what was kept for that is used: [Errno 28] full: 'a.seg'"
+    ]
+    assert s.flusher.set_low(False)
+    assert not s.hub.short
+    await s.flusher.stop()
+
+
+@run
 async def test_too_many_open_files_are_named_as_what_they_are() -> None:
-    s = Setting()
+    s = Setting(spare=lambda: True)
     s.commit.outcomes = [OSError(errno.EMFILE, "too many")]
     s.urge()
     await s.until(lambda: s.hub.short)

@@ -92,6 +92,8 @@ class StagedWork:
         columns, fields = columns_of(piece.columns)
         method = self._method
         rows = Rows(columns, fields, method.exchange, method.routing_key, method.delivery_mode)
+        # Nobody could be sent what no frame has room for.
+        rows.frame_max = self._channel.connection.frame_max
         rows.load(data, *decode_batch(data, columns, fields))
         return rows
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from harebell.auth.permissions import Permissions
+from harebell.base import limits
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import stage as s
 from harebell.wire.v09.content import decode_properties
@@ -314,6 +315,24 @@ def test_rows_without_a_queue_go_to_the_dead_letter_exchange() -> None:
     message = stage.queue("found").get()[0]
     assert (message.exchange, message.routing_key, message.body) == ("lost", "x", b"2")
     assert stage.bodies() == [b"1"]
+
+
+def test_headers_that_no_frame_has_room_for_are_refused() -> None:
+    stage = Stage()
+    # Around them: a frame, a content header, and a table with one name, a type and a size.
+    most = limits.FRAME_MAX_BYTES
+    text = "x" * (most - 8 - 14 - 4 - 2 - 5)
+    row = {"value": b"1", "routing_key": "q"}
+    stage.append(piece(row | {"headers": [("a", text)]}))
+    assert isinstance(stage.commit((0, 1, 1)), s.StageCommitOk)
+    stage.append(piece(row | {"headers": [("a", text + "x")]}), batch=1)
+    refused(
+        stage.commit((0, 1, 1), batch=1),
+        406,
+        f"part 0 of batch 1: row 0: its properties and headers need a frame of {most + 1} octets, "
+        f"and the most is {most}",
+    )
+    assert stage.queue().ready_count() == 1
 
 
 def test_a_row_that_is_no_message_is_named_and_nothing_is_published() -> None:
