@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass, field
 
 from harebell.base.limits import PERMISSION_CACHE_ENTRIES
+from harebell.base.patterns import Search, search_for
 
 CONFIGURE = "configure"
 WRITE = "write"
@@ -25,7 +26,7 @@ class PatternError(ValueError):
     """A pattern is no regular expression; the text is a sentence for the user."""
 
 
-def compiled(pattern: str, action: str) -> re.Pattern[str]:
+def compiled(pattern: str, action: str) -> Search:
     """A pattern, ready to be searched for.
 
     Args:
@@ -39,7 +40,7 @@ def compiled(pattern: str, action: str) -> re.Pattern[str]:
         with warnings.catch_warnings():
             # A set such as [[:alpha:]] is a class to RabbitMQ and letters to Python: say so.
             warnings.simplefilter("error", FutureWarning)
-            return re.compile(pattern or _NOTHING, re.ASCII)
+            return search_for(pattern or _NOTHING, re.ASCII)
     except (re.error, FutureWarning) as error:
         raise PatternError(
             f"the {action} pattern '{pattern}' is not a regular expression: {error}"
@@ -62,7 +63,7 @@ class Permissions:
     configure: str = ""
     write: str = ""
     read: str = ""
-    _patterns: dict[str, re.Pattern[str]] = field(init=False, repr=False, compare=False)
+    _patterns: dict[str, Search] = field(init=False, repr=False, compare=False)
     _known: dict[tuple[str, str], bool] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -75,7 +76,7 @@ class Permissions:
         """Whether an action (configure, write, read) on a name is allowed."""
         known = self._known.get((action, name))
         if known is None:
-            known = self._patterns[action].search(name) is not None
+            known = self._patterns[action](name)
             if len(self._known) >= PERMISSION_CACHE_ENTRIES:
                 self._known.clear()
             self._known[action, name] = known

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from harebell.auth.permissions import READ, WRITE, compiled
 from harebell.base.limits import PERMISSION_CACHE_ENTRIES
+from harebell.base.patterns import Search
 
 TOPIC_ACTIONS = (WRITE, READ)
 
@@ -34,7 +35,7 @@ class TopicPermission:
     read: str
     username: str = ""
     vhost: str = ""
-    _patterns: dict[str, re.Pattern[str]] = field(init=False, repr=False, compare=False)
+    _patterns: dict[str, Search] = field(init=False, repr=False, compare=False)
     _known: dict[tuple[str, str], bool] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -43,7 +44,7 @@ class TopicPermission:
         patterns = {action: self._expanded(action) for action in TOPIC_ACTIONS}
         object.__setattr__(self, "_patterns", patterns)
 
-    def _expanded(self, action: str) -> re.Pattern[str]:
+    def _expanded(self, action: str) -> Search:
         pattern: str = getattr(self, action)
         # As it was written first, for an error that the user recognises.
         compiled(pattern, action)
@@ -55,7 +56,7 @@ class TopicPermission:
         """Whether an action (write, read) with a routing key is allowed."""
         known = self._known.get((action, key))
         if known is None:
-            known = self._patterns[action].search(key) is not None
+            known = self._patterns[action](key)
             if len(self._known) >= PERMISSION_CACHE_ENTRIES:
                 self._known.clear()
             self._known[action, key] = known

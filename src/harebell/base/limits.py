@@ -37,6 +37,10 @@ NEGOTIATION_OFFENDERS = 4_096
 """Addresses whose failures are remembered."""
 PERMISSION_CACHE_ENTRIES = 1_024
 """Names whose permission is remembered, per user and vhost."""
+PATTERN_CACHE_ENTRIES = 512
+"""Patterns of permissions and policies that are kept ready to be searched for."""
+PATTERN_STEPS = 5_000
+"""Steps of a pattern that is followed in all ways at once; one with more is left to `re`."""
 REPLY_TEXT_BYTES = 255
 """Longest reply text; a shortstr cannot carry more."""
 NAME_BYTES = 255

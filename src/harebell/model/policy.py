@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from harebell.base.durability import parse_durability
+from harebell.base.patterns import search_for
 from harebell.model.queue.arguments import (
     CLASSIC,
     QUORUM,
@@ -195,7 +196,7 @@ class Policy(NamedTuple):
 
     def applies(self, kind: str, name: str) -> bool:
         """Whether it is for a thing of that kind and name."""
-        if kind not in APPLY_TO[self.apply_to] or re.search(self.pattern, name) is None:
+        if kind not in APPLY_TO[self.apply_to] or not search_for(self.pattern)(name):
             return False
         return kind == EXCHANGE or all(kind in KEYS[key].kinds for key in self.definition)
 
@@ -214,7 +215,7 @@ def term(value: Any) -> str:
 def check_policy(policy: Policy, *, operator: bool = False) -> None:
     """Refuse a policy that means nothing, naming what is wrong with it."""
     try:
-        re.compile(policy.pattern)
+        search_for(policy.pattern)
     except (re.error, TypeError) as problem:
         raise precondition(
             f"pattern should be regular expression but is invalid: {problem}"

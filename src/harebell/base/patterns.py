@@ -1,0 +1,186 @@
+"""Regular expressions that are searched for in names, in bounded time.
+
+Administrators write patterns, and clients choose the names that are looked at. Python's `re` tries
+one way after the other, and for a pattern such as `^([a-z]+-?)+$` there are more ways than anybody
+can wait for; RabbitMQ's library gives up after a while. Here such patterns are followed in all
+ways at once (Thompson, CACM 11:6, 1968): the work is at most the length of the name times the size
+of the pattern. Each single character and each position is still judged by `re`, so both find the
+same.
+
+    pattern    ^(ab?)+c
+    machine    0: at ^ -> 1    1: a -> 2    2: either 3 or 4    3: b -> 4    4: either 1 or 5
+               5: c -> the end
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
+from typing import Any, NamedTuple
+
+from harebell.base.limits import PATTERN_CACHE_ENTRIES, PATTERN_STEPS
+
+_ONE = frozenset((_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN))
+_REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
+_LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
+_FOUND = 0
+
+Search = Callable[[str], bool]
+"""Whether a name has the pattern anywhere in it."""
+
+
+class _Step(NamedTuple):
+    """What a machine does in one state.
+
+    Args:
+        test: what has to match here; None for a choice without a condition.
+        width: characters that the test takes, 0 or 1.
+        after: the states after it.
+    """
+
+    test: re.Pattern[str] | None
+    width: int
+    after: tuple[int, ...]
+
+
+class _NotFollowed(Exception):
+    """A pattern has what cannot be followed in all ways at once."""
+
+
+@lru_cache(PATTERN_CACHE_ENTRIES)
+def search_for(pattern: str, flags: int = 0) -> Search:
+    """How to look for a pattern in a name.
+
+    What refers to an earlier group, and possessive or huge repeats, are left to `re`.
+
+    Args:
+        pattern: the regular expression.
+        flags: those of `re`.
+
+    Raises:
+        re.error: the pattern is none.
+    """
+    compiled = re.compile(pattern, flags)
+    tree = _parser.parse(pattern, flags)
+    if _quick(tree):
+        return lambda name: compiled.search(name) is not None
+    try:
+        machine = _Machine(tree)
+    except _NotFollowed:
+        return lambda name: compiled.search(name) is not None
+    return machine.search
+
+
+def _repeats(tree: Any) -> Iterable[tuple[Any, Any]]:
+    """The repeats in a pattern whose number is not fixed, with what they repeat."""
+    for kind, value in tree:
+        if kind in _REPEATS:
+            least, most, body = value
+            if least != most:
+                yield kind, body
+            yield from _repeats(body)
+            continue
+        for part in value if isinstance(value, list | tuple) else (value,):
+            for each in part if isinstance(part, list) else (part,):
+                if isinstance(each, _parser.SubPattern):
+                    yield from _repeats(each)
+
+
+def _quick(tree: Any) -> bool:
+    """Whether `re` needs no more than the square of the name's length."""
+    found = list(_repeats(tree))
+    return not found or (len(found) == 1 and len(found[0][1]) == 1 and found[0][1][0][0] in _ONE)
+
+
+class _Machine:
+    """A pattern as states, of which any number are followed at once.
+
+    Args:
+        tree: the parsed pattern.
+
+    Raises:
+        _NotFollowed: it has something else than characters, choices, repeats and positions.
+    """
+
+    def __init__(self, tree: Any) -> None:
+        self._state = tree.state
+        # The end; every other state stands before those that follow it.
+        self._steps: list[_Step] = [_Step(None, 0, ())]
+        self._tests: dict[str, re.Pattern[str]] = {}
+        self._first = self._before(tree, _FOUND)
+
+    def _add(self, test: Any, width: int, *after: int) -> int:
+        if len(self._steps) >= PATTERN_STEPS:
+            raise _NotFollowed
+        self._steps.append(_Step(None if test is None else self._test(test), width, after))
+        return len(self._steps) - 1
+
+    def _test(self, node: Any) -> re.Pattern[str]:
+        """A pattern of this character or position alone."""
+        known = self._tests.get(str(node))
+        if known is None:
+            alone = _parser.SubPattern(self._state, [node])
+            known = self._tests[str(node)] = _compiler.compile(alone, self._state.flags)
+        return known
+
+    def _before(self, tree: Any, after: int) -> int:
+        """Make the states of a part of the pattern; returns the first of them.
+
+        Args:
+            tree: the part.
+            after: the state that follows it.
+        """
+        for node in reversed(list(tree)):
+            kind, value = node
+            if kind in _ONE:
+                after = self._add(node, 1, after)
+            elif kind is _constants.AT or (kind in _LOOKS and _quick(value[1])):
+                after = self._add(node, 0, after)
+            elif kind is _constants.BRANCH:
+                after = self._add(None, 0, *(self._before(each, after) for each in value[1]))
+            elif kind is _constants.SUBPATTERN and not value[1] and not value[2]:
+                after = self._before(value[3], after)
+            elif kind in _REPEATS:
+                least, most, body = value
+                after = self._repeated(least, most, body, after)
+            else:
+                raise _NotFollowed
+        return after
+
+    def _repeated(self, least: int, most: Any, body: Any, after: int) -> int:
+        if most is _constants.MAXREPEAT:
+            again = self._add(None, 0, after)
+            begin = self._before(body, again)
+            self._steps[again] = _Step(None, 0, (begin, after))
+            after = again
+        else:
+            over = after
+            for _ in range(most - least):
+                after = self._add(None, 0, self._before(body, after), over)
+        for _ in range(least):
+            after = self._before(body, after)
+        return after
+
+    def search(self, name: str) -> bool:
+        """Whether a name has the pattern anywhere in it."""
+        states: set[int] = set()
+        for at in range(len(name) + 1):
+            states.add(self._first)
+            following: set[int] = set()
+            waiting = list(states)
+            while waiting:
+                state = waiting.pop()
+                if state == _FOUND:
+                    return True
+                step = self._steps[state]
+                if step.test is not None and step.test.match(name, at) is None:
+                    continue
+                if step.width:
+                    following.update(step.after)
+                    continue
+                waiting += [each for each in step.after if each not in states]
+                states.update(step.after)
+            states = following
+        return False
