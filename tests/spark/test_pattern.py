@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,12 +53,13 @@ def family(channel: Any, queue: str) -> Iterator[Family]:
 
 
 @pytest.fixture
-def reader(broker_url: str, queue: str) -> Iterator[Readers]:
+def reader(broker_url: str, queue: str, tmp_path: Path) -> Iterator[Readers]:
     """Makes readers of the family, which are stopped afterwards."""
     made: list[QueueStreamReader] = []
 
     def make(**options: str) -> QueueStreamReader:
         given = PATIENT | {"url": broker_url, "queuePattern": rf"{queue}\..*"} | options
+        given["spoolDir"] = str(tmp_path / "spool")
         made.append(QueueSource(given).streamReader(BODIES))
         return made[-1]
 
@@ -162,3 +164,30 @@ def test_a_query_whose_queues_are_all_gone_waits_for_others(
     new = family.declare("new", {}, 5, 6)
     assert bodies(one, nothing, gathered(one, nothing)) == [5]
     assert waiting(family.channel, new) == 0
+
+
+@pytest.mark.parametrize("delivery", ["at-least-once", "at-most-once"])
+def test_queues_that_match_are_read_over_plain_amqp_too_and_come_and_go(
+    reader: Readers, family: Family, delivery: str
+) -> None:
+    options = {"delivery": delivery, "failOnDataLoss": "false"}
+    family.declare("first", {}, 0, 3)
+    found, point = run(reader(**options), None)
+    assert found == [0, 1, 2]
+    assert list(point) == [family.names[0]]
+    family.declare("second", {}, 10, 13)
+    publish(family.channel, family.names[0], 3, 5)
+    found, point = run(reader(**options), point)
+    assert found == [3, 4, 10, 11, 12]
+    one = reader(**options)
+    family.channel.queue_delete(family.names[0])
+    publish(family.channel, family.names[1], 13, 14)
+    seen: list[int] = []
+    for _ in range(500):
+        end = one.latestOffset(point, one.getDefaultReadLimit())
+        seen += bodies(one, point, end)
+        point = end
+        if seen and family.names[0] not in point:
+            break
+    assert seen == [13]
+    assert list(point) == [family.names[1]]

@@ -59,6 +59,7 @@ class Parts:
         self._selection = selection
         self._schema = schema
         self._link: Link | None = None
+        self._many = 1
 
     def query(self, points: Mapping[str, Point] | None) -> Query:
         """A query, from a checkpoint or, without points, a new one.
@@ -105,10 +106,13 @@ class Parts:
                     link.product,
                     ", ".join(self._options.queues),
                 )
+            self._many = len(self._options.queues)
             parts: dict[str, Part] = {q: self._spooled(q) for q in self._options.queues}
             self.leave()
             return parts
-        return {queue: self._chosen(queue) for queue in queues(link, self._options)}
+        found = queues(link, self._options)
+        self._many = len(found)
+        return {queue: self._chosen(queue) for queue in found}
 
     def _chosen(self, queue: str) -> Part:
         """The way that the option `delivery` asks for."""
@@ -153,6 +157,7 @@ class Parts:
 
     def _old(self, points: Mapping[str, Point]) -> dict[str, Part]:
         parts = {}
+        self._many = max(1, len(points))
         for queue, point in points.items():
             try:
                 parts[queue] = self._of(queue, point)
@@ -210,8 +215,8 @@ class Parts:
 
     def _spooled(self, queue: str) -> SpooledPart:
         about = self._options.about(queue)
-        others = len(self._options.queues)
-        about = replace(about, long_poll_ms=about.long_poll_ms // others)
+        # They are asked one after the other.
+        about = replace(about, long_poll_ms=about.long_poll_ms // self._many)
         return SpooledPart(about, self._selection, self._schema)
 
     def _long_poll(self, parts: Mapping[str, Part]) -> float:

@@ -69,7 +69,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new query begins; Spark asks twice and wants one answer."""
         if self._initial is None:
-            self._initial = _json(self._asking(None).begin())
+            self._initial = self._json(self._asking(None).begin())
         return self._initial
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
@@ -91,7 +91,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             octets = min(limit.max_bytes, octets or limit.max_bytes)
         end = self._asking(points).advance(points, most, octets)
         # The very same text when there is nothing new: Spark compares offsets as text.
-        return start if end == points else _json(end)
+        return start if end == points else self._json(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """Where the queues end, for the query's progress."""
@@ -125,6 +125,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {self._asked().queue: Offset.of_json(offset)}
         return points_of(offset)
 
+    def _json(self, points: Mapping[str, Point]) -> dict[str, Any]:
+        """An offset; that of one named queue over plain AMQP stands alone, as it always did."""
+        if self._asked().pattern is None and len(points) == 1:
+            (point,) = points.values()
+            if isinstance(point, Offset):
+                return point.to_json()
+        return points_json(points)
+
     def _asking(self, points: Mapping[str, Point] | None) -> Query:
         """The query, made when it is first needed.
 
@@ -146,12 +154,3 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
         return self._rows.read(partition)
-
-
-def _json(points: Mapping[str, Point]) -> dict[str, Any]:
-    """An offset; that of a single queue over plain AMQP stands alone, as it always did."""
-    if len(points) == 1:
-        (point,) = points.values()
-        if isinstance(point, Offset):
-            return point.to_json()
-    return points_json(points)
