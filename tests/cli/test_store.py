@@ -160,6 +160,25 @@ def test_a_segment_of_another_log_is_found(data: Path) -> None:
     assert "damaged: queue 'few': " in result.stdout.decode()
 
 
+@pytest.mark.parametrize("folder_too", [False, True])
+def test_files_that_are_missing_are_told_by_a_check_and_by_the_broker(
+    data: Path, folder_too: bool
+) -> None:
+    segment = _segment(data)
+    if folder_too:
+        shutil.rmtree(segment.parent)
+    else:
+        segment.unlink()
+    told = f"queues/{segment.parent.name}: 1 of its segments are missing"
+    result = run_harebell("store", "check", str(data))
+    assert result.returncode == DAMAGED
+    assert f"damaged: queue 'jobs': {told}" in result.stdout.decode()
+    with running_broker("--data-dir", str(data)) as broker:
+        assert told in broker.log
+        assert broker.stop() == 0
+    assert run_harebell("store", "check", str(data)).returncode == 0
+
+
 def test_without_definitions_the_messages_can_still_be_read(data: Path) -> None:
     (data / "definitions.sqlite").write_bytes(b"not a database, but long enough" * 40)
     result = run_harebell("store", "check", str(data))

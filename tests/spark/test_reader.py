@@ -124,6 +124,19 @@ def test_more_messages_than_amqp_can_prefetch_fit_into_one_micro_batch(
     assert drained(one, end) == [list(range(70_000, 70_100))]
 
 
+def test_octets_end_a_micro_batch_also_of_what_came_while_it_began(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    for number in range(600):
+        channel.basic_publish("", queue, b"%1000d" % number)
+    one = reader(maxBytesPerTrigger="100k")
+    one.prepareForTriggerAvailableNow()
+    found = drained(one, one.initialOffset())
+    assert [number for batch in found for number in batch] == list(range(600))
+    # Each record batch of a hundred kilobytes has about as many messages.
+    assert max(map(len, found)) < 130
+
+
 @pytest.mark.parametrize(
     ("most", "consumers"), [(200_000, 4), (2**63 - 1, 1)], ids=["some", "any number"]
 )

@@ -51,8 +51,17 @@ class DeltaSink:
         self._since = 0
 
     def write(self, frame: DataFrame, batch: int) -> int:
-        """Put a batch in, unless it is in; how many rows were put in."""
+        """Put a batch in, unless it is in; how many rows were put in.
+
+        Raises:
+            PipelineError: the table has other columns, or the folder has plain Parquet files.
+        """
         table = self._table()
+        if table is None and any((self._path / staging.HIDDEN).glob("*.json")):
+            raise PipelineError(
+                f"the folder {self._path} has Parquet files, which a Delta table there would not "
+                "have: write to it as parquet, or to another folder"
+            )
         if table is not None:
             last = table.transaction_version(self._transaction)
             if last is not None and last >= batch:

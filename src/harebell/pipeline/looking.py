@@ -67,7 +67,7 @@ def stats(queue: str, seconds: float) -> Selection:
     micros = max(1, round(seconds * 1_000_000))
     start = f"timestamp_micros(floor(unix_micros(timestamp) / {micros}) * {micros})"
     return Selection(
-        f"SELECT start, count(*) AS messages, round(count(*) / {micros / 1e6}, 2) AS per_second, "
+        f"SELECT start, count(*) AS messages, round(count(*) / {micros / 1e6}D, 2) AS per_second, "
         f"{_SIZES}, {_DELAYS}, count(DISTINCT routing_key) AS keys, "
         "round(100 * max(of_key) / count(*), 1) AS hottest_percent "
         "FROM (SELECT *, count(*) OVER (PARTITION BY routing_key, start) AS of_key "

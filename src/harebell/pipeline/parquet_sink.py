@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline import staging
+from harebell.pipeline.places import PipelineError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,7 +45,16 @@ class ParquetSink:
         self._note = folder / staging.HIDDEN / f"{self._key}.json"
 
     def write(self, frame: DataFrame, batch: int) -> int:
-        """Put a batch in, unless it is in; how many rows were put in."""
+        """Put a batch in, unless it is in; how many rows were put in.
+
+        Raises:
+            PipelineError: the folder is a Delta table.
+        """
+        if (self._folder / "_delta_log").is_dir():
+            raise PipelineError(
+                f"the folder {self._folder} is a Delta table, which would not have these files: "
+                "write to it as delta, or to another folder"
+            )
         last = self._finished()
         if last is not None and last >= batch:
             staging.pass_over(frame)

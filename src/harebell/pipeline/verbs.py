@@ -129,6 +129,11 @@ def _selection(sql: str, words: list[Any]) -> Selection:
             at += 1
             continue
         kind, arguments, after = call
+        if kind not in TABLES:
+            raise StatementError(
+                f"an {kind} keeps no messages that could be read: say FROM queue('name') with a "
+                "queue that is bound to it"
+            )
         if len(arguments) != 1:
             raise StatementError(f"{kind} takes one name in quotes: {kind}('orders')")
         key = (kind, arguments[0])

@@ -200,6 +200,7 @@ class Storage:
         """
         for lag in self.files.owed():
             self.files.sync_owed(lag)
+        self.store.describe()
         self.store.shut()
         self._mark(clean=True)
         self.definitions.close()

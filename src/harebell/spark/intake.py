@@ -136,6 +136,8 @@ class Intake:
         except NotFound as error:
             raise self._no_queue() from error
         self._consuming = True
+        # Much may have come while they were made, all that is wanted even: it has its sizes too.
+        self._spool(everything=False)
 
     def pump(self, seconds: float) -> bool:
         """Receive what has come, waiting for it; finished record batches go to the spool.

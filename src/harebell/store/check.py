@@ -114,7 +114,8 @@ class Survey:
             StoreError: the disk refuses.
         """
         folders: dict[str, list[str]] = {identity: [] for identity in self._claims}
-        for folder in self._files.names(QUEUES):
+        there = self._files.names(QUEUES)
+        for folder in [*there, *(self._store.expected.keys() - set(there))]:
             folders.setdefault(folder.partition("-")[0], []).append(folder)
         for identity, logs in folders.items():
             nobody = ("", "", "")

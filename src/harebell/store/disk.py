@@ -17,6 +17,7 @@ from harebell.base.limits import (
     SEGMENT_BYTES,
 )
 from harebell.base.ports import BRANCH_LOG, PUBLISHER_LOG, Definitions, Files, Log, Store
+from harebell.store import inventory
 from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
 from harebell.store.log import SegmentLog
@@ -47,6 +48,8 @@ class DiskStore(Store):
 
     Attributes:
         interval_ms: milliseconds of a durability "interval" that has none.
+        expected: how many segments each log shall have that was not opened yet, where the last
+            process said so.
 
     Raises:
         StoreError: the folder cannot be used.
@@ -81,6 +84,7 @@ class DiskStore(Store):
         self._new: set[str] = set()
         self._segment_octets = segment_octets
         self._clean = clean
+        self.expected = inventory.read(files) if clean else {}
         self._ahead_from = ahead_from
         try:
             files.make_folder(QUEUES)
@@ -150,6 +154,9 @@ class DiskStore(Store):
                     f"{log.folder}: octets are missing at its end, for it was closed in good order",
                 )
             log.adopt(found)
+            missing = self.expected.pop(identity, 0) - len(found.segments)
+            if missing > 0 and not found.damaged:
+                self.report("error", f"{log.folder}: {missing} of its segments are missing")
         self.logs[identity] = log
         lag = self._lags.get(identity.partition("-")[0])
         if lag is not None:
@@ -165,6 +172,7 @@ class DiskStore(Store):
         Raises:
             OSError: the disk refuses.
         """
+        inventory.forget(self.files)
         for folder in self.files.names(TRANSIENT):
             self._empty(f"{TRANSIENT}/{folder}")
         known = {identity.partition("-")[0] for identity in identities} | {
@@ -189,6 +197,12 @@ class DiskStore(Store):
         self.commit.close_up()
         for log in self.logs.values():
             log.close()
+
+    def describe(self) -> None:
+        """Write down what there is, for the next start, when nothing will change any more."""
+        inventory.write(
+            self.files, {identity: len(log.segments) for identity, log in self.logs.items()}
+        )
 
     def shut(self) -> None:
         """Close every file."""

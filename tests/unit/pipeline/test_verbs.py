@@ -72,6 +72,7 @@ def test_a_verb_says_what_becomes_of_which_messages(sql: str, settlement: Settle
     [
         ("", "there is no statement; begin with SELECT"),
         ("DELET FROM queue('q') WHERE true", "there is no verb DELET: did you mean DELETE?"),
+        ("SELECT * FROM exchange('a')", "an exchange keeps no messages that could be read"),
         ("SELECT * FROM queue('a', 'b')", "queue takes one name in quotes: queue('orders')"),
         ("SELECT 'a", "this is no SQL"),
         ("DROP TABLE x", "this is no query but DROP"),

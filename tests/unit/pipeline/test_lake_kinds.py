@@ -1,0 +1,32 @@
+"""A folder is a Delta table or has plain Parquet files: what one kind writes the other hides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from harebell.pipeline import staging
+from harebell.pipeline.delta_sink import DeltaSink
+from harebell.pipeline.parquet_sink import ParquetSink
+from harebell.pipeline.places import PipelineError
+
+NOTHING: Any = None
+"""It is refused before the rows are looked at."""
+
+
+def test_plain_files_are_not_put_into_a_delta_table(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path), pa.table({"a": [1]}))
+    with pytest.raises(PipelineError, match="is a Delta table, which would not have these files"):
+        ParquetSink(tmp_path, "t", (), "zstd").write(NOTHING, 0)
+
+
+def test_a_delta_table_is_not_begun_where_a_pipeline_has_plain_files(tmp_path: Path) -> None:
+    note = tmp_path / staging.HIDDEN / f"{staging.key_of('t')}.json"
+    note.parent.mkdir()
+    note.write_text('{"batch": 0, "moves": []}')
+    with pytest.raises(PipelineError, match="has Parquet files, which a Delta table there would"):
+        DeltaSink(tmp_path, "other", ()).write(NOTHING, 0)
