@@ -24,6 +24,7 @@ from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import ACCEPTED, Queue
+from harebell.model.queue.kind import REJECTED as REFUSED
 from harebell.model.router import Router
 
 REJECTED = "rejected"
@@ -118,13 +119,14 @@ class DeadLetters:
         finally:
             waiting.clear()
 
-    def send(self, message: Message, reason: str, *, kept: bool = False) -> int:
+    def send(self, message: Message, reason: str, taken: set[str] | None = None) -> int:
         """Publish a dead message again.
 
         Args:
             message: what died.
             reason: what of.
-            kept: whether it is sent again when a queue refuses it, and not lost.
+            taken: the names of the queues that took it before, which do not get it again; those
+                that take it now are added. None for a message that nobody sends again.
 
         Returns:
             GONE or NOWHERE, or what the queues said that got it.
@@ -151,8 +153,15 @@ class DeadLetters:
             return NOWHERE
         outcome = ACCEPTED
         for queue in found:
-            if reason == REJECTED or not goes_round(history, queue.name):
-                outcome |= queue.publish(letter) if kept else queue.take_over(letter)
+            if reason != REJECTED and goes_round(history, queue.name):
+                continue
+            if taken is None:
+                outcome |= queue.take_over(letter)
+            elif queue.name not in taken:
+                said = queue.publish(letter)
+                outcome |= said
+                if not said & REFUSED:
+                    taken.add(queue.name)
         return outcome
 
     def _targets(self, exchange: Any, letter: Message, keys: list[str]) -> list[Queue]:

@@ -128,8 +128,21 @@ def test_a_full_quorum_queue_takes_dead_letters_that_nobody_sends_again() -> Non
     ] * 4
     assert full.ready_count() == 4
     assert full.publish(letter()) & REJECTED
-    assert dying.dead_letters.send(letter(), "rejected", kept=True) & REJECTED
+    assert dying.dead_letters.send(letter(), "rejected", set()) & REJECTED
     assert full.ready_count() == 4
+
+
+def test_a_letter_that_is_sent_again_goes_only_where_it_was_refused() -> None:
+    where = place()
+    arguments = {"x-max-length": 0, "x-overflow": "reject-publish"}
+    full = where.declare_queue("full", arguments=arguments)
+    where.bind("dlx", full, "")
+    dying = source(where)
+    taken: set[str] = set()
+    for _ in range(3):
+        assert dying.dead_letters.send(letter(), "rejected", taken) & REJECTED
+    assert where.queues["dead"].ready_count() == 1
+    assert taken == {"dead"}
 
 
 @pytest.mark.parametrize(("reason", "comes_back"), [("rejected", True), ("expired", False)])

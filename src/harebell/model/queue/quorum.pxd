@@ -42,5 +42,9 @@ cdef class QuorumQueue(KeyLeasedQueue):
     cdef bint _refuses(self, Overflow overflow, Message message) except -1
     @cython.locals(overflow=Overflow)
     cdef int _grown(self) except -1
-    @cython.locals(message=Message, outcome=int)
+    @cython.locals(message=Message)
     cdef int _bury(self, long long position, str reason) except -1
+    @cython.locals(message=Message, outcome=int)
+    cdef int _hand_on(
+        self, long long position, str reason, set taken, long long ticket
+    ) except -1

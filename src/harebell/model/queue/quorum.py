@@ -57,7 +57,7 @@ class QuorumQueue(KeyLeasedQueue):
         # The same in the order of the log, made when somebody looks for something in it.
         self._back: list[int] | None = None
         self._leaving: deque[tuple[int, int]] = deque()
-        self._stuck: deque[tuple[int, str]] = deque()
+        self._stuck: deque[tuple[int, str, set[str], int]] = deque()
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Take the limit of deliveries, and how dead letters leave."""
@@ -268,17 +268,37 @@ class QuorumQueue(KeyLeasedQueue):
         if self.dead_letters is None:
             self._drop(position)
             return 0
+        if self._at_least_once:
+            return self._hand_on(position, reason, set(), 0)
+        message = self._read(position)
+        if message is not None:
+            self.dead_letters.send(message, reason)
+            self._drop(position)
+        return 0
+
+    def _hand_on(self, position: int, reason: str, taken: set[str], ticket: int) -> int:
+        """Send a dead letter to the queues that have not taken it yet.
+
+        Args:
+            position: of the message.
+            reason: why it is dead.
+            taken: the names of the queues that have it.
+            ticket: of the commit that the last of their copies is part of; 0 when none waits.
+        """
         message = self._read(position)
         if message is None:
             return 0
-        outcome = self.dead_letters.send(message, reason, kept=self._at_least_once)
-        if not self._at_least_once:
+        if self.dead_letters is None:
             self._drop(position)
-        elif outcome & (NOWHERE | REJECTED):
-            self._stuck.append((position, reason))
-        elif outcome & PENDING:
+            return 0
+        outcome = self.dead_letters.send(message, reason, taken)
+        if outcome & PENDING:
+            ticket = self._commit.ticket
+        if outcome & (NOWHERE | REJECTED) and self._at_least_once:
+            self._stuck.append((position, reason, taken, ticket))
+        elif ticket > self._commit.done:
             self._commit.urgent = True
-            self._leaving.append((self._commit.ticket, position))
+            self._leaving.append((ticket, position))
         else:
             self._drop(position)
         return 0
@@ -288,8 +308,8 @@ class QuorumQueue(KeyLeasedQueue):
         while self._leaving and self._leaving[0][0] <= self._commit.done:
             self._drop(self._leaving.popleft()[1])
         for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
-            position, reason = self._stuck.popleft()
-            self._bury(position, reason)
+            position, reason, taken, ticket = self._stuck.popleft()
+            self._hand_on(position, reason, taken, ticket)
 
     # --- what clients may ask -------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ class Letters:
         self.outcomes = list(outcomes)
         self.got: list[tuple[bytes, str]] = []
 
-    def send(self, letter: Message, reason: str, *, kept: bool = False) -> int:
+    def send(self, letter: Message, reason: str, taken: set[str] | None = None) -> int:
         self.got.append((letter.body, reason))
         return self.outcomes.pop(0) if self.outcomes else ACCEPTED
 
@@ -188,6 +188,19 @@ def test_a_dead_letter_at_least_once_is_tried_again(outcome: int) -> None:
     queue.tick()
     assert log.live() == 0
     assert len(letters.got) == 3
+
+
+def test_a_copy_of_an_earlier_try_has_to_be_on_disk_too() -> None:
+    log, letters = PreparedLog(), Letters(PENDING | REJECTED, ACCEPTED)
+    commit = Commit()
+    queue = quorum(log, letters, commit, **AT_LEAST_ONCE)
+    reject_one(queue)
+    queue.tick()
+    assert log.live() == 1
+    commit.done = commit.ticket
+    queue.tick()
+    assert log.live() == 0
+    assert len(letters.got) == 2
 
 
 @pytest.mark.parametrize(
