@@ -86,7 +86,7 @@ def test_deleting_a_user_or_a_vhost_closes_its_connections_and_no_other(
         name = "ann" if noun == "users" else "v"
         said = done(own, noun, "delete", name)
         assert said == f"{noun[:-1]} '{name}' was deleted, 1 connection closed"
-        with pytest.raises(HarebellError, match=f"320.*{noun[:-1]} '{name}' was deleted"):
+        with pytest.raises(HarebellError, match=f"320.*{noun[:-1]} '{name}' is deleted"):
             channel.declare_queue("q2")
         other.channel().declare_queue("", exclusive=True)
     with pytest.raises(HarebellError):

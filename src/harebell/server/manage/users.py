@@ -121,10 +121,11 @@ def delete_user(site: Site, asked: Named) -> dict[str, Any]:
         for exchange in topics:
             site.definitions.drop("topic_permission", (vhost, user.name, exchange))
     site.definitions.drop("user", (user.name,))
-    text = f"user '{user.name}' was deleted"
-    site.journal("info", text)
+    site.journal("info", f"user '{user.name}' was deleted")
     site.broker.events.note("user.deleted", {"name": user.name})
-    closed = site.disconnect(text, lambda connection: connection.user is user)
+    closed = site.disconnect(
+        f"user '{user.name}' is deleted", lambda connection: connection.user is user
+    )
     return {"name": user.name, "connections_closed": closed}
 
 

@@ -88,8 +88,9 @@ def delete_vhost(site: Site, asked: Named) -> dict[str, Any]:
             f"the vhost '{DEFAULT_VHOST}' is there from the start and cannot be deleted: close it "
             "with `harebell permissions clear`"
         )
-    text = f"vhost '{vhost.name}' was deleted"
-    closed = site.disconnect(text, lambda connection: connection.vhost is vhost)
+    closed = site.disconnect(
+        f"vhost '{vhost.name}' is deleted", lambda connection: connection.vhost is vhost
+    )
     for user in site.users.all():
         about = {"user": user.name, "vhost": vhost.name}
         if user.permissions.pop(vhost.name, None) is not None:
@@ -101,7 +102,7 @@ def delete_vhost(site: Site, asked: Named) -> dict[str, Any]:
         if topics:
             site.broker.events.note("topic.permission.deleted", about)
     site.broker.delete_vhost(vhost)
-    site.journal("info", text)
+    site.journal("info", f"vhost '{vhost.name}' was deleted")
     return {"name": vhost.name, "connections_closed": closed}
 
 
