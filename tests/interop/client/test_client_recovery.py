@@ -184,11 +184,12 @@ async def test_unconfirmed_publishes_are_sent_again_on_request(broker: Broker, a
     await do(channel.delete_exchange(exchange))
 
 
+@pytest.mark.parametrize("version", ["0-9-1", "0-10", "0-10t"])
 async def test_a_bulk_publish_survives_a_restart_when_it_may_send_again(
-    harebell: Broker, api: Api
+    harebell: Broker, api: Api, version: str
 ) -> None:
     again = Recovery(first_seconds=0.1, most_seconds=0.5, resend=True)
-    connection = await api.connect(harebell.url, recover=again)
+    connection = await api.connect(harebell.url, version=version, recover=again)
     channel = await do(connection.channel())
     exchange = unique("x")
     await do(channel.declare_exchange(exchange, "fanout"))

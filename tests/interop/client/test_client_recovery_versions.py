@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -133,28 +132,6 @@ async def test_what_was_not_confirmed_is_sent_again_on_request(
     consumer = await started(channel, queue.name)
     found = [message.body for message in await take(consumer, 20)]
     assert found == [b"%d" % n for n in range(20)]
-    await do(channel.delete_exchange(exchange))
-
-
-@pytest.mark.parametrize("confirmed", CONFIRMED)
-async def test_a_bulk_publish_survives_a_restart(
-    harebell: Broker, api: Api, confirmed: str
-) -> None:
-    connection = await api.connect(harebell.url, version=confirmed, recover=AGAIN)
-    channel = await do(connection.channel())
-    exchange = unique("x")
-    await do(channel.declare_exchange(exchange, "fanout"))
-    restarts: list[Any] = []
-
-    def items() -> Any:
-        for number in range(4000):
-            if number == 2000:
-                harebell.kill()
-                restarts.append(asyncio.get_running_loop().run_in_executor(None, harebell.start))
-            yield b"%d" % number
-
-    assert await do(channel.publish_many(items(), exchange=exchange, window=700)) == 4000
-    await asyncio.gather(*restarts)
     await do(channel.delete_exchange(exchange))
 
 
