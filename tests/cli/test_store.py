@@ -196,12 +196,18 @@ def test_a_directory_in_use_is_refused() -> None:
         assert "another broker runs on the data directory" in error_of(result)
 
 
-_SEALED = 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2" && exec "$1" store "$3" "$2"'
+_SEALED = (
+    'mount -t tmpfs none "$4" && cp -a "$2/." "$4" && mount -o remount,ro "$4" '
+    '&& exec "$1" store "$3" "$4"'
+)
 
 
 def _sealed(data: Path, action: str) -> subprocess.CompletedProcess[str]:
     """Run `harebell store` where the directory is on a file system that is only read."""
-    script = ["unshare", "-rm", "sh", "-c", _SEALED, "sh", command(), str(data), action]
+    sealed = data.parent / "sealed"
+    sealed.mkdir(exist_ok=True)
+    words = [command(), str(data), action, str(sealed)]
+    script = ["unshare", "-rm", "sh", "-c", _SEALED, "sh", *words]
     return subprocess.run(script, capture_output=True, text=True, check=False)
 
 
