@@ -26,6 +26,8 @@ from tests.patience import SECONDS
 pytestmark = pytest.mark.asyncio
 
 QUICK = Recovery(first_seconds=0.1, most_seconds=0.5)
+AGAIN = Recovery(first_seconds=0.1, most_seconds=0.5, resend=True)
+UNREAD = frozenset(b"%d" % number for number in range(20))
 
 
 @contextlib.asynccontextmanager
@@ -158,9 +160,9 @@ async def test_unconfirmed_publishes_fail_clearly_by_default(harebell: Broker, a
     await do(channel.publish(b"fine", routing_key=queue.name, mandatory=True))
 
 
-async def test_unconfirmed_publishes_are_sent_again_on_request(broker: Broker, api: Api) -> None:
-    again = Recovery(first_seconds=0.1, most_seconds=0.5, resend=True)
-    connection = await api.connect(broker.url, recover=again)
+async def cut_off_while_publishing(broker: Broker, api: Api, version: str) -> set[bytes]:
+    """Publish to a broker that dies before it reads; what of it comes to a consumer afterwards."""
+    connection = await api.connect(broker.url, version=version, recover=AGAIN)
     channel = await do(connection.channel())
     queue = await do(channel.declare_queue("", exclusive=True))
     exchange = unique("x")
@@ -169,27 +171,38 @@ async def test_unconfirmed_publishes_are_sent_again_on_request(broker: Broker, a
     await do(channel.publish(b"", exchange=exchange))
     broker.freeze()
     # Written into the socket of a broker that will never read them.
-    confirms = [channel.publish_nowait(b"%d" % n, exchange=exchange) for n in range(20)]
+    confirms = [channel.publish_nowait(body, exchange=exchange) for body in sorted(UNREAD)]
     await pause(connection, 0.05)
     async with restarted(broker):
         pass
     for confirm in confirms:
         await do(confirm)
     await back(channel)
-    missing = {b"%d" % n for n in range(20)}
+    found: set[bytes] = set()
     consumer = channel.consume(queue.name, timeout=SECONDS)
-    while missing:
+    while found < UNREAD:
         (message,) = await take(consumer, 1)
-        missing.discard(message.body)
+        found.add(message.body)
     await do(channel.delete_exchange(exchange))
+    return found
+
+
+async def test_unconfirmed_publishes_are_sent_again_on_request(broker: Broker, api: Api) -> None:
+    assert await cut_off_while_publishing(broker, api, "0-9-1") == UNREAD
+
+
+@pytest.mark.parametrize("version", ["0-10", "0-10t"])
+async def test_unconfirmed_publishes_are_sent_again_in_later_versions(
+    harebell: Broker, api: Api, version: str
+) -> None:
+    assert await cut_off_while_publishing(harebell, api, version) == UNREAD
 
 
 @pytest.mark.parametrize("version", ["0-9-1", "0-10", "0-10t"])
 async def test_a_bulk_publish_survives_a_restart_when_it_may_send_again(
     harebell: Broker, api: Api, version: str
 ) -> None:
-    again = Recovery(first_seconds=0.1, most_seconds=0.5, resend=True)
-    connection = await api.connect(harebell.url, version=version, recover=again)
+    connection = await api.connect(harebell.url, version=version, recover=AGAIN)
     channel = await do(connection.channel())
     exchange = unique("x")
     await do(channel.declare_exchange(exchange, "fanout"))

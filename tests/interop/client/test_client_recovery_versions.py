@@ -6,18 +6,15 @@ from typing import Any
 
 import pytest
 
-from harebell.client.blocking import Recovery
-from tests.interop.client.apis import Api, do, pause, take, unique
+from tests.interop.client.apis import Api, do, take, unique
 from tests.interop.client.brokers import Broker
 from tests.interop.client.test_client_recovery import QUICK, back, pause_until_lost, restarted
 from tests.patience import SECONDS
 
 pytestmark = pytest.mark.asyncio
 
-AGAIN = Recovery(first_seconds=0.1, most_seconds=0.5, resend=True)
 OTHERS = ("0-8", "0-10", "0-10t")
 """0-9 has the methods of 0-9-1."""
-CONFIRMED = ("0-10", "0-10t")
 
 
 @pytest.fixture(params=OTHERS)
@@ -108,31 +105,6 @@ async def test_consumers_go_on_and_old_deliveries_can_be_acknowledged_in_peace(
     await do(consumer.cancel())
     info = await do(channel.declare_queue(queue.name, passive=True))
     assert (info.message_count, info.consumer_count) == (0, 0)
-
-
-@pytest.mark.parametrize("confirmed", CONFIRMED)
-async def test_what_was_not_confirmed_is_sent_again_on_request(
-    harebell: Broker, api: Api, confirmed: str
-) -> None:
-    connection = await api.connect(harebell.url, version=confirmed, recover=AGAIN)
-    channel = await do(connection.channel())
-    queue = await do(channel.declare_queue("", exclusive=True))
-    exchange = unique("x")
-    await do(channel.declare_exchange(exchange, "fanout"))
-    await do(channel.bind_queue(queue.name, exchange))
-    await do(channel.publish(b"", exchange=exchange))
-    harebell.freeze()
-    # Written into the socket of a broker that will never read them.
-    confirms = [channel.publish_nowait(b"%d" % n, exchange=exchange) for n in range(20)]
-    await pause(connection, 0.05)
-    async with restarted(harebell):
-        pass
-    for confirm in confirms:
-        await do(confirm)
-    consumer = await started(channel, queue.name)
-    found = [message.body for message in await take(consumer, 20)]
-    assert found == [b"%d" % n for n in range(20)]
-    await do(channel.delete_exchange(exchange))
 
 
 async def test_a_transaction_does_not_survive_its_connection(
