@@ -109,7 +109,7 @@ CHAINED_PER_TURN = 100
 """Dead letters that follow from one publish before full queues drop in turns what they get."""
 REFUSED_PER_TURN = 1_000
 """Dead letters of refused messages that are sent in one turn; the others follow in the next."""
-EXPIRED_PER_TURN = 5_000
+EXPIRED_PER_TURN = 1_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
 STREAM_RECENT_MESSAGES = 256
 """Messages that a stream with several consumers keeps for the others; a power of two."""
