@@ -89,6 +89,8 @@ MEMORY_LOW_SHARE = 0.9
 """Publishers are let go again when memory falls to this share of the high watermark."""
 MESSAGE_OVERHEAD_BYTES = 192
 """What a queued message is counted beside its body and properties."""
+TRANSACTION_BYTES = 134_217_728
+"""Memory that the publishes of one transaction take until its commit (128 MiB)."""
 DELIVERY_LIMIT = 20
 """Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
 DEAD_LETTERS_PER_TICK = 1_000
