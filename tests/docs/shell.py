@@ -3,9 +3,9 @@
 In a `console` block a line that begins with `$ ` is a command and the lines below it are what it
 prints, with `...` for what differs from run to run. In a `sh` block every line is a command. A
 `yaml` block that begins with `# name.yaml` is that file, where the commands below it run. The
-reader's broker on port 5672 is the test's own on another port, and files in `/tmp` are in the folder
-of the other files, for somebody else may run the same commands. `harebell serve` is started, has to
-become ready, and is stopped.
+reader's broker on port 5672 is the test's own on another port, and files in `/tmp` are in the
+folder of the other files, for somebody else may run the same commands. `harebell serve` is started,
+has to become ready, and is stopped.
 """
 
 from __future__ import annotations
