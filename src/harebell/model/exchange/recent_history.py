@@ -18,6 +18,7 @@ from harebell.base.limits import RECENT_HISTORY_MESSAGES
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.model.binding import Binding
+from harebell.model.equivalence import term
 from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.resource import precondition
@@ -52,7 +53,9 @@ class RecentHistoryExchange(FanoutExchange):
             return
         length = arguments[LENGTH]
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise precondition(f"Invalid argument, '{LENGTH}' must be a positive integer")
+            raise precondition(
+                f"Invalid argument {term(length)}, '{LENGTH}' must be a positive integer"
+            )
 
     @property
     def needs_headers(self) -> bool:
