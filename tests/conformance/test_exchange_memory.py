@@ -78,6 +78,13 @@ def test_a_message_that_is_not_to_be_stored_is_routed_all_the_same(peer: Peer) -
     assert _bodies(peer, "late") == [b"kept"]
 
 
+def test_the_history_does_not_tell_of_blind_keys(peer: Peer) -> None:
+    _exchange(peer, HISTORY)
+    peer.publish("x", "", b"1", BasicProperties(headers={"BCC": ["hidden"], "a": 1}))
+    _bound(peer, "q")
+    assert peer.get("q").properties.headers == {"a": 1}
+
+
 def test_binding_what_is_bound_brings_nothing_again_and_another_key_does(peer: Peer) -> None:
     _exchange(peer, HISTORY)
     peer.publish("x", "", b"1")

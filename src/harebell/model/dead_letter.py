@@ -8,6 +8,9 @@ A dead message is published again, to the queue's dead-letter exchange, with its
     x-first-death-*       reason, queue and exchange of the first event, never overwritten
     x-last-death-*        the same of the last event
 
+Its routing keys are those that it was published with, CC and BCC among them; or the one that the
+queue says, and then CC and BCC are gone.
+
 A message does not go to a queue where it died before unless somebody rejected it since: it would
 go round for ever.
 """
@@ -22,6 +25,7 @@ from typing import Any
 from harebell.base.clock import Clock
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
+from harebell.model.blind import BLIND, hidden, whole
 from harebell.model.editor import Editor
 from harebell.model.queue.kind import ACCEPTED, Queue
 from harebell.model.queue.kind import REJECTED as REFUSED
@@ -134,13 +138,14 @@ class DeadLetters:
         exchange = self._router.exchanges.get(self._exchange)
         if exchange is None:
             return GONE
+        message = whole(message)
         headers = self._editor.headers_of(message) if message.has_headers else {}
         copies = _texts(headers.get("CC"))
-        blind = _texts(headers.get("BCC"))
+        blind = _texts(headers.get(BLIND)) if self._routing_key is None else []
         changes = self._events(message, reason, headers, [message.routing_key, *copies])
         history = changes[HISTORY]
-        if "BCC" in headers:
-            changes["BCC"] = None
+        if BLIND in headers and not blind:
+            changes[BLIND] = None
         if self._routing_key is None:
             keys = [message.routing_key, *copies, *blind]
         else:
@@ -148,6 +153,8 @@ class DeadLetters:
             if "CC" in headers:
                 changes["CC"] = None
         letter = self._editor.forwarded(message, self._exchange, keys[0], changes)
+        if blind:
+            letter = hidden(letter)
         found = self._targets(exchange, letter, keys)
         if not found:
             return NOWHERE

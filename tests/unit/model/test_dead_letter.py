@@ -10,6 +10,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR, headers_of
+from harebell.model.blind import hidden
 from harebell.model.dead_letter import GONE, NOWHERE, goes_round
 from harebell.model.queue.kind import REJECTED
 from harebell.model.vhost import VHost
@@ -106,6 +107,20 @@ def test_a_letter_is_routed_by_its_copies_too() -> None:
     dying.dead_letters.send(message, "rejected")  # type: ignore[attr-defined]
     assert headers_of(received(where, "copy"))["CC"] == ["copy"]
     assert "BCC" not in headers_of(received(where, "blind"))
+
+
+def test_blind_keys_count_at_every_death_and_nobody_sees_them() -> None:
+    where = place()
+    where.declare_exchange("last", "direct")
+    where.bind("last", where.declare_queue("blind"), "blind")
+    dying = source(where)
+    dying.dead_letters.send(hidden(letter(headers={"BCC": ["blind"]})), "rejected")
+    once = received(where)
+    assert "BCC" not in headers_of(once)
+    again = where.declare_queue("again", arguments={"x-dead-letter-exchange": "last"})
+    again.dead_letters.send(once, "expired")  # type: ignore[attr-defined]
+    (newest, _) = headers_of(received(where, "blind"))["x-death"]
+    assert (newest["queue"], newest["routing-keys"]) == ("again", ["q"])
 
 
 def test_what_nobody_takes_is_told_apart() -> None:
