@@ -5,7 +5,8 @@ A dead message is published again, to the queue's dead-letter exchange, with its
     x-death               array of tables, the newest event first, one per queue and reason:
                           count, reason, queue, time of the first, exchange, routing-keys, and
                           original-expiration if it had one
-    x-first-death-*       reason, queue and exchange of the first event, never overwritten
+    x-first-death-*       reason, queue and exchange of the first event, never overwritten while
+                          there is a history
     x-last-death-*        the same of the last event
 
 Its routing keys are those that it was published with, CC and BCC among them; or the one that the
@@ -172,6 +173,7 @@ class DeadLetters:
     ) -> dict[str, Any]:
         """The headers that tell of this death."""
         history = _history(headers)
+        first = not history or "x-first-death-reason" not in headers
         mine = [e for e in history if e["queue"] == self._queue and e.get("reason") == reason]
         if mine:
             event = mine[0]
@@ -181,7 +183,7 @@ class DeadLetters:
             event = self._event(message, reason, keys)
         changes: dict[str, Any] = {HISTORY: [event, *history]}
         about = {"reason": reason, "queue": self._queue, "exchange": message.exchange}
-        if "x-first-death-reason" not in headers:
+        if first:
             changes |= {f"x-first-death-{what}": value for what, value in about.items()}
         changes |= {f"x-last-death-{what}": value for what, value in about.items()}
         return changes

@@ -86,6 +86,14 @@ def test_the_same_death_is_counted_and_another_comes_first() -> None:
     assert headers["x-last-death-exchange"] == "dlx"
 
 
+def test_a_first_death_without_a_history_is_not_believed() -> None:
+    where = place()
+    dying = source(where)
+    told = {f"x-first-death-{what}": "told" for what in ("reason", "queue", "exchange")}
+    dying.dead_letters.send(letter(headers=told), "rejected")
+    assert headers_of(received(where))["x-first-death-queue"] == "q"
+
+
 def test_a_routing_key_of_the_queue_replaces_all_others() -> None:
     where = place()
     dying = source(where, routing_key="new")
