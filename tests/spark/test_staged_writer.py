@@ -115,6 +115,25 @@ def test_rows_that_reach_no_queue_go_to_the_dead_letter_exchange_in_the_same_ste
     channel.exchange_delete("staged.dead")
 
 
+def test_nothing_is_published_when_a_row_reaches_no_queue_by_the_dead_letter_exchange_either(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    channel.exchange_declare("staged.nowhere", "direct")
+    writing = query(broker_url, query_id, deadLetter="staged.nowhere")
+    with pytest.raises(
+        SinkError,
+        match=r"3 of 13 rows of batch 0 reach no queue, .* by the dead-letter exchange "
+        r"'staged.nowhere' either: bind a queue to it",
+    ):
+        writing.run(0, texts(queue, 0, 10), texts("nowhere", 10, 13))
+    assert waiting(channel, queue) == 0
+    channel.queue_bind(queue, "staged.nowhere", "nowhere")
+    again = query(broker_url, query_id, "second", deadLetter="staged.nowhere")
+    again.run(0, texts(queue, 0, 10), texts("nowhere", 10, 13))
+    assert numbers(channel, queue) == list(range(13))
+    channel.exchange_delete("staged.nowhere")
+
+
 def test_what_was_aborted_is_never_published(
     broker_url: str, channel: Any, queue: str, query_id: str
 ) -> None:
