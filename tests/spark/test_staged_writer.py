@@ -184,3 +184,20 @@ def test_rows_with_publishing_ids_that_are_repeated_are_dropped(
     again.run(0, texts(queue, 0, 100, 30), texts(queue, 100, 110))
     again.run(1, texts(queue, 110, 120))
     assert numbers(channel, queue) == list(range(120))
+
+
+@pytest.mark.parametrize("column", ["headers", "headers_raw"])
+def test_rows_with_publishing_ids_may_come_from_a_queue_that_was_written_so(
+    broker_url: str, channel: Any, queue: str, query_id: str, column: str
+) -> None:
+    # Two publishers began at the same number, and both had written into one queue.
+    kind = pa.map_(pa.string(), pa.string()) if column == "headers" else pa.binary()
+    number = (
+        [("x-publishing-id", "0")] if column == "headers" else b"\x0fx-publishing-idl" + bytes(8)
+    )
+    schema = pa.schema([*TEXTS, (column, kind)])
+    values = [pa.array([b"0", b"1"]), pa.array([queue] * 2), pa.array([number] * 2, kind)]
+    batch = pa.RecordBatch.from_arrays(values, schema=schema)
+    given = {"url": broker_url, "exchange": "", "delivery": "publishing-id"}
+    Query(given, schema, query_id).run(0, [batch])
+    assert numbers(channel, queue) == [0, 1]
