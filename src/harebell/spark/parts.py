@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from harebell.client.bulk import Span
+from harebell.spark.bounds import EARLIEST, Place
 from harebell.spark.intake import QueueGone, SourceError
 from harebell.spark.leased import LeasedPart
 from harebell.spark.link import Link
@@ -123,10 +124,11 @@ class Parts:
         if kind == STREAM or about.delivery == PEEK:
             return PositionPart(about, link, kind)
         if about.delivery in _SPOOLED:
-            if about.starting.of(queue) is not None:
+            if _elsewhere(about.starting.of(queue)):
                 raise OptionError(
                     f"the option startingOffsets does not go with delivery={about.delivery} for "
-                    f"the {kind} queue {queue!r}, which is always read from its head"
+                    f"the {kind} queue {queue!r}, which is always read from its head: say earliest "
+                    "or nothing"
                 )
             return self._spooled(queue)
         return LeasedPart(about, link, kind)
@@ -254,11 +256,16 @@ def check_plain(options: Options, link: Link) -> None:
             f"{broker} does not tell its queues over AMQP: name them with the option queues "
             "instead of queuePattern"
         )
-    if options.starting.all:
+    if any(_elsewhere(place) for place in options.starting.all):
         raise SourceError(
-            f"{broker} has no positions over AMQP: leave the option startingOffsets out, and a "
-            "queue is read from its head"
+            f"{broker} has no positions over AMQP: leave the option startingOffsets out or say "
+            "earliest, and a queue is read from its head"
         )
+
+
+def _elsewhere(place: Place | None) -> bool:
+    """Whether a place is not where every queue begins that is no stream."""
+    return place is not None and place.kind != EARLIEST
 
 
 def _check_kind(options: Options, point: Claimed | Position, span: Span) -> None:
