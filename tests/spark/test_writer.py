@@ -11,10 +11,15 @@ import pyarrow as pa
 import pytest
 
 from harebell.base.errors import BatchError
-from harebell.spark.aim import SinkError
+from harebell.client.blocking_rows import RowPublisher
+from harebell.client.errors import NotFound
+from harebell.spark.aim import Aim, SinkError
 from harebell.spark.option_values import OptionError
+from harebell.spark.sink_options import parse_sink
+from harebell.spark.sink_schema import written
 from harebell.spark.source import QueueSource
 from tests.interop.rabbitmq import RabbitNode
+from tests.patience import eventually
 from tests.spark.tasks import Query, spark_type
 
 pytestmark = pytest.mark.timeout(1_200)
@@ -167,6 +172,30 @@ def test_an_exchange_that_is_not_there_is_named(broker_url: str) -> None:
         SinkError, match=r"rows could not be written to 127.* no exchange 'no.such'"
     ):
         Query(options(broker_url, exchange="no.such"), TEXTS).run(0, texts("k", 0, 3))
+
+
+@pytest.mark.timeout(120)
+def test_a_refusal_that_came_before_anybody_waited_for_confirms_is_told_at_once(
+    broker_url: str,
+) -> None:
+    # Nothing comes but what is waited for, and that for longer than a test may take.
+    given = parse_sink(options(f"{broker_url}?heartbeat=0", exchange="no.such"))
+    schema = spark_type(pa.struct(list(TEXTS)))
+    aim = Aim(given, written(schema, ignore_unknown=False, keyed=False, aimed=True))
+    (piece,) = aim.pieces(texts("k", 0, 1))
+    with aim.connect("test") as connection:
+        publisher = RowPublisher(connection, window=10, mandatory=True, patience=86_400)
+        rows = aim.rows()
+        aim.load(rows, piece)
+        assert publisher.publish(rows, len(piece), 0, 1) == 1
+
+        def refused() -> bool:
+            connection.pump(0.0)
+            return not any(one.is_open for one in connection.channels.values())
+
+        assert eventually(refused)
+        with pytest.raises(NotFound, match=r"no exchange 'no.such'"):
+            publisher.settle()
 
 
 def test_rows_that_a_full_queue_refuses_fail_the_batch(broker_url: str, channel: Any) -> None:
