@@ -21,6 +21,7 @@ from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
 from tests.patience import eventually
+from tests.ports import free_port
 from tests.relay import relay
 from tests.running import RunningBroker
 from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
@@ -441,9 +442,8 @@ def test_at_most_once_is_settled_before_spark_sees_it(
 
 
 def test_a_broker_that_was_killed_has_the_claims_still(tmp_path: Any) -> None:
-    flags = ("--data-dir", str(tmp_path / "data"))
+    flags = ("--data-dir", str(tmp_path / "data"), "--port", str(free_port()))
     broker = RunningBroker(*flags)
-    port = str(broker.port)
     try:
         url = broker.address() + "/%2F"
         with blocking.connect(url) as connection:
@@ -458,7 +458,7 @@ def test_a_broker_that_was_killed_has_the_claims_still(tmp_path: Any) -> None:
         broker.process.kill()
         broker.process.wait()
         broker.remove()
-        broker = RunningBroker(*flags, "--port", port)
+        broker = RunningBroker(*flags)
         # Tasks go on by themselves, and so does the query.
         found = [
             int(row["value"]) for task in tasks for b in one.read(task) for row in b.to_pylist()
@@ -500,7 +500,7 @@ def test_a_task_that_is_not_let_in_fails_at_once_with_the_sentence_of_the_broker
     reader: Readers, broker_url: str, channel: Any, queue: str
 ) -> None:
     publish(channel, queue, 0, 5)
-    one = reader(fetchTimeout="20s")
+    one = reader()
     start = one.initialOffset()
     (partition,) = one.partitions(start, gathered(one, start))
     assert isinstance(partition, RangePartition)

@@ -81,7 +81,7 @@ def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
         assert f'harebell_pipeline_lag_messages{{pipeline="live",queue="{queue}"}} 0\n' in metrics
         stopped = harebell("stop", "live", "--timeout", "250")
         assert stopped.stdout == "pipeline live has ended\n", stopped.stderr
-        assert running.wait(120) == 0, (tmp_path / "log").read_text()
+        assert running.wait(300) == 0, (tmp_path / "log").read_text()
     finally:
         if running.poll() is None:
             os.kill(running.pid, 9)
