@@ -19,6 +19,7 @@ from harebell.model.xid import FORMAT_0_8, Xid
 from harebell.server.config import Config
 from harebell.server.storage import Storage
 from tests.cli.conftest import done, error_of, listed, run
+from tests.patience import eventually
 from tests.running import RunningBroker, running_broker
 
 ONE, TWO = Xid(1, b"transfer", b"one"), Xid(1, b"transfer", b"two")
@@ -95,7 +96,8 @@ def _states(broker: RunningBroker) -> dict[str, str]:
 def test_an_operator_ends_what_is_prepared(data_dir: Path, number: signal.Signals) -> None:
     where = ("--data-dir", str(data_dir))
     with running_broker(*where) as broker:
-        assert "2 prepared transactions" in broker.log
+        # Another thread writes the log.
+        assert eventually(lambda: "2 prepared transactions" in broker.log)
         assert _states(broker) == {str(ONE): "prepared", str(TWO): "prepared"}
         assert _ready(broker) == []
         text = done(broker, "transactions", "commit", str(ONE))
