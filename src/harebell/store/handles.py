@@ -34,6 +34,10 @@ class Handles:
         self._readers: dict[Segment, None] = {}
         self._writers: dict[Segment, None] = {}
 
+    def allow(self, most: int) -> None:
+        """Have so many open from now on, for reading and for writing."""
+        self._most = most
+
     def reader(self, segment: Segment) -> File:
         """The segment's file, open for reading.
 

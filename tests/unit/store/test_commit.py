@@ -6,6 +6,7 @@ import errno
 
 import pytest
 
+from tests.sim.disk import SimDisk
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 
 
