@@ -299,6 +299,25 @@ def test_large_micro_batches_are_cut_for_the_tasks(
     assert bodies(one, start, end) == list(range(20_000))
 
 
+@pytest.mark.parametrize("way", ["exactly-once", "at-least-once", "peek", "stream"])
+def test_few_messages_are_cut_too_when_somebody_asks_for_it(
+    reader: Readers, channel: Any, queue: str, way: str
+) -> None:
+    given = {"delivery": way}
+    if way == "stream":
+        channel.queue_delete(queue)
+        channel.queue_declare(queue, durable=True, arguments={"x-queue-type": "stream"})
+        given = {"startingOffsets": "earliest"}
+    publish(channel, queue, 0, 12)
+    one = reader(minPartitions="4", **given)
+    one.prepareForTriggerAvailableNow()
+    start = one.initialOffset()
+    end = one.latestOffset(start, one.getDefaultReadLimit())
+    tasks = one.partitions(start, end)
+    assert [sum(batch.num_rows for batch in one.read(task)) for task in tasks] == [3] * 4
+    assert bodies(one, start, end) == list(range(12))
+
+
 def test_tasks_log_in_but_do_not_show_how(reader: Readers, channel: Any, queue: str) -> None:
     publish(channel, queue, 0, 3)
     one = reader(username="guest", password="guest")

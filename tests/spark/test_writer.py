@@ -15,6 +15,7 @@ from harebell.client.blocking_rows import RowPublisher
 from harebell.client.errors import NotFound
 from harebell.spark.aim import Aim, SinkError
 from harebell.spark.option_values import OptionError
+from harebell.spark.schema import message_schema
 from harebell.spark.sink_options import parse_sink
 from harebell.spark.sink_schema import written
 from harebell.spark.source import QueueSource
@@ -71,8 +72,8 @@ def test_a_row_becomes_the_message_that_its_columns_say(
     batch = pa.RecordBatch.from_arrays(
         [
             pa.array([b"one", b"two"]),
-            pa.array(["a.b", None]),
-            pa.array([None, ""]),
+            pa.array(["a.b", queue]),
+            pa.array(["amq.topic", None]),
             pa.array(
                 [{"type": "t", "priority": 3, "timestamp": moment, "delivery_mode": 1}, None],
                 pa.struct(
@@ -89,7 +90,7 @@ def test_a_row_becomes_the_message_that_its_columns_say(
         ],
         ["value", "routing_key", "exchange", "properties", "headers", "offset"],
     )
-    given = options(broker_url, exchange="amq.topic", routingKey=queue)
+    given = {"url": broker_url, "delivery": "at-least-once"}
     (done,) = Query(given, batch.schema).run(0, [batch])
     assert (done.rows, done.unroutable, done.mode) == (2, 0, "at-least-once")
     (first, one, body), (second, two, other) = taken(channel, queue)
@@ -99,6 +100,28 @@ def test_a_row_becomes_the_message_that_its_columns_say(
     assert one.headers == {"n": "7", "void": None}
     assert (second.exchange, second.routing_key, other) == ("", queue, b"two")
     assert (two.delivery_mode, two.headers, two.type) == (2, None, None)
+
+
+@pytest.mark.parametrize(
+    "way", [{"queue": "Q"}, {"exchange": "amq.direct"}, {"exchange": "", "routingKey": "Q"}]
+)
+@pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
+def test_what_an_option_says_counts_for_all_rows_as_of_a_queue_that_is_written_as_it_was_read(
+    broker_url: str, channel: Any, queue: str, way: dict[str, str], delivery: str
+) -> None:
+    channel.queue_declare("sink.read", durable=True)
+    channel.basic_publish("", "sink.read", b"0")
+    channel.queue_bind(queue, "amq.direct", "sink.read")
+    source = QueueSource({"url": broker_url, "queue": "sink.read"})
+    reader = source.reader(message_schema())
+    (partition,) = reader.partitions()
+    batches = list(reader.read(partition))
+    given = {name: value.replace("Q", queue) for name, value in way.items()}
+    given |= {"url": broker_url, "delivery": delivery}
+    Query(given, batches[0].schema, f"q-{queue}").run(0, batches)
+    assert [body for _, _, body in taken(channel, queue)] == [b"0"]
+    assert waiting(channel, "sink.read") == 1
+    channel.queue_delete("sink.read")
 
 
 @pytest.mark.parametrize("peer", ["harebell", "rabbitmq"])

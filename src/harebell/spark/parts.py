@@ -234,6 +234,7 @@ class Parts:
             ranges,
             options.partitions,
             options.max_records_per_partition,
+            least=options.least_rows,
             by_queue=options.partition_by == "queue",
         )
         return [RangePartition(piece, options.url) for piece in pieces]
