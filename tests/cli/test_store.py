@@ -12,6 +12,7 @@ import pytest
 from harebell.cli.failure import DAMAGED, FAILED
 from harebell.client.blocking import connect
 from tests.cli.conftest import error_of, run_harebell
+from tests.patience import eventually
 from tests.robustness.lives import kill, life
 from tests.running import RunningBroker, command, running_broker
 
@@ -138,6 +139,25 @@ def test_a_broker_starts_on_what_was_repaired_and_delivers_the_rest(data: Path) 
     assert bodies == [b"body %d" % number for number in range(1, COUNT) if number != 7]
 
 
+def test_a_broker_tells_of_damage_in_its_status(data: Path) -> None:
+    with running_broker("--data-dir", str(data)):
+        assert _damage(data) == (0, "", 0)
+    _flip(data)
+    with running_broker("--data-dir", str(data)) as broker:
+        reports, last, kept = _damage(data)
+        assert (reports, kept) == (1, 1)
+        assert "are damaged and skipped" in last
+        assert eventually(lambda: last in broker.log)
+    with running_broker("--data-dir", str(data)):
+        assert _damage(data)[2] == 1, "what is in quarantine stays"
+
+
+def _damage(data: Path) -> tuple[int, str, int]:
+    """What a running broker tells of damage."""
+    shown = json.loads(run_harebell("status", "--data-dir", str(data), "--json").stdout)
+    return shown["damage_reports"], shown["damage_last"], shown["quarantined_files"]
+
+
 def test_a_torn_end_is_cut_by_a_repair_alone(data: Path) -> None:
     path = _segment(data)
     size = path.stat().st_size
@@ -174,7 +194,8 @@ def test_files_that_are_missing_are_told_by_a_check_and_by_the_broker(
     assert result.returncode == DAMAGED
     assert f"damaged: queue 'jobs': {told}" in result.stdout.decode()
     with running_broker("--data-dir", str(data)) as broker:
-        assert told in broker.log
+        # Another thread writes the log.
+        assert eventually(lambda: told in broker.log)
         assert broker.stop() == 0
     assert run_harebell("store", "check", str(data)).returncode == 0
 

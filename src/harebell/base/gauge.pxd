@@ -1,6 +1,7 @@
 cdef class Gauge:
     cdef readonly long long used
     cdef public long long unread
+    cdef public long long uncommitted
     cdef readonly bint over
     cdef readonly long long high
     cdef readonly long long low

@@ -16,13 +16,15 @@ class Gauge:
 
     Attributes:
         unread: how many of the octets are of messages that were not read to their end yet.
+        uncommitted: how many are of transactions that are not committed.
     """
 
-    __slots__ = ("high", "low", "over", "unread", "used")
+    __slots__ = ("high", "low", "over", "uncommitted", "unread", "used")
 
     def __init__(self, high: int = 0) -> None:
         self.used = 0
         self.unread = 0
+        self.uncommitted = 0
         self.over = False
         self.high = high
         self.low = int(high * MEMORY_LOW_SHARE)

@@ -89,6 +89,8 @@ MEMORY_LOW_SHARE = 0.9
 """Publishers are let go again when memory falls to this share of the high watermark."""
 MESSAGE_OVERHEAD_BYTES = 192
 """What a queued message is counted beside its body and properties."""
+TRANSACTION_BYTES = 134_217_728
+"""Memory that the publishes of one transaction take until its commit (128 MiB)."""
 DELIVERY_LIMIT = 20
 """Failed deliveries of a message that a quorum queue puts up with, unless it says otherwise."""
 DEAD_LETTERS_PER_TICK = 1_000
@@ -103,7 +105,13 @@ COUNTED_PER_TURN = 5_000
 """Messages of one queue whose bodies are counted in one turn, when a limit of octets is new."""
 TRIMMED_PER_TURN = 5_000
 """Messages that leave one queue in one turn because they are too many or too large together."""
-EXPIRED_PER_TURN = 5_000
+LETTERS_PER_TURN = 200
+"""Messages that leave one queue for a dead-letter exchange in one turn as they are too many."""
+CHAINED_PER_TURN = 100
+"""Dead letters that follow from one publish before full queues drop in turns what they get."""
+REFUSED_PER_TURN = 1_000
+"""Dead letters of refused messages that are sent in one turn; the others follow in the next."""
+EXPIRED_PER_TURN = 1_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
 STREAM_RECENT_MESSAGES = 256
 """Messages that a stream with several consumers keeps for the others; a power of two."""

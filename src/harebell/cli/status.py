@@ -74,6 +74,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("messages leased", str(overview["messages_leased"])),
         ("message memory", f"{octets(used)}{share}{alarm}"),
         ("disk free", _disk(overview)),
+        ("damage", _damage(overview)),
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
         ("blocked publishers", str(overview["blocked_connections"])),
     ]
@@ -87,6 +88,17 @@ def _disk(overview: dict[str, Any]) -> str:
         shown += f" (at least {octets(limit)})"
     short = " & ".join(name for name in overview["shortages"] if name != "memory")
     return f"{shown}; low on {short}, publishers are blocked" if short else shown
+
+
+def _damage(overview: dict[str, Any]) -> str:
+    """What was found to be damaged since the start, and what is kept of such from any time."""
+    count, kept = overview["damage_reports"], overview["quarantined_files"]
+    parts = []
+    if count:
+        parts.append(f"reported {count} times since the start, at last: {overview['damage_last']}")
+    if kept:
+        parts.append(f"{kept} files in quarantine")
+    return "; ".join(parts) or "none"
 
 
 def octets(count: int) -> str:

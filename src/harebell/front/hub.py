@@ -46,7 +46,8 @@ class Hub:
         shortages: what is short beside memory: DISK, FILES.
         short: whether there are any.
         accepted: how many connections there were.
-        finishing: the publisher that may bring its message to an end although memory is short.
+        finishing: the publisher that may bring its message or transaction to an end although memory
+            is short.
         named_sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
         offenders: who keeps failing to begin a connection.
         sessions: those of transitional 0-10 that outlive their channels, by identifier.
@@ -86,16 +87,19 @@ class Hub:
             released, self.blocked = self.blocked, []
             for connection in released:
                 connection.unblock()
-        elif self.finishing is None and self.gauge.used - self.gauge.unread < self.gauge.low:
-            self._let_one_finish()
+        elif self.finishing is None:
+            gauge = self.gauge
+            if gauge.used - gauge.unread - gauge.uncommitted < gauge.low:
+                self._let_one_finish()
 
     def _let_one_finish(self) -> None:
-        """Nothing but messages that are half read takes the memory, and no consumer can free that.
+        """Nothing but what publishers have begun takes the memory, and no consumer can free that.
 
-        One publisher after the other brings its message to an end, and waits again.
+        One publisher after the other brings its message, or its transaction, to an end, and waits
+        again.
         """
         for connection in self.blocked:
-            if connection.is_amid_content():
+            if connection.has_begun():
                 self.finishing = connection
                 connection.paused = False
                 connection.touch()

@@ -143,8 +143,8 @@ class Link(FrameSink):
     def log_loss(self) -> None:
         """Log what a peer that is gone left undone."""
 
-    def is_amid_content(self) -> bool:
-        """Whether a message has begun and is not read to its end."""
+    def has_begun(self) -> bool:
+        """Whether a message is not read to its end, or publishes wait for their commit."""
         return False
 
     def tell_blocked(self, blocked: bool) -> None:
@@ -215,7 +215,7 @@ class Link(FrameSink):
         self.published = False
         self.hub.gauge.crossed()
         short = self.hub.gauge.over or self.hub.short
-        if not self.is_amid_content():
+        if not self.has_begun():
             self.has_finished()
         if short and not self.blocked and not self.closing:
             self.blocked = True
@@ -235,7 +235,7 @@ class Link(FrameSink):
         self.touch()
 
     def has_finished(self) -> None:
-        """The message that was let in although memory is short is whole, or will never be."""
+        """What was let in although memory is short is whole, or will never be."""
         if self.hub.finishing is self:
             self.hub.finishing = None
             self.paused = self.blocked

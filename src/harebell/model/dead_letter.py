@@ -14,7 +14,6 @@ go round for ever.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -23,6 +22,7 @@ from harebell.base.clock import Clock
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
 from harebell.model.editor import Editor
+from harebell.model.letter_chain import LetterChain
 from harebell.model.queue.kind import ACCEPTED, Queue
 from harebell.model.queue.kind import REJECTED as REFUSED
 from harebell.model.router import Router
@@ -80,7 +80,7 @@ class DeadLetters:
         router: of the vhost.
         editor: looks into messages and changes them.
         clock: the time of day.
-        waiting: letters of the vhost that are sent one after the other.
+        chain: letters of the vhost that are sent one after the other.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class DeadLetters:
         router: Router,
         editor: Editor,
         clock: Clock,
-        waiting: deque[tuple[DeadLetters, Message, str]] | None = None,
+        chain: LetterChain,
     ) -> None:
         self._queue = queue
         self._exchange = exchange
@@ -99,25 +99,15 @@ class DeadLetters:
         self._router = router
         self._editor = editor
         self._clock = clock
-        self._waiting = deque() if waiting is None else waiting
+        self._chain = chain
 
     def send_later(self, message: Message, reason: str) -> None:
-        """Publish a dead message again after all that is on its way.
+        """Publish a dead message again after the one that it follows from, if there is one."""
+        self._chain.send(self, message, reason)
 
-        A full queue drops a message into another one, which may be full too and drop another into
-        a third, and so on: these chains are as long as the queues, so nothing here nests.
-        """
-        waiting = self._waiting
-        waiting.append((self, message, reason))
-        if len(waiting) > 1:
-            return
-        try:
-            while waiting:
-                letters, each, why = waiting[0]
-                letters.send(each, why)
-                waiting.popleft()
-        finally:
-            waiting.clear()
+    def room(self, *, in_turns: bool) -> int:
+        """Messages that the queue may drop now, of too many; as for `LetterChain`."""
+        return self._chain.room(in_turns=in_turns)
 
     def send(self, message: Message, reason: str, taken: set[str] | None = None) -> int:
         """Publish a dead message again.

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
-from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
+from harebell.model.letter_chain import LetterChain
 from harebell.model.queue.kind import Queue
 from harebell.model.router import Router
 
@@ -50,10 +49,10 @@ class Surroundings:
         self.editor = editor
         self.clock = clock
         self.awaiting = awaiting
-        self.letters: deque[tuple[DeadLetters, Message, str]] = deque()
         self.chooser = Chooser() if chooser is None else chooser
         self.store = store
         self.timers = Timers(clock) if timers is None else timers
+        self.letters = LetterChain(self.timers)
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Where a queue's dead messages go; None when nobody asked for that.

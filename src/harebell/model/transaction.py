@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Generic, Protocol, TypeVar
 
+from harebell.base import limits
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.model.queue.kind import Queue
@@ -66,21 +69,42 @@ def ttl_until_commit(due: int) -> int:
 class Transaction(Generic[Done]):
     """What was done and is not committed.
 
+    Args:
+        gauge: counts what the publishes take in memory; None where somebody else does.
+
     Attributes:
+        octets: what they take, where it is counted.
         publishes: messages, the queues that they were routed to, and the publisher's flags.
         settled: deliveries, and what was done with them.
     """
 
-    __slots__ = ("_changes", "publishes", "settled")
+    __slots__ = ("_changes", "_gauge", "octets", "publishes", "settled")
 
-    def __init__(self) -> None:
+    def __init__(self, gauge: Gauge | None = None) -> None:
+        self._gauge = gauge
+        self.octets = 0
         self.publishes: list[tuple[Message, tuple[Queue, ...], int]] = []
         self.settled: list[tuple[list[Done], int]] = []
         # How many queues and positions change; from two on a crash could come between them.
         self._changes = 0
 
     def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
-        """Keep a publish for the commit."""
+        """Keep a publish for the commit.
+
+        Raises:
+            Refusal: it is too much; a single message never is.
+        """
+        gauge = self._gauge
+        if gauge is not None:
+            taken = message.footprint()
+            if self.octets and self.octets + taken > limits.TRANSACTION_BYTES:
+                raise Refusal(
+                    ErrorKind.PRECONDITION_FAILED,
+                    f"the transaction publishes more than {limits.TRANSACTION_BYTES} octets",
+                )
+            self.octets += taken
+            gauge.add(taken)
+            gauge.uncommitted += taken
         self.publishes.append((message, queues, flags))
         self._changes += len(queues)
 
@@ -116,6 +140,7 @@ class Transaction(Generic[Done]):
             The bits that the queues answered, all together.
         """
         publishes, self.publishes = self.publishes, []
+        self._release()
         settled, self.settled = self.settled, []
         changes, self._changes = self._changes, 0
         if changes + more > 1:
@@ -134,6 +159,14 @@ class Transaction(Generic[Done]):
     def forget(self) -> list[list[Done]]:
         """Do none of it; returns the deliveries that are as if nobody had settled them."""
         self.publishes.clear()
+        self._release()
         self._changes = 0
         settled, self.settled = self.settled, []
         return [entries for entries, _ in settled]
+
+    def _release(self) -> None:
+        """What was published is somewhere else now, or forgotten."""
+        if self._gauge is not None:
+            self._gauge.take(self.octets)
+            self._gauge.uncommitted -= self.octets
+            self.octets = 0

@@ -14,6 +14,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import log_identities
+from harebell.server.damage import Damage
 from harebell.server.lock import DirectoryLock
 from harebell.server.reserve import FULL, Reserve
 from harebell.server.syncfs import whole_sync
@@ -64,6 +65,7 @@ class Storage:
         free_limit: octets that shall stay free; 0 for no limit.
         free: octets that were free when last looked at.
         reserve: room that is kept for a full disk.
+        damage: what the store has reported of it.
 
     Raises:
         StoreError: it is in use, or cannot be used, in a sentence for the user.
@@ -92,13 +94,14 @@ class Storage:
         except Exception:
             self._lock.release()
             raise
+        self.damage = Damage(report)
         self.store = DiskStore(
             self.files,
             self.definitions,
             gauge,
             self.wall,
             os.urandom,
-            report,
+            self.damage.report,
             segment_octets=config.segment_bytes,
             clean=self.definitions.was_clean,
         )
@@ -190,6 +193,7 @@ class Storage:
             "commits": commit.done,
             "disk_free_bytes": self.free,
             "disk_free_limit_bytes": self.free_limit,
+            **self.damage.overview(self.files),
         }
 
     def end(self) -> None:

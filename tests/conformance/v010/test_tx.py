@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from harebell.base import limits
 from harebell.wire.v010 import commands as c
+from harebell.wire.v010.structs import DeliveryProperties
+from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
 from tests.conformance.v010.raw import unique
 from tests.conformance.v010.talk import NONE, NOT_ACQUIRED, Talk, begin
@@ -123,3 +126,34 @@ def test_a_commit_that_a_queue_would_refuse_does_nothing(connect010: Connect010)
     after = Talk(talk.peer)
     assert after.ask(c.QueueQuery("narrow")).message_count == 0
     after.do(c.QueueDelete("narrow"))
+
+
+@pytest.mark.parametrize("end", [c.TxCommit(), c.TxRollback(), None])
+def test_what_waits_for_the_commit_counts_as_memory(
+    memory010: Connect010, memory: MemorySite, end: Any
+) -> None:
+    talk = begin(memory010())[0]
+    talk.do(c.QueueDeclare("q", exclusive=True, auto_delete=True), c.TxSelect())
+    talk.publish("", b"x" * 5_000, routing_key="q")
+    assert memory.gauge.uncommitted > 5_000
+    assert memory.gauge.used == memory.gauge.uncommitted
+    if end is None:
+        talk.peer.done()
+    else:
+        talk.do(end)
+    assert memory.gauge.uncommitted == 0
+    assert (memory.gauge.used > 0) == isinstance(end, c.TxCommit)
+
+
+def test_a_transaction_that_transfers_too_much_ends_the_session(
+    memory010: Connect010, memory: MemorySite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "TRANSACTION_BYTES", 10_000)
+    talk = begin(memory010())[0]
+    talk.do(c.QueueDeclare("q"), c.TxSelect())
+    talk.publish("", b"x" * 6_000, routing_key="q")
+    where = DeliveryProperties(routing_key="q")
+    talk.peer.transfer("", b"x" * 6_000, where, channel=talk.channel, sync=True)
+    text = "the transaction publishes more than 10000 octets"
+    talk.peer.expect_exception(406, text, talk.sent, talk.channel)
+    assert memory.gauge.used == 0

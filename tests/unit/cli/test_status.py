@@ -33,6 +33,9 @@ def overview(**changed: Any) -> dict[str, Any]:
         "weaker_durability": ["vhost 'v' (os)"],
         "disk_free_bytes": 2048,
         "disk_free_limit_bytes": 0,
+        "damage_reports": 0,
+        "damage_last": "",
+        "quarantined_files": 0,
         "shortages": [],
         **changed,
     }
@@ -82,3 +85,13 @@ def test_memory_is_compared_with_its_watermark() -> None:
 def test_less_durability_is_named_beside_the_brokers_own() -> None:
     assert dict(rows(overview()))["durability"] == "fsync; vhost 'v' (os)"
     assert dict(rows(overview(weaker_durability=[])))["durability"] == "fsync"
+
+
+def test_damage_is_counted_and_the_last_of_it_named() -> None:
+    assert dict(rows(overview()))["damage"] == "none"
+    kept = overview(quarantined_files=3)
+    assert dict(rows(kept))["damage"] == "3 files in quarantine"
+    found = overview(damage_reports=2, damage_last="a.seg: bad", quarantined_files=3)
+    assert dict(rows(found))["damage"] == (
+        "reported 2 times since the start, at last: a.seg: bad; 3 files in quarantine"
+    )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from harebell.base import limits
 from harebell.front.hub import DISK, FILES, Hub
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import BODY
-from tests.unit.front.session09.world import World, frame, publish
+from tests.unit.front.session09.world import OctetPeer, World, frame, publish
 
 
 def test_a_connection_is_dirty_once_however_much_it_writes() -> None:
@@ -162,3 +165,74 @@ def test_who_waits_for_another_commit_stays_and_who_does_not_goes() -> None:
     hub.committed()
     assert (one.commits, two.commits) == (0, 0)
     assert hub.waiting == {}
+
+
+def _transactional(world: World) -> OctetPeer:
+    peer = world.peer()
+    peer.ask(m.TxSelect())
+    return peer
+
+
+def test_what_a_transaction_publishes_counts_until_it_ends() -> None:
+    world = World(watermark=100_000)
+    peer = _transactional(world)
+    peer.ask(m.QueueDeclare("q"))
+    gauge = world.hub.gauge
+    for end, left in ((m.TxRollback(), 0), (m.TxCommit(), 1), (m.ChannelClose(200, "", 0, 0), 1)):
+        peer.give(publish(b"x" * 5_000))
+        assert gauge.uncommitted > 5_000
+        peer.ask(end)
+        assert gauge.uncommitted == 0
+        assert world.broker.vhosts["/"].queues["q"].ready_count() == left
+        assert (gauge.used > 5_000) == bool(left)
+
+
+def test_transactions_that_take_all_memory_finish_one_after_the_other() -> None:
+    world = World(watermark=10_000)
+    consumer = world.peer()
+    consumer.ask(m.QueueDeclare("q"))
+    first, second = _transactional(world), _transactional(world)
+    first.give(publish(b"1" * 6_000))
+    second.give(publish(b"2" * 6_000))
+    assert (first.connection.paused, second.connection.paused) == (False, True)
+    first.give(publish(b"3" * 6_000))
+    assert first.connection.paused
+    world.hub.relieve()
+    assert (first.connection.paused, second.connection.paused) == (True, False)
+    # It goes on as long as its transaction does, and then waits again.
+    second.give(publish(b"4" * 6_000))
+    assert not second.connection.paused
+    second.send(m.TxCommit())
+    assert second.connection.paused
+    world.hub.relieve()
+    assert first.connection.paused, "what was committed has to be consumed first"
+    for body in (b"2", b"4"):
+        consumer.send(m.BasicGet("q", no_ack=True))
+        assert consumer.bodies() == [body * 6_000]
+    world.hub.relieve()
+    assert (first.connection.paused, second.connection.paused) == (False, True)
+    first.send(m.TxRollback())
+    world.hub.relieve()
+    assert not first.connection.paused
+    assert not second.connection.paused
+    assert (world.hub.gauge.uncommitted, world.hub.gauge.used) == (0, 0)
+
+
+def test_a_transaction_that_publishes_too_much_is_refused_and_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "TRANSACTION_BYTES", 10_000)
+    world = World()
+    peer = _transactional(world)
+    peer.ask(m.QueueDeclare("q"))
+    # A message that is too large by itself is let through: there is a limit for those.
+    peer.give(publish(b"x" * 12_000))
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+    peer.give(publish(b"x" * 6_000))
+    peer.give(publish(b"x" * 6_000))
+    (closed,) = peer.methods()
+    assert isinstance(closed, m.ChannelClose)
+    assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 60, 40)
+    assert "the transaction publishes more than 10000 octets" in closed.reply_text
+    assert world.broker.vhosts["/"].queues["q"].ready_count() == 1
+    assert world.hub.gauge.uncommitted == 0

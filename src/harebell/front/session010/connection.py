@@ -16,6 +16,7 @@ from harebell.front.scanned import ScannedLink
 from harebell.front.session010 import attach, failure, handshake
 from harebell.front.session010.errors import CONNECTION_FORCED
 from harebell.front.session010.intake import Intake
+from harebell.front.session010.tx import uncommitted
 from harebell.front.settings import Settings
 from harebell.kernels.segments import CONTROL, SegmentScanner
 from harebell.kernels.transfers import SegmentBuffer
@@ -89,9 +90,9 @@ class Connection(ScannedLink):
         self.frames.segments(CONTROL, channel, AMQP_0_10.encode(control), self.frame_max)
         self.touch()
 
-    def is_amid_content(self) -> bool:
-        """Whether a message has begun and is not read to its end."""
-        return bool(self.intake.assemblies)
+    def has_begun(self) -> bool:
+        """Whether a message is not read to its end, or publishes wait for their commit."""
+        return bool(self.intake.assemblies) or any(map(uncommitted, self.channels.values()))
 
     def caught(self, error: Exception) -> None:
         """Close the connection because of an error."""

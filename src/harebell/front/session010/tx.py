@@ -34,7 +34,7 @@ def select(session: Session, command: commands.TxSelect) -> None:
         raise ExecutionError(ILLEGAL_STATE, text)
     check_accepting(session)
     session.selected = TX
-    session.transaction = Transaction()
+    session.transaction = Transaction(session.connection.hub.gauge)
 
 
 def check_accepting(session: Session) -> None:
@@ -60,12 +60,25 @@ def commit(session: Session, command: commands.TxCommit) -> None:
     now = connection.broker.clock.steady
     if transaction.commit(session, connection.commit, now) & PENDING:
         session.wait_for(connection.commit.ticket)
+    _ended(session)
 
 
 def rollback(session: Session, command: commands.TxRollback) -> None:
     """tx.rollback: forget what was gathered; what was accepted is as if it were not."""
     for entries in _transaction(session).forget():
         session.keep(entries)
+    _ended(session)
+
+
+def uncommitted(session: Session) -> bool:
+    """Whether publishes wait for the commit."""
+    return isinstance(session.transaction, Transaction) and session.transaction.octets > 0
+
+
+def _ended(session: Session) -> None:
+    """The connection has nothing more to bring to an end, unless another session has."""
+    if not session.connection.has_begun():
+        session.connection.has_finished()
 
 
 COMMANDS: dict[type, Any] = {

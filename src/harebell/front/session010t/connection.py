@@ -74,11 +74,11 @@ class TransitionalConnection(Connection):
         """Serve a frame; this version has no shorter way."""
         frames.take(self, kind, channel, payload)
 
-    def is_amid_content(self) -> bool:
-        """Whether a message has begun and is not read to its end."""
+    def has_begun(self) -> bool:
+        """Whether a message is not read to its end, or publishes wait for their commit."""
         if any(channel.references for channel in self.channels.values()):
             return True
-        return super().is_amid_content()
+        return super().has_begun()
 
     def note_dialect(self, table: object) -> None:
         """The peer has written a table: it knows the types that are in it."""

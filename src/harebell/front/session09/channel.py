@@ -363,6 +363,12 @@ class Channel(ChannelPort):
             return 0
         return self.accept(message, queues, flags)
 
+    def has_begun(self) -> bool:
+        """Whether a message is not read to its end, or publishes wait for their commit."""
+        if self.content is not None:
+            return True
+        return isinstance(self.transaction, ChannelTransaction) and self.transaction.octets > 0
+
     def put_off(self) -> int:
         """A publish waits; nobody is told of its end."""
         return 0

@@ -143,9 +143,9 @@ class Connection(ScannedLink):
             else:
                 self.send(0, methods.ConnectionUnblocked())
 
-    def is_amid_content(self) -> bool:
-        """Whether a message has begun and is not read to its end."""
-        return any(channel.content is not None for channel in self.channels.values())
+    def has_begun(self) -> bool:
+        """Whether a message is not read to its end, or publishes wait for their commit."""
+        return any(channel.has_begun() for channel in self.channels.values())
 
     def warn_of_ignored(self, queue: Queue) -> None:
         """Log the arguments of a queue that have no effect here."""

@@ -49,6 +49,8 @@ class ChannelTransaction(Transaction[Unacked]):
         now = connection.broker.clock.steady
         if self.commit(channel, connection.commit, now) & PENDING:
             connection.hold_until(connection.commit.ticket)
+        if not connection.has_begun():
+            connection.has_finished()
 
     def _check_routes(self) -> None:
         lost = [
@@ -68,6 +70,8 @@ class ChannelTransaction(Transaction[Unacked]):
         for entries in self.forget():
             for entry in entries:
                 channel.unacked.put(entry.tag, entry)
+        if not channel.connection.has_begun():
+            channel.connection.has_finished()
 
 
 def _transaction(channel: Channel, method_id: int) -> ChannelTransaction:
@@ -84,7 +88,7 @@ def select(channel: Channel, method: methods.TxSelect) -> None:
     if channel.publisher is not None:
         raise soft(406, "a channel with a publisher cannot have transactions", _CLASS, 10)
     if channel.transaction is None:
-        channel.transaction = ChannelTransaction()
+        channel.transaction = ChannelTransaction(channel.connection.hub.gauge)
     elif not isinstance(channel.transaction, ChannelTransaction):
         raise soft(503, "the channel works on a distributed transaction", _CLASS, 10)
     channel.connection.send(channel.number, methods.TxSelectOk())

@@ -13,9 +13,17 @@ cdef class BoundedQueue(Kept):
     cdef bint _refuses(self, Overflow overflow, Message message) except -1
     @cython.locals(overflow=Overflow)
     cdef int _grown(self) except -1
-    @cython.locals(overflow=Overflow, message=Message, position="long long", gone=int)
+    @cython.locals(
+        overflow=Overflow,
+        message=Message,
+        position="long long",
+        gone=int,
+        most=int,
+        in_turns=bint,
+    )
     cdef int _trim(self) except -1
     cdef bint _go_on_later(self) except -1
+    cdef bint _goes_on_later(self) except -1
     cdef int _trimmed(self) except -1
     cdef Message _victim(self)
     cdef int _left(self, Overflow overflow, Message message) except -1

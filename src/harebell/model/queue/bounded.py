@@ -56,9 +56,13 @@ class BoundedQueue(Kept):
     def _trim(self) -> int:
         """The oldest messages go until what is left may stay; in turns if they are many."""
         overflow = self._overflow
+        most = _TRIMMED
+        in_turns = self._goes_on_later()
+        if self.dead_letters is not None:
+            most = self.dead_letters.room(in_turns=in_turns)
         gone = 0
         while overflow is not None and overflow.over(self._ready):
-            if gone >= _TRIMMED and self._go_on_later():
+            if gone >= most and self._go_on_later():
                 break
             message = self._victim() if self._ready > 0 else None
             if message is None:
@@ -69,12 +73,19 @@ class BoundedQueue(Kept):
             position = self._position
             if self.dead_letters is not None:
                 self.dead_letters.send_later(message, _MAXLEN)
+                if not in_turns and self._goes_on_later():
+                    # It came round, and was enough for one turn.
+                    most = gone
             self._drop(position)
         self._trimmed()
         return 0
 
     def _go_on_later(self) -> bool:
         """Have more of the oldest messages go in the next turn; False when there is none."""
+        return False
+
+    def _goes_on_later(self) -> bool:
+        """Whether something is to be done in the next turn."""
         return False
 
     def _trimmed(self) -> int:

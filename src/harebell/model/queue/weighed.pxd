@@ -17,3 +17,4 @@ cdef class WeighedQueue(LeasedQueue):
     @cython.locals(overflow=Overflow)
     cdef bint _counts_at(self, long long position) except -1
     cdef bint _go_on_later(self) except -1
+    cdef bint _goes_on_later(self) except -1

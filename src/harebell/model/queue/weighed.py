@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.base.limits import COUNTED_PER_TURN
-from harebell.base.timers import Timer
+from harebell.base.timers import NEVER, Timer
 from harebell.model.queue.counting import Counting
 from harebell.model.queue.leased import LeasedQueue
 
@@ -78,6 +78,9 @@ class WeighedQueue(LeasedQueue):
             self._next_turns = self._surroundings.timers.timer(self.go_on)
         self._next_turns.set_earlier(self._clock.steady)
         return True
+
+    def _goes_on_later(self) -> bool:
+        return self._next_turns is not None and self._next_turns.due != NEVER
 
     def go_on(self) -> None:
         """The next turn of what was too much for one."""
