@@ -38,7 +38,10 @@ _TRIES = 3
 _ONCE_DIFFERENT = (7_087, 707_586_659, 918_273_197, 970_670_803)
 """Sequences that showed differences which are reviewed since."""
 _SOAK_SEQUENCES = 2_000
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 30.0
+"""How long the brokers may take to say the same."""
+_MEANT_SECONDS = 10.0
+"""How long a difference has to last that is meant."""
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +92,11 @@ def play(maker: Maker, ours_at: int, theirs_at: int) -> tuple[list[list[str]], s
     try:
         for operation in maker.operations():
             mine, others = ours.run(operation), theirs.run(operation)
-            until = time.monotonic() + _PATIENCE_SECONDS
-            while mine != others and ours.ended == theirs.ended and time.monotonic() < until:
+            begun = time.monotonic()
+            while mine != others and ours.ended == theirs.ended:
+                meant = _is_meant(mine, others, counted)
+                if time.monotonic() - begun > (_MEANT_SECONDS if meant else _PATIENCE_SECONDS):
+                    break
                 mine, others = ours.more(), theirs.more()
             said.append([note.replace(maker.mark, "") for note in mine])
             if (mine, ours.ended) != (others, theirs.ended):
