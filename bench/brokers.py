@@ -14,8 +14,8 @@ from typing import Protocol
 from tests.interop.rabbitmq import RabbitNode
 from tests.ports import free_port
 
-_START_SECONDS = 20.0
-_STOP_SECONDS = 20.0
+_START_SECONDS = 120.0
+_STOP_SECONDS = 120.0
 _SERVE = "from harebell.cli.main import main; main()"
 
 

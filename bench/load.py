@@ -220,7 +220,8 @@ class Producer:
     def _send_fast(self) -> int:
         number = 0
         until = time.monotonic() + self.seconds
-        while time.monotonic() < until:
+        # Once at least: this process may stand still for as long as it is to send.
+        while not number or time.monotonic() < until:
             self._wait_for_room(number)
             self._send(number, time.monotonic_ns(), self.batch)
             number += self.batch

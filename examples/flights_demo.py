@@ -46,8 +46,8 @@ from harebell.spark.session import SessionError, build_session
 PIPELINE = Path(__file__).with_name("flights.yaml")
 LAKE = "flights.lake"
 SPEED = "flights.speed"
-START_SECONDS = 20
-ANSWER_SECONDS = 30
+START_SECONDS = 120
+ANSWER_SECONDS = 60
 ROWS_PER_TRIGGER = 100_000
 QUESTION = """
     SELECT a.name AS airline, f.carrier, count(*) AS flights, avg(f.dep_delay) AS mean_delay

@@ -9,10 +9,14 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from tests.ports import free_port
+
 _OCTETS = 65_536
+_HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
 class Relay:
@@ -25,28 +29,33 @@ class Relay:
         port: where clients connect to.
         made: how many connections there were.
         deaf: whether clients hear nothing of the broker any more.
+        late: seconds that each piece of what the broker says takes, one after the other.
+        beats: how many heartbeats clients have sent.
         cut_at: octets of a request whose answer is lost together with its connection; once.
     """
 
     def __init__(self, port: int) -> None:
-        self.made = 0
+        self.made = self.beats = 0
         self.deaf = False
+        self.late = 0.0
         self.cut_at = b""
         self._target = port
         self._open: list[socket.socket] = []
         self._lock = threading.Lock()
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        # Nobody else may listen there when the relay is closed and its clients still try.
+        self._listener = socket.create_server(("127.0.0.1", free_port()))
         self.port: int = self._listener.getsockname()[1]
         self._start(self._accept)
 
     def cut(self) -> None:
         """Break all connections; new ones are let through."""
         with self._lock:
-            self.deaf = False
             for one in self._open:
                 with contextlib.suppress(OSError):
                     one.shutdown(socket.SHUT_RDWR)
             self._open.clear()
+            # Not before: what a deaf client must not hear may be on its way at this very moment.
+            self.deaf = False
 
     def close(self) -> None:
         """Break all connections, and let no new ones through."""
@@ -82,6 +91,7 @@ class Relay:
     ) -> None:
         with contextlib.suppress(OSError):
             while data := client.recv(_OCTETS):
+                self.beats += data.count(_HEARTBEAT)
                 if self.cut_at and self.cut_at in data:
                     self.cut_at = b""
                     ending.set()
@@ -95,6 +105,7 @@ class Relay:
             while data := broker.recv(_OCTETS):
                 if ending.is_set():
                     break
+                time.sleep(self.late)
                 if not self.deaf:
                     client.sendall(data)
         _end(client, broker)

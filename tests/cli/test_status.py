@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from harebell.client.blocking import Channel, connect
 from harebell.server.control import ask_overview
 from tests.cli.conftest import Harebell, error_of, run_harebell
 from tests.patience import SECONDS, eventually
-from tests.running import RunningBroker, running_broker
+from tests.running import RunningBroker, command, environment, running_broker
 
 
 def alone(broker: RunningBroker) -> None:
@@ -89,6 +91,23 @@ def test_it_shows_publishers_that_are_blocked() -> None:
         # A blocked connection is not read from, and could not say that it closes.
         with connect(broker.address()) as other:
             other.channel().purge_queue(name)
+
+
+def test_a_broker_that_stands_still_for_a_moment_is_waited_for(own: RunningBroker) -> None:
+    own.process.send_signal(signal.SIGSTOP)
+    try:
+        with subprocess.Popen(
+            [command(), "status", "--data-dir", str(own.data_dir)],
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+        ) as asking:
+            # A slow disk or a busy machine can do that.
+            with pytest.raises(subprocess.TimeoutExpired):
+                asking.wait(7)
+            own.process.send_signal(signal.SIGCONT)
+            assert asking.wait(SECONDS) == 0
+    finally:
+        own.process.send_signal(signal.SIGCONT)
 
 
 def test_it_says_when_no_broker_runs_there(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -208,6 +209,21 @@ def test_without_definitions_the_messages_can_still_be_read(data: Path) -> None:
     assert "definitions.sqlite" in result.stdout.decode()
     dumped = run_harebell("store", "dump", str(data))
     assert len(dumped.stdout.splitlines()) == COUNT
+
+
+@pytest.mark.parametrize("action", ["check", "dump", "repair"])
+def test_what_a_newer_version_wrote_is_left_alone(data: Path, action: str) -> None:
+    link = sqlite3.connect(data / "definitions.sqlite")
+    link.execute("UPDATE meta SET version = 99")
+    link.commit()
+    link.close()
+    # To this version it would be damage, and be mended.
+    _flip(data)
+    before = _state(data)
+    result = run_harebell("store", action, str(data))
+    assert result.returncode == FAILED
+    assert "has format 99" in error_of(result)
+    assert _state(data) == before
 
 
 def test_a_directory_in_use_is_refused() -> None:

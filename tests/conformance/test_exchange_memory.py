@@ -78,6 +78,13 @@ def test_a_message_that_is_not_to_be_stored_is_routed_all_the_same(peer: Peer) -
     assert _bodies(peer, "late") == [b"kept"]
 
 
+def test_the_history_does_not_tell_of_blind_keys(peer: Peer) -> None:
+    _exchange(peer, HISTORY)
+    peer.publish("x", "", b"1", BasicProperties(headers={"BCC": ["hidden"], "a": 1}))
+    _bound(peer, "q")
+    assert peer.get("q").properties.headers == {"a": 1}
+
+
 def test_binding_what_is_bound_brings_nothing_again_and_another_key_does(peer: Peer) -> None:
     _exchange(peer, HISTORY)
     peer.publish("x", "", b"1")
@@ -115,13 +122,15 @@ def test_an_exchange_that_is_declared_anew_has_no_history(peer: Peer) -> None:
     assert peer.count("q") == 0
 
 
-@pytest.mark.parametrize("length", [0, -1, "3", True, 2.5])
-def test_a_history_length_that_is_none_is_refused(peer: Peer, length: Any) -> None:
+@pytest.mark.parametrize(
+    ("length", "shown"), [(0, "0"), (-1, "-1"), ("3", '<<"3">>'), (True, "true"), (2.5, "2.5")]
+)
+def test_a_history_length_that_is_none_is_refused(peer: Peer, length: Any, shown: str) -> None:
     peer.send(m.ExchangeDeclare("x", HISTORY, arguments={"x-recent-history-length": length}))
     peer.expect_channel_close(
         406,
-        "PRECONDITION_FAILED - Invalid argument, 'x-recent-history-length' must be a positive "
-        "integer",
+        f"PRECONDITION_FAILED - Invalid argument {shown}, 'x-recent-history-length' must be a "
+        "positive integer",
         "exchange.declare",
     )
 

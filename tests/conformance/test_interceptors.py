@@ -115,7 +115,7 @@ def test_each_delivery_of_a_message_has_the_time_of_its_own() -> None:
     for again in range(3):
         site.broker.clock.ms = NOW_MS + again
         found = peer.get("q", no_ack=False)
-        counted = {"x-delivery-count": again} if again else {}
+        counted = {"x-delivery-count": again, "x-acquired-count": again} if again else {}
         assert found.properties.headers == {"x-opt-rabbitmq-sent-time": NOW_MS + again, **counted}
         peer.send(m.BasicNack(found.method.delivery_tag, False, True))
     peer.done()

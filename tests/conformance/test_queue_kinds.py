@@ -78,11 +78,18 @@ def test_one_prefetch_for_a_whole_channel_is_not_for_streams_and_quorum_queues(
     )
 
 
+@pytest.mark.parametrize("kind", [STREAM, QUORUM])
+def test_nobody_has_a_stream_or_quorum_queue_to_himself(peer: Peer, kind: dict[str, Any]) -> None:
+    declared(peer, kind)
+    peer.ask(m.BasicQos(prefetch_count=1))
+    for tag, exclusive in (("a", True), ("b", False), ("c", True)):
+        peer.consume("q", consumer_tag=tag, exclusive=exclusive)
+
+
 @pytest.mark.parametrize(
     ("prefetch", "changed", "text"),
     [
         (0, {}, f"consumer prefetch count is not set for stream {THING}"),
-        (1, {"exclusive": True}, f"exclusive consumers are not supported by stream {THING}"),
         (
             1,
             {"arguments": {"x-priority": 3}},

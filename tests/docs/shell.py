@@ -3,8 +3,9 @@
 In a `console` block a line that begins with `$ ` is a command and the lines below it are what it
 prints, with `...` for what differs from run to run. In a `sh` block every line is a command. A
 `yaml` block that begins with `# name.yaml` is that file, where the commands below it run. The
-reader's broker on port 5672 is the test's own on another port; `harebell serve` is started, has to
-become ready, and is stopped.
+reader's broker on port 5672 is the test's own on another port, and files in `/tmp` are in the
+folder of the other files, for somebody else may run the same commands. `harebell serve` is started,
+has to become ready, and is stopped.
 """
 
 from __future__ import annotations
@@ -66,18 +67,24 @@ def keep_file(block: Block, folder: Path) -> Path | None:
 
 def check(step: Step, broker: RunningBroker, files: Path) -> None:
     """Run a command against a broker, in a folder with some files, and compare its output."""
-    serving = _SERVE.fullmatch(step.command)
+    serving = _SERVE.fullmatch(_placed(step.command, files))
     if serving is not None:
         printed = _serve(serving[1].split(), shlex.split(serving[2]))
         wanted = [re.sub(r":\d{4,5}$", ":...", line) for line in step.output or []]
     else:
-        printed = _run(step.command, broker, files)
+        printed = _run(_placed(step.command, files), broker, files)
         wanted = [line.replace(":5672", f":{broker.port}") for line in step.output or []]
+    wanted = [_placed(line, files) for line in wanted]
     if step.output is not None:
         assert len(printed) == len(wanted), f"{step.command} prints: {printed}"
         for line, pattern in zip(printed, wanted, strict=True):
             expression = ".*".join(re.escape(part) for part in pattern.split("..."))
             assert re.fullmatch(expression, line), f"{step.command} prints: {line}"
+
+
+def _placed(text: str, files: Path) -> str:
+    """A text with the folder of the files in place of the system's temporary one."""
+    return re.sub(r"(?<![\w/.])/tmp/", f"{files}/", text)
 
 
 def _run(text: str, broker: RunningBroker, files: Path) -> list[str]:

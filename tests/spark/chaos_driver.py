@@ -154,6 +154,8 @@ def main(folder: Path) -> None:
     spark = build_session("chaos", master=plan.master, short_lived=True, settings=settings)
     running: dict[str, Any] = {flow.name: None for flow in plan.flows}
     with (folder / "ends").open("a") as ends:
+        # The one before may have been killed in the middle of a line.
+        ends.write("\n")
         while running and not (folder / "stop").exists():
             for flow in plan.flows:
                 if flow.name not in running:

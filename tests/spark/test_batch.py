@@ -80,6 +80,16 @@ def test_a_large_queue_is_cut_for_the_tasks(reader: Readers, broker_url: str, qu
     assert len(reader(minPartitions="1", maxRecordsPerPartition="2500").partitions()) == 8
 
 
+def test_a_small_queue_is_one_task_unless_more_are_asked_for(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    publish(channel, queue, 0, 10)
+    assert len(reader().partitions()) == 1
+    one = reader(minPartitions="5")
+    assert len(one.partitions()) == 5
+    assert bodies(one) == list(range(10))
+
+
 def test_all_columns_are_seen(reader: Readers, channel: Any, queue: str) -> None:
     publish(channel, queue, 7, 8)
     (row,) = rows(reader(MESSAGE))

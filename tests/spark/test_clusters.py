@@ -131,9 +131,10 @@ def test_executors_of_a_standalone_cluster_get_harebell_from_the_session(
     with ExitStack() as running:
         for command, log in zip((leader, worker, worker), logs, strict=True):
             running.enter_context(family(command, log, environment, tmp_path))
-        assert eventually(lambda: all(REGISTERED in log.read_text() for log in logs[1:]), 240), [
-            log.read_text()[-2_000:] for log in logs
-        ]
+        registered = eventually(
+            lambda: all(REGISTERED in log.read_text() for log in logs[1:]), PATIENCE_S
+        )
+        assert registered, [log.read_text()[-2_000:] for log in logs]
         # The processes of the driver's machine have Harebell, those of the workers have not.
         needed = linked(tmp_path / "needed", "msgspec", "google_crc32c", "google_crc32c.libs")
         bare = str(bare_python(tmp_path))

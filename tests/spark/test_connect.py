@@ -114,7 +114,8 @@ def test_a_server_that_has_harebell_moves_a_queue_exactly_once(
         lines = driven(master, tmp_path, broker_url, queue, target)
         question = f"SELECT count(DISTINCT value) AS n FROM queue('{target}')"
         asked = asking(tmp_path, "sql", question, "--url", broker_url, "--master", master)
-    assert asked[-2:] == ["n", str(ROWS)], "warnings of Spark come before it"
+    # Warnings of Spark may come before it and, when its threads end late, after it.
+    assert asked[asked.index("n") + 1] == str(ROWS), asked
     assert "session: pyspark.sql.connect.session" in lines
     assert f"looked at: {ROWS}" in lines
     assert "micro-batches: 2" in lines, lines

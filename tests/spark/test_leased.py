@@ -21,6 +21,7 @@ from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
 from tests.patience import eventually
+from tests.ports import free_port
 from tests.relay import relay
 from tests.running import RunningBroker
 from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
@@ -298,6 +299,25 @@ def test_large_micro_batches_are_cut_for_the_tasks(
     assert bodies(one, start, end) == list(range(20_000))
 
 
+@pytest.mark.parametrize("way", ["exactly-once", "at-least-once", "peek", "stream"])
+def test_few_messages_are_cut_too_when_somebody_asks_for_it(
+    reader: Readers, channel: Any, queue: str, way: str
+) -> None:
+    given = {"delivery": way}
+    if way == "stream":
+        channel.queue_delete(queue)
+        channel.queue_declare(queue, durable=True, arguments={"x-queue-type": "stream"})
+        given = {"startingOffsets": "earliest"}
+    publish(channel, queue, 0, 12)
+    one = reader(minPartitions="4", **given)
+    one.prepareForTriggerAvailableNow()
+    start = one.initialOffset()
+    end = one.latestOffset(start, one.getDefaultReadLimit())
+    tasks = one.partitions(start, end)
+    assert [sum(batch.num_rows for batch in one.read(task)) for task in tasks] == [3] * 4
+    assert bodies(one, start, end) == list(range(12))
+
+
 def test_tasks_log_in_but_do_not_show_how(reader: Readers, channel: Any, queue: str) -> None:
     publish(channel, queue, 0, 3)
     one = reader(username="guest", password="guest")
@@ -441,9 +461,8 @@ def test_at_most_once_is_settled_before_spark_sees_it(
 
 
 def test_a_broker_that_was_killed_has_the_claims_still(tmp_path: Any) -> None:
-    flags = ("--data-dir", str(tmp_path / "data"))
+    flags = ("--data-dir", str(tmp_path / "data"), "--port", str(free_port()))
     broker = RunningBroker(*flags)
-    port = str(broker.port)
     try:
         url = broker.address() + "/%2F"
         with blocking.connect(url) as connection:
@@ -458,7 +477,7 @@ def test_a_broker_that_was_killed_has_the_claims_still(tmp_path: Any) -> None:
         broker.process.kill()
         broker.process.wait()
         broker.remove()
-        broker = RunningBroker(*flags, "--port", port)
+        broker = RunningBroker(*flags)
         # Tasks go on by themselves, and so does the query.
         found = [
             int(row["value"]) for task in tasks for b in one.read(task) for row in b.to_pylist()
@@ -500,7 +519,7 @@ def test_a_task_that_is_not_let_in_fails_at_once_with_the_sentence_of_the_broker
     reader: Readers, broker_url: str, channel: Any, queue: str
 ) -> None:
     publish(channel, queue, 0, 5)
-    one = reader(fetchTimeout="20s")
+    one = reader()
     start = one.initialOffset()
     (partition,) = one.partitions(start, gathered(one, start))
     assert isinstance(partition, RangePartition)

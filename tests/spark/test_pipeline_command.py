@@ -81,7 +81,7 @@ def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
         assert f'harebell_pipeline_lag_messages{{pipeline="live",queue="{queue}"}} 0\n' in metrics
         stopped = harebell("stop", "live", "--timeout", "250")
         assert stopped.stdout == "pipeline live has ended\n", stopped.stderr
-        assert running.wait(120) == 0, (tmp_path / "log").read_text()
+        assert running.wait(300) == 0, (tmp_path / "log").read_text()
     finally:
         if running.poll() is None:
             os.kill(running.pid, 9)
@@ -90,3 +90,29 @@ def test_a_pipeline_that_is_told_to_stop_ends_its_micro_batch_first(
     assert harebell("status", "live").stdout.splitlines()[3] == "state: ended"
     stored = pq.read_table(tmp_path / "lake")["value"].to_pylist()
     assert sorted(stored) == ["0", "1", "2", "3", "4"]
+
+
+def test_what_fails_is_one_sentence_without_the_tracebacks_of_spark(
+    broker_url: str, tmp_path: Path
+) -> None:
+    def archive(url: str, queue: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [command(), "pipeline", "archive", queue, "--to", "lake", "--url", url],
+            env=environment({"HAREBELL_PIPELINES": str(tmp_path / "registry")}),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert "Exception" not in done.stderr
+        return done.returncode, done.stderr.splitlines()[-1]
+
+    code, said = archive(broker_url, "no.such.queue")
+    assert code == 1
+    assert said.startswith(
+        "Error: archive-no.such.queue: failed: there is no queue 'no.such.queue'"
+    )
+    code, said = archive(broker_url.replace("://", "://guest:wrong@"), "any")
+    assert code == 4
+    assert said.startswith("Error: archive-any: failed: 403 ACCESS_REFUSED")

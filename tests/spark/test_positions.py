@@ -12,6 +12,7 @@ import pytest
 from harebell.client import blocking
 from harebell.spark.intake import SourceError
 from harebell.spark.losses import DataLoss
+from harebell.spark.offsets import OffsetError
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
 from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
@@ -255,3 +256,45 @@ def test_the_lag_is_where_the_stream_ends(reader: Readers, channel: Any, stream:
     report = one.reportLatestOffset()
     assert report is not None
     assert (end[stream]["position"], report[stream]["position"]) == (10, 25)
+
+
+@pytest.mark.parametrize("asked", [{}, {"failOnDataLoss": "false"}])
+def test_a_stream_that_is_a_classic_queue_now_is_not_only_looked_at(
+    reader: Readers, channel: Any, stream: str, asked: dict[str, str]
+) -> None:
+    start = reader(stream).initialOffset()
+    channel.queue_delete(stream)
+    channel.queue_declare(stream, durable=True)
+    one = reader(stream, **asked)
+    with pytest.raises(
+        OffsetError, match=rf"^queue '{stream}' was deleted and .*, and is a classic queue now"
+    ):
+        one.latestOffset(start, one.getDefaultReadLimit())
+
+
+@pytest.mark.parametrize("asked", [{}, {"failOnDataLoss": "false"}])
+def test_a_queue_that_is_a_stream_now_is_told_so(
+    reader: Readers, channel: Any, queue: str, asked: dict[str, str]
+) -> None:
+    start = reader(queue).initialOffset()
+    channel.queue_delete(queue)
+    channel.queue_declare(queue, durable=True, arguments=STREAM)
+    one = reader(queue, **asked)
+    with pytest.raises(
+        OffsetError, match=rf"^queue '{queue}' was deleted and .*, and is a stream queue now"
+    ):
+        one.latestOffset(start, one.getDefaultReadLimit())
+
+
+def test_a_query_that_only_looked_does_not_begin_to_take(
+    reader: Readers, channel: Any, queue: str
+) -> None:
+    start = reader(queue, delivery="peek").initialOffset()
+    publish(channel, queue, 0, 3)
+    for delivery in ("exactly-once", "at-least-once"):
+        one = reader(queue, delivery=delivery)
+        with pytest.raises(OffsetError, match=f"is {delivery}, but .* was begun with peek"):
+            one.latestOffset(start, one.getDefaultReadLimit())
+    one = reader(queue)
+    assert bodies(one, start, one.latestOffset(start, one.getDefaultReadLimit())) == [0, 1, 2]
+    assert waiting(channel, queue) == 3

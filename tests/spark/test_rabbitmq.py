@@ -133,7 +133,7 @@ def left(url: str, queue: str) -> tuple[int, int]:
             r"\(RabbitMQ\) cannot do delivery=exactly-once, .*",
         ),
         ({"delivery": "peek"}, r"cannot do delivery=peek, which needs Harebell's leases"),
-        ({"startingOffsets": "earliest"}, r"has no positions over AMQP: leave the option starting"),
+        ({"startingOffsets": "latest"}, r"has no positions over AMQP: leave the option starting"),
     ],
 )
 def test_what_rabbitmq_cannot_do_is_said_at_once(
@@ -156,7 +156,7 @@ def test_who_does_not_choose_is_told_what_is_promised(
     rabbit: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "harebell.spark"):
-        start = reader(rabbit, "any", tmp_path).initialOffset()
+        start = reader(rabbit, "any", tmp_path, startingOffsets="earliest").initialOffset()
     assert start == {"position": 0, "spool": ""}
     assert "has no leases: queue any is read at least once" in caplog.text
 

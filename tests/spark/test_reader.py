@@ -16,12 +16,15 @@ from pyspark.sql.types import StructType
 
 from harebell.client import blocking
 from harebell.client.errors import AuthenticationFailed, ConnectionFailed
+from harebell.spark import receiver
 from harebell.spark.intake import Intake, SourceError
 from harebell.spark.offsets import OffsetError
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
+from tests.patience import eventually
 from tests.ports import free_port
+from tests.relay import relay
 from tests.running import running_broker
 from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
 from tests.spark.conftest import PATIENT
@@ -285,6 +288,26 @@ def test_a_spool_that_is_removed_under_a_running_query_stops_it_without_a_loss(
     assert waiting(channel, queue) == 10
 
 
+def test_the_lag_counts_what_comes_while_the_queue_is_asked(
+    reader: Readers, channel: Any, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(channel, queue, 0, 5)
+    one = reader()
+    one.prepareForTriggerAvailableNow()
+    one.latestOffset(one.initialOffset(), one.getDefaultReadLimit())
+
+    def ready(intake: Intake) -> int:
+        # They are ours before the answer comes, and none is left in the queue.
+        publish(channel, queue, 5, 8)
+        return counted(intake)
+
+    counted = Intake.ready
+    monkeypatch.setattr(Intake, "ready", ready)
+    lag = one.reportLatestOffset()
+    assert lag is not None
+    assert lag["position"] == 8
+
+
 def test_the_lag_is_where_the_queue_ends(reader: Readers, channel: Any, queue: str) -> None:
     one = reader(maxOffsetsPerTrigger="10")
     assert one.reportLatestOffset() is None
@@ -299,12 +322,16 @@ def test_heartbeats_go_on_while_spark_works(
     reader: Readers, broker_url: str, channel: Any, queue: str
 ) -> None:
     publish(channel, queue, 0, 5)
-    one = reader(url=f"{broker_url}?heartbeat=2")
-    first = gathered(one, one.initialOffset())
-    time.sleep(7)
-    publish(channel, queue, 5, 8)
-    second = gathered(one, first)
-    assert not any(row["redelivered"] for row in rows(one, first, second))
+    with relay(pika.URLParameters(broker_url).port) as counting:
+        # One is due every five seconds, and twenty without any would end the connection.
+        one = reader(url=f"amqp://127.0.0.1:{counting.port}/%2F?heartbeat=10")
+        first = gathered(one, one.initialOffset())
+        made, sent = counting.made, counting.beats
+        assert eventually(lambda: counting.beats >= sent + 2)
+        publish(channel, queue, 5, 8)
+        second = gathered(one, first)
+        assert counting.made == made
+        assert not any(row["redelivered"] for row in rows(one, first, second))
 
 
 def test_large_messages_and_all_properties_arrive_whole(
@@ -383,8 +410,8 @@ def test_a_lost_connection_is_made_again_and_the_query_goes_on(
     with running_broker("--port", str(port)) as first:
         url = first.address() + "/%2F"
         fill(url, 0, 5)
-        source = QueueSource(PLAIN | {"url": url, "queue": "q", "spoolDir": str(tmp_path)})
-        one = source.streamReader(BODIES)
+        given = PATIENT | PLAIN | {"url": url, "queue": "q", "spoolDir": str(tmp_path)}
+        one = QueueSource(given).streamReader(BODIES)
         start = gathered(one, one.initialOffset())
         assert bodies(one, one.initialOffset(), start) == [0, 1, 2, 3, 4]
     with running_broker("--port", str(port)), caplog.at_level(logging.WARNING, "harebell.spark"):
@@ -397,14 +424,31 @@ def test_a_lost_connection_is_made_again_and_the_query_goes_on(
     assert "lost the connection to" in caplog.text
 
 
-def test_a_connection_that_cannot_be_made_again_stops_the_query(tmp_path: Path) -> None:
-    with running_broker() as broker:
+class Hasty:
+    """A clock by which nobody waits: a pause is over at once, and its time has passed."""
+
+    def __init__(self) -> None:
+        self._slept = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._slept
+
+    def sleep(self, seconds: float) -> None:
+        self._slept += seconds
+
+
+def test_a_connection_that_cannot_be_made_again_stops_the_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody else may answer there when this broker is gone.
+    with running_broker("--port", str(free_port())) as broker:
         url = broker.address() + "/%2F"
         fill(url, 0, 5)
-        given = {"url": url, "queue": "q", "spoolDir": str(tmp_path), "fetchTimeout": "1s"} | PLAIN
+        given = PATIENT | PLAIN | {"url": url, "queue": "q", "spoolDir": str(tmp_path)}
         one = QueueSource(given).streamReader(BODIES)
         start = gathered(one, one.initialOffset())
-    with pytest.raises(SourceError, match="was lost and could not be made again in 1 s"):
+    monkeypatch.setattr(receiver, "time", Hasty())
+    with pytest.raises(SourceError, match="was lost and could not be made again in 300 s"):
         one.latestOffset(start, one.getDefaultReadLimit())
 
 

@@ -70,6 +70,33 @@ def test_what_an_exchange_routes_is_archived_and_can_be_replayed(
     channel.exchange_delete("shipped")
 
 
+def test_a_stream_is_archived_and_mirrored_from_its_first_message(
+    spark: SparkSession, broker_url: str, channel: Any, queue: str, tmp_path: Path
+) -> None:
+    stream = f"{queue}.stream"
+    channel.queue_declare(stream, durable=True, arguments={"x-queue-type": "stream"})
+    for number in range(10):
+        channel.basic_publish("", stream, b"%d" % number)
+    described = [
+        shipped.archive(broker_url, stream, tmp_path / "lake"),
+        shipped.mirror(
+            broker_url,
+            stream,
+            broker_url,
+            exchange="",
+            to_queue=queue,
+            checkpoint=tmp_path / "checkpoint",
+        ),
+    ]
+    view = View(lambda _line: None, terminal=False)
+    states = host(described, tmp_path / "registry", view, spark=spark)
+    assert [(one.state, one.rows, one.error) for one in states] == [("ended", 10, "")] * 2
+    kept = rows(lake_of(spark, "lake", tmp_path).orderBy("offset"))
+    assert [row["value"] for row in kept] == [b"%d" % number for number in range(10)]
+    assert channel.queue_declare(queue, passive=True).method.message_count == 10
+    channel.queue_delete(stream)
+
+
 def test_dead_letters_are_shown_in_groups_and_the_flow_of_a_queue_in_numbers(
     spark: SparkSession, broker_url: str, channel: Any, queue: str, tmp_path: Path
 ) -> None:

@@ -115,6 +115,25 @@ def test_rows_that_reach_no_queue_go_to_the_dead_letter_exchange_in_the_same_ste
     channel.exchange_delete("staged.dead")
 
 
+def test_nothing_is_published_when_a_row_reaches_no_queue_by_the_dead_letter_exchange_either(
+    broker_url: str, channel: Any, queue: str, query_id: str
+) -> None:
+    channel.exchange_declare("staged.nowhere", "direct")
+    writing = query(broker_url, query_id, deadLetter="staged.nowhere")
+    with pytest.raises(
+        SinkError,
+        match=r"3 of 13 rows of batch 0 reach no queue, .* by the dead-letter exchange "
+        r"'staged.nowhere' either: bind a queue to it",
+    ):
+        writing.run(0, texts(queue, 0, 10), texts("nowhere", 10, 13))
+    assert waiting(channel, queue) == 0
+    channel.queue_bind(queue, "staged.nowhere", "nowhere")
+    again = query(broker_url, query_id, "second", deadLetter="staged.nowhere")
+    again.run(0, texts(queue, 0, 10), texts("nowhere", 10, 13))
+    assert numbers(channel, queue) == list(range(13))
+    channel.exchange_delete("staged.nowhere")
+
+
 def test_what_was_aborted_is_never_published(
     broker_url: str, channel: Any, queue: str, query_id: str
 ) -> None:
@@ -165,3 +184,20 @@ def test_rows_with_publishing_ids_that_are_repeated_are_dropped(
     again.run(0, texts(queue, 0, 100, 30), texts(queue, 100, 110))
     again.run(1, texts(queue, 110, 120))
     assert numbers(channel, queue) == list(range(120))
+
+
+@pytest.mark.parametrize("column", ["headers", "headers_raw"])
+def test_rows_with_publishing_ids_may_come_from_a_queue_that_was_written_so(
+    broker_url: str, channel: Any, queue: str, query_id: str, column: str
+) -> None:
+    # Two publishers began at the same number, and both had written into one queue.
+    kind = pa.map_(pa.string(), pa.string()) if column == "headers" else pa.binary()
+    number = (
+        [("x-publishing-id", "0")] if column == "headers" else b"\x0fx-publishing-idl" + bytes(8)
+    )
+    schema = pa.schema([*TEXTS, (column, kind)])
+    values = [pa.array([b"0", b"1"]), pa.array([queue] * 2), pa.array([number] * 2, kind)]
+    batch = pa.RecordBatch.from_arrays(values, schema=schema)
+    given = {"url": broker_url, "exchange": "", "delivery": "publishing-id"}
+    Query(given, schema, query_id).run(0, [batch])
+    assert numbers(channel, queue) == [0, 1]

@@ -204,11 +204,14 @@ def test_a_query_that_goes_on_reads_what_comes_and_stops_when_told(
 ) -> None:
     writer = lake.stream().writeStream.format("memory").queryName("live")
     query = writer.option("checkpointLocation", str(lake.folder / "live")).start()
+    shown = "SELECT value, redelivered FROM live"
     try:
         for first in (0, 10, 20):
             publish(channel, queue, first, first + 10)
-            query.processAllAvailable()
-        rows = lake.spark.sql("SELECT value, redelivered FROM live").collect()
+            # What is published is on its way to the query, which asks for it only so long.
+            while lake.spark.sql(shown).count() < first + 10:
+                query.processAllAvailable()
+        rows = lake.spark.sql(shown).collect()
     finally:
         query.stop()
     assert sorted(int(row["value"]) for row in rows) == list(range(30))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import pika
 import pytest
 
 from harebell.client.url import URL
+from harebell.pipeline import taking
 from harebell.pipeline.description import Route
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.taking import Change, take
+from tests.relay import relay
+from tests.spark.asking import waiting
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -57,6 +61,21 @@ def test_a_stream_is_refused_before_anybody_waits_for_its_messages(
     ):
         pass
     channel.queue_delete(stream)
+
+
+def test_a_broker_that_is_slow_is_waited_for_until_all_is_there(
+    broker_url: str, channel: Any, queue: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(taking, "_QUIET_SECONDS", 0.1)
+    for _ in range(10):
+        channel.basic_publish("", queue, bytes(50_000))
+    with relay(pika.URLParameters(broker_url).port) as slow:
+        # What is too much for one piece comes with a silence after each.
+        slow.late = 0.2
+        url = URL.parse(f"amqp://127.0.0.1:{slow.port}/%2F?connection_timeout=60000")
+        with take(url, queue) as taken:
+            assert len(taken) == 10
+    assert waiting(channel, queue) == 10
 
 
 def test_a_queue_that_another_consumer_has_alone_is_not_taken_for_empty(

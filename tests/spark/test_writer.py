@@ -11,10 +11,16 @@ import pyarrow as pa
 import pytest
 
 from harebell.base.errors import BatchError
-from harebell.spark.aim import SinkError
+from harebell.client.blocking_rows import RowPublisher
+from harebell.client.errors import NotFound
+from harebell.spark.aim import Aim, SinkError
 from harebell.spark.option_values import OptionError
+from harebell.spark.schema import message_schema
+from harebell.spark.sink_options import parse_sink
+from harebell.spark.sink_schema import written
 from harebell.spark.source import QueueSource
 from tests.interop.rabbitmq import RabbitNode
+from tests.patience import eventually
 from tests.spark.tasks import Query, spark_type
 
 pytestmark = pytest.mark.timeout(1_200)
@@ -66,8 +72,8 @@ def test_a_row_becomes_the_message_that_its_columns_say(
     batch = pa.RecordBatch.from_arrays(
         [
             pa.array([b"one", b"two"]),
-            pa.array(["a.b", None]),
-            pa.array([None, ""]),
+            pa.array(["a.b", queue]),
+            pa.array(["amq.topic", None]),
             pa.array(
                 [{"type": "t", "priority": 3, "timestamp": moment, "delivery_mode": 1}, None],
                 pa.struct(
@@ -84,7 +90,7 @@ def test_a_row_becomes_the_message_that_its_columns_say(
         ],
         ["value", "routing_key", "exchange", "properties", "headers", "offset"],
     )
-    given = options(broker_url, exchange="amq.topic", routingKey=queue)
+    given = {"url": broker_url, "delivery": "at-least-once"}
     (done,) = Query(given, batch.schema).run(0, [batch])
     assert (done.rows, done.unroutable, done.mode) == (2, 0, "at-least-once")
     (first, one, body), (second, two, other) = taken(channel, queue)
@@ -94,6 +100,28 @@ def test_a_row_becomes_the_message_that_its_columns_say(
     assert one.headers == {"n": "7", "void": None}
     assert (second.exchange, second.routing_key, other) == ("", queue, b"two")
     assert (two.delivery_mode, two.headers, two.type) == (2, None, None)
+
+
+@pytest.mark.parametrize(
+    "way", [{"queue": "Q"}, {"exchange": "amq.direct"}, {"exchange": "", "routingKey": "Q"}]
+)
+@pytest.mark.parametrize("delivery", ["exactly-once", "at-least-once"])
+def test_what_an_option_says_counts_for_all_rows_as_of_a_queue_that_is_written_as_it_was_read(
+    broker_url: str, channel: Any, queue: str, way: dict[str, str], delivery: str
+) -> None:
+    channel.queue_declare("sink.read", durable=True)
+    channel.basic_publish("", "sink.read", b"0")
+    channel.queue_bind(queue, "amq.direct", "sink.read")
+    source = QueueSource({"url": broker_url, "queue": "sink.read"})
+    reader = source.reader(message_schema())
+    (partition,) = reader.partitions()
+    batches = list(reader.read(partition))
+    given = {name: value.replace("Q", queue) for name, value in way.items()}
+    given |= {"url": broker_url, "delivery": delivery}
+    Query(given, batches[0].schema, f"q-{queue}").run(0, batches)
+    assert [body for _, _, body in taken(channel, queue)] == [b"0"]
+    assert waiting(channel, "sink.read") == 1
+    channel.queue_delete("sink.read")
 
 
 @pytest.mark.parametrize("peer", ["harebell", "rabbitmq"])
@@ -167,6 +195,30 @@ def test_an_exchange_that_is_not_there_is_named(broker_url: str) -> None:
         SinkError, match=r"rows could not be written to 127.* no exchange 'no.such'"
     ):
         Query(options(broker_url, exchange="no.such"), TEXTS).run(0, texts("k", 0, 3))
+
+
+@pytest.mark.timeout(120)
+def test_a_refusal_that_came_before_anybody_waited_for_confirms_is_told_at_once(
+    broker_url: str,
+) -> None:
+    # Nothing comes but what is waited for, and that for longer than a test may take.
+    given = parse_sink(options(f"{broker_url}?heartbeat=0", exchange="no.such"))
+    schema = spark_type(pa.struct(list(TEXTS)))
+    aim = Aim(given, written(schema, ignore_unknown=False, keyed=False, aimed=True))
+    (piece,) = aim.pieces(texts("k", 0, 1))
+    with aim.connect("test") as connection:
+        publisher = RowPublisher(connection, window=10, mandatory=True, patience=86_400)
+        rows = aim.rows()
+        aim.load(rows, piece)
+        assert publisher.publish(rows, len(piece), 0, 1) == 1
+
+        def refused() -> bool:
+            connection.pump(0.0)
+            return not any(one.is_open for one in connection.channels.values())
+
+        assert eventually(refused)
+        with pytest.raises(NotFound, match=r"no exchange 'no.such'"):
+            publisher.settle()
 
 
 def test_rows_that_a_full_queue_refuses_fail_the_batch(broker_url: str, channel: Any) -> None:

@@ -235,7 +235,7 @@ PARAMETER_NAME_BYTES = 255
 """Longest name of a parameter, and of a component."""
 POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
-CONTROL_TIMEOUT_SECONDS = 5.0
+CONTROL_TIMEOUT_SECONDS = 30.0
 """Time that either side of the control socket waits for the other."""
 CONTROL_COMMAND_SECONDS = 60.0
 """Time that the command line waits until what it asked for is on disk."""

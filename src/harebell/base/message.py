@@ -24,6 +24,9 @@ FAMILY_010 = 10
 FAMILY_010T = 11
 """The property fields of a message.transfer of transitional 0-10, as that method has them."""
 
+FAMILY_BLIND = 12
+"""Properties as in `FAMILY_09`, with a header BCC that nobody is shown."""
+
 PERSISTENT = 2
 """The delivery-mode of a message that is to survive a restart."""
 

@@ -128,7 +128,7 @@ def status(name: str, as_json: bool) -> None:
         _print(asdict(state))
     else:
         for key, value in asdict(state).items():
-            if value != "":
+            if value != "" and value is not False:
                 click.echo(f"{key}: {_value(key, value)}")
     if state.state in ("failed", "lost"):
         raise Failure(f"pipeline {name} {_END[state.state]}")

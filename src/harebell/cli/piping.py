@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harebell.base.errors import HarebellError
-from harebell.cli.failure import Failure, WrongUsage
+from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.noun import Noun
 
 if TYPE_CHECKING:
@@ -24,17 +24,21 @@ def pipeline() -> None:
 @contextmanager
 def sentences() -> Iterator[None]:
     """Errors of pipelines as sentences and exit codes."""
-    from harebell.pipeline.failures import reason_of, spark_errors
+    from harebell.pipeline.failures import reason_of, spark_errors, unreached
     from harebell.pipeline.places import DescriptionError
 
     try:
         yield
     except spark_errors() as error:
-        raise Failure(reason_of(error)) from None
+        raise _failed(reason_of(error), unreached=unreached(error)) from None
     except DescriptionError as error:
         raise WrongUsage(str(error)) from None
     except HarebellError as error:
-        raise Failure(str(error)) from None
+        raise _failed(str(error), unreached=unreached(error)) from None
+
+
+def _failed(sentence: str, *, unreached: bool) -> click.ClickException:
+    return NotConnected(sentence) if unreached else Failure(sentence)
 
 
 metrics_flag = click.option(
@@ -64,6 +68,7 @@ def run_all(pipelines: list[Description], master: str | None, metrics: str | Non
     for state in states:
         if state.state != "failed":
             click.echo(end_of(state))
-    failed = [end_of(state) for state in states if state.state == "failed"]
+    failed = [state for state in states if state.state == "failed"]
     if failed:
-        raise Failure("\n".join(failed))
+        sentence = "\n".join(end_of(state) for state in failed)
+        raise _failed(sentence, unreached=all(state.unreached for state in failed))

@@ -65,7 +65,7 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
     from harebell.server.lock import DirectoryLock
     from harebell.server.storage import decoded_table
     from harebell.store.check import Survey
-    from harebell.store.definitions import AHEAD, NAME, read_definitions
+    from harebell.store.definitions import AHEAD, NAME, FormatError, read_definitions
     from harebell.wire.v09.fields import encode_table
 
     directory = directory.resolve()
@@ -83,6 +83,8 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
             )
             was_clean = definitions.was_clean
             survey = Survey(files, definitions, was_clean=was_clean, mend=mend)
+        except FormatError:
+            raise
         except StoreError as error:
             # Messages can be read without the names of their queues.
             complaints.append(str(error))

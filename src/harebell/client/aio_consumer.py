@@ -173,13 +173,16 @@ class Consumer(AsyncIterator[Delivery]):
 
     async def _something(self) -> bool:
         """Wait until there is something to look at; False when it took too long."""
+        inbox = self._inbox
         waiter = asyncio.get_running_loop().create_future()
         self._waiter.append(waiter)
         try:
             async with asyncio.timeout(self._idle_seconds):
                 await self._channel.connection.waiting(waiter)
         except TimeoutError:
-            return False
+            # This process may have stood still: what came meanwhile came in time, and is read now.
+            await asyncio.sleep(0)
+            return bool(inbox.items) or inbox.ended
         finally:
             if waiter in self._waiter:
                 self._waiter.remove(waiter)

@@ -111,14 +111,18 @@ class Consumer(Iterator[Delivery]):
         inbox = self._inbox
         channel = self._channel
         until = None if self._timeout is None else time.monotonic() + self._timeout
+        late = False
         while not inbox.items:
             if inbox.ended:
                 if inbox.error is not None:
                     raise inbox.error.with_traceback(None)
                 raise StopIteration
-            remaining = None if until is None else until - time.monotonic()
-            if remaining is not None and remaining <= 0:
+            remaining = None if until is None else max(0.0, until - time.monotonic())
+            if late:
                 raise StopIteration
+            # This process may have stood still, and what came meanwhile came in time: there is a
+            # last look when the time is over.
+            late = remaining == 0
             channel.connection.pump(remaining)
         tag, redelivered, exchange, routing_key, properties, body = inbox.take()
         return Delivery(

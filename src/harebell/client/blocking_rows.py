@@ -94,8 +94,9 @@ class RowPublisher:
         until = time.monotonic() + self._patience
         waiting = len(self.tally)
         while waiting > left:
-            self._connection.pump(max(0.0, until - time.monotonic()))
+            # What ended the channel may have been read already: then nothing else comes.
             self._channel.core.check_open()
+            self._connection.pump(max(0.0, until - time.monotonic()))
             now = len(self.tally)
             if now < waiting:
                 waiting, until = now, time.monotonic() + self._patience

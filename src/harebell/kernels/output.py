@@ -7,7 +7,11 @@ What a consumer is told beside what was published goes into the header table wit
     before   flags | content-type content-encoding | size entry ...       | the rest
     after    flags | content-type content-encoding | size' entry ... more | the rest
 
-    more     x-stream-offset l(8), in a stream; x-delivery-count l(8), when deliveries have failed
+    more     x-stream-offset l(8), in a stream
+             x-delivery-count l(8) x-acquired-count l(8), when deliveries have failed
+
+RabbitMQ 4.3 counts in `x-acquired-count` what was handed out, and in `x-delivery-count` what failed
+of that. Here all that comes back has failed, so that both are the same number.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ _HEADERS = 0x2000
 _BEFORE_HEADERS = (0x8000, 0x4000)
 _OFFSET = b"\x0fx-stream-offset" + b"l"
 _DELIVERIES = b"\x10x-delivery-count" + b"l"
+_ACQUIRED = b"\x10x-acquired-count" + b"l"
 
 
 def _shortstr(text: str) -> bytes:
@@ -45,7 +50,8 @@ def _properties(message: Message) -> bytes:
     if message.offset >= 0:
         more = _OFFSET + message.offset.to_bytes(8)
     if message.deliveries > 0:
-        more += _DELIVERIES + message.deliveries.to_bytes(8)
+        count = message.deliveries.to_bytes(8)
+        more += _DELIVERIES + count + _ACQUIRED + count
     if not more or len(raw) < 2:
         return raw
     flags = int.from_bytes(raw[:2])

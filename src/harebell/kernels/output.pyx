@@ -31,7 +31,7 @@ cdef enum:
     CONTENT_ENCODING = 0x4000
     HEADERS = 0x2000
     OFFSET_ENTRY = 25
-    DELIVERIES_ENTRY = 26
+    DELIVERIES_ENTRIES = 52
     TABLE_SIZE = 4
 
 
@@ -77,6 +77,9 @@ cdef unsigned char* put_properties(unsigned char* p, const unsigned char* raw, P
         p = put64(p + 1, message.offset)
     if message.deliveries > 0:
         p = put_name(p, b"x-delivery-count", 16)
+        p[0] = c"l"
+        p = put64(p + 1, message.deliveries)
+        p = put_name(p, b"x-acquired-count", 16)
         p[0] = c"l"
         p = put64(p + 1, message.deliveries)
     memcpy(p, raw + end, n - end)
@@ -205,7 +208,7 @@ cdef class OutBuffer:
             at = find_headers(properties, n, &end)
             if at >= 0:
                 more = OFFSET_ENTRY if message.offset >= 0 else 0
-                more += DELIVERIES_ENTRY if message.deliveries > 0 else 0
+                more += DELIVERIES_ENTRIES if message.deliveries > 0 else 0
                 size = n + more + (TABLE_SIZE if end == at else 0)
         most = frame_max - OVERHEAD
         start = p = self._room(HEADER_FIXED + size + OVERHEAD + left

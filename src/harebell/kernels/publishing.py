@@ -1,4 +1,4 @@
-"""The number that a publisher gave a message, in its header `x-publishing-id`.
+"""The number that a publisher gives a message, in its header `x-publishing-id`.
 
 In pure Python, and in C in `publishing.pyx`. It is asked for each message of a publisher whose
 repeats are dropped, so the header table is walked, and nothing of it is decoded.
@@ -37,3 +37,23 @@ def publishing_id(raw: bytes) -> int:
             return max(int.from_bytes(raw[at : at + size], signed=tag in _SIGNED), -1)
         at += size
     return -1
+
+
+def unnumbered(table: bytes) -> bytes:
+    """A header table that was checked, without its size and without every `x-publishing-id`."""
+    if PUBLISHING_ID not in table:
+        return table
+    kept = bytearray()
+    at = 0
+    while at < len(table):
+        begin = at
+        name = table[at + 1 : at + 1 + table[at]]
+        at += 1 + table[at]
+        size = _SIZES.get(table[at : at + 1], -1)
+        at += 1
+        if size < 0:
+            size = 4 + int.from_bytes(table[at : at + 4])
+        at += size
+        if name != PUBLISHING_ID:
+            kept += table[begin:at]
+    return bytes(kept)

@@ -1,4 +1,4 @@
-"""Find the number that a publisher gave a message, in C; publishing.py says what this does."""
+"""Find the number that a publisher gives a message, in C; publishing.py says what this does."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcmp
@@ -76,3 +76,30 @@ def publishing_id(bytes raw not None):
             return _number(p + at, tag, size)
         at += size
     return -1
+
+
+def unnumbered(bytes table not None):
+    """A header table without every `x-publishing-id`; see the twin."""
+    cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(table)
+    cdef const char* wanted = PyBytes_AS_STRING(NUMBER_NAME)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(table), at = 0, begin, name_end, size
+    cdef Py_ssize_t name_size = PyBytes_GET_SIZE(NUMBER_NAME)
+    if PUBLISHING_ID not in table:
+        return table
+    kept = bytearray()
+    while at < n:
+        begin = at
+        at += 1 + p[at]
+        name_end = at
+        if at >= n:
+            break
+        size = _fixed_size(p[at])
+        at += 1
+        if size < 0:
+            if at + 4 > n:
+                break
+            size = 4 + <Py_ssize_t>u32(p + at)
+        at += size
+        if name_end - begin != name_size or memcmp(p + begin, wanted, name_size) != 0:
+            kept += table[begin:at]
+    return bytes(kept)

@@ -38,6 +38,7 @@ from harebell.base.row_columns import (
 )
 from harebell.kernels.output import OutBuffer
 from harebell.kernels.properties import parse_properties
+from harebell.kernels.publishing import unnumbered
 
 _FIRST_FLAG = 0x8000
 _HEADERS = PROPERTY_NAMES.index("headers")
@@ -111,8 +112,8 @@ class Rows:
 
     Attributes:
         rows: how many the loaded batch has.
-        number_from: each row gets a header `x-publishing-id`, its number in the batch plus this;
-            -1 for no such header.
+        number_from: each row gets a header `x-publishing-id`, its number in the batch plus this,
+            in the place of one that it has; -1 for none.
         frame_max: a message whose properties need a larger frame is an error; 0 for any size.
         properties: of the message that was made last.
 
@@ -307,7 +308,8 @@ class Rows:
             table = self._mapped_headers(row)
         if self.number_from >= 0:
             entry = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID + b"l"
-            table = (table or b"") + entry + (self.number_from + row).to_bytes(8)
+            # One of another publisher, as in what was read from its queue, would count instead.
+            table = unnumbered(table or b"") + entry + (self.number_from + row).to_bytes(8)
         return None if table is None else len(table).to_bytes(4) + table
 
     def _raw_headers(self, row: int) -> bytes | None:

@@ -22,6 +22,7 @@ from harebell.kernels.properties cimport read_properties, table_fits
 from harebell.base.errors import BatchError, ProtocolError
 from harebell.base.limits import NAME_BYTES
 from harebell.base.row_columns import PROPERTY_NAMES, PUBLISHING_ID, check_columns, default_name
+from harebell.kernels.publishing import unnumbered
 
 cdef enum:
     PROPERTIES = 14         # properties of class basic, in the order of their flags
@@ -35,6 +36,8 @@ cdef enum:
 
 cdef Py_ssize_t MOST_NAME = NAME_BYTES
 cdef tuple NAMES = PROPERTY_NAMES
+cdef bytes NUMBER_NAME = PUBLISHING_ID
+cdef Py_ssize_t NUMBER_SIZE = len(PUBLISHING_ID)
 cdef bytes NUMBER_ENTRY = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID + b"l"
 
 
@@ -397,13 +400,18 @@ cdef class Rows:
         cdef Py_ssize_t n = 0
         cdef unsigned char octets[8]
         cdef bint there = False
+        cdef bytes kept
         if not (self._map.there or self._raw.there or self.number_from >= 0):
             return False
         put(raw, b"\0\0\0\0", 4)
         if self._text(&self._raw, row, "headers_raw", row, &p, &n):
             if not table_fits(p, n, 1):
                 raise BatchError(f"row {row}: headers_raw is no field table")
-            put(raw, p, n)
+            if self.number_from >= 0:
+                kept = unnumbered(PyBytes_FromStringAndSize(<const char*>p, n))
+                put(raw, PyBytes_AS_STRING(kept), PyBytes_GET_SIZE(kept))
+            else:
+                put(raw, p, n)
             there = True
         elif self._map.there and not is_null(&self._map, row):
             self._put_map(row)
@@ -432,6 +440,9 @@ cdef class Rows:
             if n > MOST_NAME:
                 raise BatchError(
                     f"row {row}: the name of a header has {n} octets, and the most is {MOST_NAME}")
+            if (self.number_from >= 0 and n == NUMBER_SIZE
+                    and memcmp(p, PyBytes_AS_STRING(NUMBER_NAME), n) == 0):
+                continue
             octets[0] = <unsigned char>n
             put(raw, octets, 1)
             put(raw, p, n)

@@ -5,8 +5,12 @@ A dead message is published again, to the queue's dead-letter exchange, with its
     x-death               array of tables, the newest event first, one per queue and reason:
                           count, reason, queue, time of the first, exchange, routing-keys, and
                           original-expiration if it had one
-    x-first-death-*       reason, queue and exchange of the first event, never overwritten
+    x-first-death-*       reason, queue and exchange of the first event, never overwritten while
+                          there is a history
     x-last-death-*        the same of the last event
+
+Its routing keys are those that it was published with, CC and BCC among them; or the one that the
+queue says, and then CC and BCC are gone.
 
 A message does not go to a queue where it died before unless somebody rejected it since: it would
 go round for ever.
@@ -21,6 +25,7 @@ from typing import Any
 from harebell.base.clock import Clock
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
+from harebell.model.blind import BLIND, hidden, whole
 from harebell.model.editor import Editor
 from harebell.model.letter_chain import LetterChain
 from harebell.model.queue.kind import ACCEPTED, Queue
@@ -124,13 +129,14 @@ class DeadLetters:
         exchange = self._router.exchanges.get(self._exchange)
         if exchange is None:
             return GONE
+        message = whole(message)
         headers = self._editor.headers_of(message) if message.has_headers else {}
         copies = _texts(headers.get("CC"))
-        blind = _texts(headers.get("BCC"))
+        blind = _texts(headers.get(BLIND)) if self._routing_key is None else []
         changes = self._events(message, reason, headers, [message.routing_key, *copies])
         history = changes[HISTORY]
-        if "BCC" in headers:
-            changes["BCC"] = None
+        if BLIND in headers and not blind:
+            changes[BLIND] = None
         if self._routing_key is None:
             keys = [message.routing_key, *copies, *blind]
         else:
@@ -138,6 +144,8 @@ class DeadLetters:
             if "CC" in headers:
                 changes["CC"] = None
         letter = self._editor.forwarded(message, self._exchange, keys[0], changes)
+        if blind:
+            letter = hidden(letter)
         found = self._targets(exchange, letter, keys)
         if not found:
             return NOWHERE
@@ -165,6 +173,7 @@ class DeadLetters:
     ) -> dict[str, Any]:
         """The headers that tell of this death."""
         history = _history(headers)
+        first = not history or "x-first-death-reason" not in headers
         mine = [e for e in history if e["queue"] == self._queue and e.get("reason") == reason]
         if mine:
             event = mine[0]
@@ -174,7 +183,7 @@ class DeadLetters:
             event = self._event(message, reason, keys)
         changes: dict[str, Any] = {HISTORY: [event, *history]}
         about = {"reason": reason, "queue": self._queue, "exchange": message.exchange}
-        if "x-first-death-reason" not in headers:
+        if first:
             changes |= {f"x-first-death-{what}": value for what, value in about.items()}
         changes |= {f"x-last-death-{what}": value for what, value in about.items()}
         return changes

@@ -44,6 +44,17 @@ def shown(value: Any) -> str:
     return str(value)
 
 
+def term(value: Any) -> str:
+    """A value as RabbitMQ's texts show it where they show Erlang terms."""
+    if isinstance(value, str):
+        return f'<<"{value}">>'
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return f"[{','.join(term(each) for each in value)}]"
+    return str(value)
+
+
 def inequivalent(field: str, thing: str, received: str, current: str) -> Refusal:
     """The refusal of a redeclaration that differs."""
     return precondition(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from harebell.base.durability import parse_durability
 from harebell.base.patterns import search_for
+from harebell.model.equivalence import term
 from harebell.model.queue.arguments import (
     CLASSIC,
     QUORUM,
@@ -199,17 +200,6 @@ class Policy(NamedTuple):
         if kind not in APPLY_TO[self.apply_to] or not search_for(self.pattern)(name):
             return False
         return kind == EXCHANGE or all(kind in KEYS[key].kinds for key in self.definition)
-
-
-def term(value: Any) -> str:
-    """A value as RabbitMQ's texts show it."""
-    if isinstance(value, str):
-        return f'<<"{value}">>'
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list):
-        return f"[{','.join(term(each) for each in value)}]"
-    return str(value)
 
 
 def check_policy(policy: Policy, *, operator: bool = False) -> None:

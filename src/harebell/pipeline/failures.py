@@ -10,22 +10,48 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from typing import Any
+
+from harebell.client.errors import ConnectionFailed, InvalidPath, NotAllowed
 
 _RAISED = re.compile(
     # Of ours, whatever it is called; of others by what they call their errors.
     r"^(?:harebell\.[\w.]+|(?:[\w.]+\.)?(?P<other>\w+(?:Error|Exception))): (?P<said>.+)$"
 )
 _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\] ")
+_OUTSIDE = (ConnectionFailed, InvalidPath, NotAllowed)
+_RAISED_OUTSIDE = re.compile(
+    r"^harebell\.client\.errors\.(?:ConnectionFailed|ConnectTimeout|AuthenticationFailed|"
+    r"LoginUnanswered|ProtocolMismatch|InvalidPath|NotAllowed): ",
+    re.MULTILINE,
+)
 _NOISE = re.compile(r" (?:SQLSTATE: \w+|SQLSTATE: \w+\s*;.*)$")
 _LONGEST = 1_000
+_STREAMING = "sql.execution.streaming"
+_TOLD_ANYWAY = (
+    *(f"{_STREAMING}.{name}" for name in ("MicroBatchExecution", "runtime.MicroBatchExecution")),
+    *("sql.execution.datasources.v2.AppendDataExec", "scheduler.TaskSetManager"),
+    *("executor.Executor", "util.Utils"),
+)
+"""Loggers of Spark that say with a traceback why a query or a job failed, which ends with that."""
 
 
-def hush() -> None:
-    """Let PySpark not print the tracebacks of mistakes in SQL, which are told in a sentence."""
+def hush(session: Any = None) -> None:
+    """Let Spark not print the tracebacks of what is told in a sentence anyway.
+
+    Args:
+        session: of the JVM that says them; None for what PySpark itself says of mistakes in SQL.
+    """
     from pyspark.logger import PySparkLogger
 
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    # Over Spark Connect there is none here.
+    jvm = getattr(session, "_jvm", None)
+    if jvm is not None:
+        log4j = jvm.org.apache.logging.log4j
+        for name in _TOLD_ANYWAY:
+            log4j.core.config.Configurator.setLevel(f"org.apache.spark.{name}", log4j.Level.OFF)
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
@@ -42,6 +68,15 @@ def reason_of(error: BaseException) -> str:
     ours = [match for match in found if match["other"] not in _WRAPPERS]
     sentence = ours[-1]["said"] if ours and "Traceback" in text else lines[0]
     return _NOISE.sub("", _CLASS.sub("", sentence)).strip()[:_LONGEST]
+
+
+def unreached(error: BaseException | None) -> bool:
+    """Whether it failed because there was no broker to connect to, or it did not let us in."""
+    while error is not None:
+        if isinstance(error, _OUTSIDE) or _RAISED_OUTSIDE.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 _WRAPPERS = (

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from harebell.base.errors import HarebellError
 from harebell.base.limits import PIPELINE_POLL_SECONDS
 from harebell.pipeline.description import Description
-from harebell.pipeline.failures import hush, reason_of
+from harebell.pipeline.failures import hush, reason_of, unreached
 from harebell.pipeline.locking import CheckpointLock
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import Entry, State
@@ -73,6 +73,7 @@ def host(
             for entry, state in zip(entries, states, strict=True):
                 if state.state not in ("ended", "failed"):
                     state.state, state.error = "failed", reason_of(error)
+                    state.unreached = unreached(error)
                     entry.write(state)
             raise
     return states
@@ -157,7 +158,7 @@ def session(
         opened = build_session(name, short_lived=short_lived, settings=settings)
     except HarebellError as error:
         raise PipelineError(str(error)) from None
-    hush()
+    hush(opened)
     try:
         yield opened
     finally:

@@ -45,6 +45,7 @@ class State:
         written: rows written since it started, by sink.
         bad: rows that could not be read, since it started.
         error: why it failed.
+        unreached: whether that was because there was no broker, or it did not let us in.
     """
 
     name: str
@@ -63,6 +64,7 @@ class State:
     written: dict[str, int] = field(default_factory=dict)
     bad: int = 0
     error: str = ""
+    unreached: bool = False
 
 
 def default_folder(environment: Mapping[str, str] | None = None) -> Path:

@@ -20,7 +20,7 @@ from harebell.pipeline import frames
 from harebell.pipeline.dead_letters import as_dead_letters
 from harebell.pipeline.description import Description, Source
 from harebell.pipeline.exchange_sink import ExchangeSink
-from harebell.pipeline.failures import reason_of
+from harebell.pipeline.failures import reason_of, unreached
 from harebell.pipeline.lags import lags
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import Entry, State
@@ -95,7 +95,7 @@ class Run:
             return True
         error = self._error or query.exception()
         if error is not None and not (self._stopping.is_set() and _asked(error)):
-            self.state.error = reason_of(error)
+            self.state.error, self.state.unreached = reason_of(error), unreached(error)
             self._tell("failed")
         else:
             self._tell("ended")

@@ -1,6 +1,6 @@
 """Pipelines that are commands of their own: what they do is described here, as a file would.
 
-archive   queue or exchange -> partitioned Parquet or Delta
+archive   queue, stream or exchange -> partitioned Parquet or Delta
 mirror    a queue of one broker -> an exchange or queue of another
 stats     the flow of a queue in windows of time -> the console, or a Delta table
 """
@@ -35,6 +35,8 @@ PERIODS = {
     "none": "",
 }
 _PARTITIONS = {"day": ("date",), "hour": ("date", "hour"), "none": ()}
+_WHOLE = {"startingOffsets": "earliest"}
+"""Of a source: every message of a queue, where a new query over a stream begins at its end."""
 _HOME = "_pipelines"
 _SHOWN_ROWS = 1_000
 
@@ -70,7 +72,7 @@ def archive(
         name=name,
         file=None,
         folder=folder,
-        sources=(Source(SOURCE, {"url": url, "queue": queue}),),
+        sources=(Source(SOURCE, {"url": url, "queue": queue} | _WHOLE),),
         steps=(step,),
         sinks=(sink,),
         trigger=trigger or Trigger(),
@@ -120,7 +122,7 @@ def mirror(
         name=name,
         file=None,
         folder=checkpoint.resolve(),
-        sources=(Source(SOURCE, {"url": source, "queue": queue} | columns),),
+        sources=(Source(SOURCE, {"url": source, "queue": queue} | _WHOLE | columns),),
         steps=(step,),
         sinks=(Sink("mirror", "exchange", step.name, "" if to_queue else exchange, "", options),),
         trigger=trigger or Trigger(),
@@ -150,7 +152,7 @@ def stats(
         folder: of a Delta table that gets each window once it is over; None shows every window
             on the console whenever it has changed.
     """
-    options = {"url": url, "queue": queue, "delivery": "peek", "startingOffsets": "earliest"}
+    options = {"url": url, "queue": queue, "delivery": "peek"} | _WHOLE
     step = Step("stats", sql=flow(SOURCE, seconds, keys), stateful=True)
     if folder is None:
         sink = Sink("stats", "console", step.name, "", "", {"rows": str(_SHOWN_ROWS)})

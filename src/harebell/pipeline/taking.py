@@ -47,6 +47,7 @@ _COLUMNS = (
     *("delivery_count", "properties", "headers"),
 )
 _QUIET_SECONDS = 3.0
+_LOOK_SECONDS = 0.1
 _STREAM = "x-stream-offset"
 _BULK = "bulk"
 _STRICT = {"capabilities": {"tx_mandatory": True}}
@@ -281,13 +282,37 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
             f"queue {queue!r} has {count} messages, and at most {TAKEN_MESSAGES} are taken at a "
             "time: a pipeline has no such limit"
         )
-    found: list[Delivered] = []
-    size = 0
     if count == 0:
-        return found
+        return []
     # 0 is no limit; closing the connection gives back what comes beyond the count.
     prefetch = count if count <= PREFETCH_MOST else 0
-    for message in channel.consume(queue, prefetch=prefetch, timeout=_QUIET_SECONDS):
+    deliveries = channel.consume(queue, prefetch=prefetch, timeout=_LOOK_SECONDS)
+    found: list[Delivered] = []
+    left, asked, until = 0, False, time.monotonic() + _QUIET_SECONDS
+    while len(found) < count:
+        before = len(found)
+        _receive(queue, deliveries, found, count)
+        if len(found) > before:
+            asked, until = False, time.monotonic() + _QUIET_SECONDS
+        elif asked:
+            break
+        elif time.monotonic() >= until:
+            # It may be slow: what it has sent until it answers this is read before the answer.
+            left, asked = channel.declare_queue(queue, passive=True).message_count, True
+    if not found and left:
+        raise PipelineError(
+            f"queue {queue!r} has {count} messages, and none came in {_QUIET_SECONDS:g} s: it is a "
+            "stream, or another consumer has the queue for itself"
+        )
+    return found
+
+
+def _receive(
+    queue: str, deliveries: Iterator[Delivered], found: list[Delivered], count: int
+) -> None:
+    """Take what comes, up to a count, until nothing comes for a moment."""
+    size = sum(len(message.body) for message in found)
+    for message in deliveries:
         if _STREAM in message.headers:
             raise _stream(queue)
         found.append(message)
@@ -299,12 +324,6 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
             )
         if len(found) == count:
             break
-    if not found and channel.declare_queue(queue, passive=True).message_count:
-        raise PipelineError(
-            f"queue {queue!r} has {count} messages, and none came in {_QUIET_SECONDS:g} s: it is a "
-            "stream, or another consumer has the queue for itself"
-        )
-    return found
 
 
 def _no_queue(queue: str) -> PipelineError:

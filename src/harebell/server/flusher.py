@@ -166,16 +166,20 @@ class Flusher:
         return news
 
     async def drain(self, seconds: float) -> bool:
-        """Make everything durable; False when that took too long."""
-        try:
-            async with asyncio.timeout(seconds):
-                while True:
-                    await self._idle.wait()
-                    self._hand_over()
-                    if self._flying is None:
-                        return True
-        except TimeoutError:
-            return False
+        """Make everything durable; False when the disk has refused it for so many seconds.
+
+        One that is only slow is waited for: what is not written would be lost.
+        """
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while True:
+                        await self._idle.wait()
+                        self._hand_over()
+                        if self._flying is None:
+                            return True
+            if self._stalled or self._over:
+                return False
 
     async def stop(self) -> None:
         """End the thread when it has nothing to do."""

@@ -75,6 +75,7 @@ class QueueBatchReader(DataSourceReader):
             [one for one in ranges if one is not None],
             options.partitions,
             options.max_records_per_partition,
+            least=options.least_rows,
             by_queue=options.partition_by == "queue",
         )
         # Spark has no empty list of partitions: it would ask for one without a value.

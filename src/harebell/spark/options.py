@@ -124,6 +124,11 @@ class Options:
         """Partitions of a large micro-batch."""
         return self.min_partitions or os.cpu_count() or 1
 
+    @property
+    def least_rows(self) -> int:
+        """Rows of a partition below which it is not worth one, unless somebody asks for it."""
+        return limits.SPARK_ROWS_PER_PARTITION if self.min_partitions is None else 1
+
     def about(self, queue: str) -> Options:
         """The same for one of the queues."""
         return replace(self, queue=queue)

@@ -20,6 +20,8 @@ from dataclasses import replace
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
+from harebell.client.bulk import Span
+from harebell.spark.bounds import EARLIEST, Place
 from harebell.spark.intake import QueueGone, SourceError
 from harebell.spark.leased import LeasedPart
 from harebell.spark.link import Link
@@ -122,10 +124,11 @@ class Parts:
         if kind == STREAM or about.delivery == PEEK:
             return PositionPart(about, link, kind)
         if about.delivery in _SPOOLED:
-            if about.starting.of(queue) is not None:
+            if _elsewhere(about.starting.of(queue)):
                 raise OptionError(
                     f"the option startingOffsets does not go with delivery={about.delivery} for "
-                    f"the {kind} queue {queue!r}, which is always read from its head"
+                    f"the {kind} queue {queue!r}, which is always read from its head: say earliest "
+                    "or nothing"
                 )
             return self._spooled(queue)
         return LeasedPart(about, link, kind)
@@ -190,10 +193,11 @@ class Parts:
                 f"the checkpoint was begun with Harebell, and the broker at {about.url.address} "
                 f"({link.product}) has no leases: use a new checkpoint"
             )
-        kind = span_of(link, about).kind
+        span = span_of(link, about)
+        _check_kind(about, point, span)
         if isinstance(point, Claimed):
-            return LeasedPart(about, link, kind)
-        return PositionPart(about, link, kind)
+            return LeasedPart(about, link, span.kind)
+        return PositionPart(about, link, span.kind)
 
     def _check_queues(self, parts: Mapping[str, Part]) -> None:
         if self._options.pattern is not None:
@@ -230,6 +234,7 @@ class Parts:
             ranges,
             options.partitions,
             options.max_records_per_partition,
+            least=options.least_rows,
             by_queue=options.partition_by == "queue",
         )
         return [RangePartition(piece, options.url) for piece in pieces]
@@ -252,10 +257,38 @@ def check_plain(options: Options, link: Link) -> None:
             f"{broker} does not tell its queues over AMQP: name them with the option queues "
             "instead of queuePattern"
         )
-    if options.starting.all:
+    if any(_elsewhere(place) for place in options.starting.all):
         raise SourceError(
-            f"{broker} has no positions over AMQP: leave the option startingOffsets out, and a "
-            "queue is read from its head"
+            f"{broker} has no positions over AMQP: leave the option startingOffsets out or say "
+            "earliest, and a queue is read from its head"
+        )
+
+
+def _elsewhere(place: Place | None) -> bool:
+    """Whether a place is not where every queue begins that is no stream."""
+    return place is not None and place.kind != EARLIEST
+
+
+def _check_kind(options: Options, point: Claimed | Position, span: Span) -> None:
+    """See that a queue can still be read as a checkpoint was begun.
+
+    Raises:
+        OffsetError: it is of another kind now, or the option `delivery` asks for another way.
+    """
+    queue, delivery = options.queue, options.delivery
+    leased, streamed = isinstance(point, Claimed), span.kind == STREAM
+    # A stream has no leases. Another queue is read by positions only where it is looked at.
+    if leased != streamed or (not leased and delivery == PEEK):
+        return
+    if point.generation != span.generation:
+        raise OffsetError(
+            f"queue {queue!r} was deleted and declared again since the checkpoint, and is a "
+            f"{span.kind} queue now, which is read in another way: use a new checkpoint"
+        )
+    if delivery is not None:
+        raise OffsetError(
+            f"the option delivery is {delivery}, but the checkpoint was begun with peek for queue "
+            f"{queue!r}: use that, or a new checkpoint"
         )
 
 

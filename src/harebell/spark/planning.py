@@ -60,7 +60,12 @@ class RangePartition(InputPartition):
 
 
 def cut(
-    ranges: Sequence[Range], partitions: int, most: int | None, *, by_queue: bool = False
+    ranges: Sequence[Range],
+    partitions: int,
+    most: int | None,
+    *,
+    least: int = SPARK_ROWS_PER_PARTITION,
+    by_queue: bool = False,
 ) -> list[list[Range]]:
     """Cut ranges into partitions of about equal size.
 
@@ -68,6 +73,7 @@ def cut(
         ranges: in their order.
         partitions: how many are wanted; small ranges make fewer.
         most: most messages of a partition, or None.
+        least: messages that are worth a partition.
         by_queue: make one partition of every queue.
     """
     ranges = [one for one in ranges if one.first < one.end]
@@ -75,7 +81,7 @@ def cut(
         queues = dict.fromkeys(one.queue for one in ranges)
         return [[one for one in ranges if one.queue == queue] for queue in queues]
     total = sum(one.messages for one in ranges)
-    count = max(1, min(partitions, -(-total // SPARK_ROWS_PER_PARTITION)))
+    count = max(1, min(partitions, -(-total // least)))
     if most is not None:
         count = max(count, -(-total // most))
     bounds = [total * number // count for number in range(1, count + 1)]

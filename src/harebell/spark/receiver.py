@@ -80,7 +80,9 @@ class Receiver:
             if self._intake is None:
                 return None
             try:
-                return self._intake.position + self._intake.ready()
+                # Asked first: what is delivered meanwhile is not ready any more, but ours.
+                ready = self._intake.ready()
+                return self._intake.position + ready
             except AMQPError:
                 # The next micro-batch reconnects, or says what is wrong.
                 return None

@@ -39,8 +39,8 @@ class SinkOptions:
 
     Args:
         url: where the broker is, and as whom.
-        exchange: of rows without one; None when no option says it.
-        routing_key: of rows without one; None when no option says it.
+        exchange: of all rows; None when no option says it.
+        routing_key: of all rows; None when no option says it.
         delivery: how often a row is published; None is the best that the broker can do.
         mandatory: whether rows that no queue wants count as failed.
         dead_letter: the exchange that these go to instead; "" for none.

@@ -1,13 +1,14 @@
 """The columns that a sink takes, and what a data frame has of them.
 
     value                      binary or string    the body; required
-    exchange, routing_key      string              where to; null for the options'
+    exchange, routing_key      string              where to, unless the options say it
     properties                 struct              any of the properties of basic
     headers                    map<string,string>
     headers_raw                binary              a field table; wins over headers
 
 What else a source gives (`queue`, `offset`, ...) says where a message came from and is left out,
-so that a stream can be written as it was read. Any other column is taken for a mistake.
+so that a stream can be written as it was read. For the same reason an option counts for all rows,
+as with Kafka's sink. Any other column is taken for a mistake.
 """
 
 from __future__ import annotations
@@ -138,7 +139,11 @@ def written(schema: StructType, *, ignore_unknown: bool, keyed: bool, aimed: boo
             arrow.append(pa.field(name, pa.struct([_arrow_field(field) for field in fields])))
         else:
             arrow.append(pa.field(name, _arrow(name, kind)))
-    return Written(tuple(found), fields, pa.schema(arrow))
+    said = {"exchange"} if aimed else set()
+    if keyed:
+        said.add("routing_key")
+    kept = pa.schema([field for field in arrow if field.name not in said])
+    return Written(tuple(kept.names), fields, kept)
 
 
 def _arrow(name: str, kind: DataType) -> pa.DataType:

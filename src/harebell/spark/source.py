@@ -38,6 +38,11 @@ class QueueSource(SinkSource):
         super().__init__(dict(options))
         # Only their names: Spark does not say yet whether it is to read or to write.
         names = SOURCE_NAMES | SINK_NAMES
+        if "provider" in options and "owner" in options:
+            raise OptionError(
+                "Spark does not tell a Python source the options of a table when it is read: use "
+                "CREATE TEMPORARY VIEW ... USING harebell OPTIONS (...) instead of CREATE TABLE"
+            )
         for name in options:
             if name.lower() == "path":
                 raise OptionError(

@@ -168,9 +168,24 @@ def drop(root: Path, name: str) -> None:
 
 
 def plan(
-    root: Path, name: str, first: int, end: int, partitions: int, most: int | None = None
+    root: Path,
+    name: str,
+    first: int,
+    end: int,
+    partitions: int,
+    most: int | None = None,
+    least: int = SPARK_ROWS_PER_PARTITION,
 ) -> list[SpoolPartition]:
-    """Split positions [first, end) into partitions of about equal size, of at most `most` rows.
+    """Split positions [first, end) into partitions of about equal size.
+
+    Args:
+        root: where spools are.
+        name: of the spool.
+        first: the first position.
+        end: the one behind the last.
+        partitions: how many are wanted; few rows make fewer.
+        most: most rows of a partition.
+        least: rows that are worth a partition.
 
     Raises:
         FileNotFoundError: not all of them are in the spool.
@@ -185,7 +200,7 @@ def plan(
             here = until
     if here < end:
         raise FileNotFoundError(f"positions {here} to {end} are not in the spool {root / name}")
-    count = max(1, min(partitions, -(-(end - first) // SPARK_ROWS_PER_PARTITION)))
+    count = max(1, min(partitions, -(-(end - first) // least)))
     if most is not None:
         count = max(count, -(-(end - first) // most))
     bounds = [first + (end - first) * number // count for number in range(count + 1)]

@@ -106,6 +106,7 @@ class SpooledPart:
                     last.position,
                     self._options.partitions,
                     self._options.max_records_per_partition,
+                    self._options.least_rows,
                 )
             )
         except FileNotFoundError as error:

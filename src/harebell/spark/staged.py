@@ -165,15 +165,21 @@ def _commit(
             exchange=options.exchange or "",
             routing_key=options.routing_key or "",
             delivery_mode=options.delivery_mode,
-            mandatory=options.mandatory and not options.dead_letter,
+            mandatory=options.mandatory,
             dead_letter=options.dead_letter,
         )
     except ChannelClosed as error:
         if error.code != _NO_ROUTE:
             raise
+        mend = "Bind a queue, or set deadLetter, or mandatory=false"
+        if options.dead_letter:
+            mend = (
+                f"They reach none by the dead-letter exchange {options.dead_letter!r} either: bind "
+                "a queue to it"
+            )
         raise SinkError(
             f"batch {task.batch} was not published, for not every row reaches a queue: "
-            f"{error}. Bind a queue, or set deadLetter, or mandatory=false"
+            f"{error}. {mend}"
         ) from error
 
 

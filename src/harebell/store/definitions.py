@@ -6,7 +6,8 @@
         parameters, global_parameters, offsets, leases
         dropped      identities of deleted logs whose files may still be there
 
-Every table has a `number` that grows, which is the order of making. Tables of arguments are stored
+Every table but the first has a `number` that grows, which is the order of making, and a checksum of
+what else is in the row. Tables of arguments are stored
 as their encoding, which is the caller's business. Changes gather in memory, and one transaction per
 commit makes them durable. A database that is not ours, is newer, or is damaged is never written to;
 one that an older version made gets what it lacks when it is opened for use.
@@ -38,6 +39,10 @@ Change = tuple[str, tuple[Any, ...]]
 _DURABLE = "PRAGMA synchronous = FULL"
 _PUT = {kind: table.put() for kind, table in TABLES.items()}
 _DROP = {kind: table.drop() for kind, table in TABLES.items()}
+
+
+class FormatError(StoreError):
+    """Another version of Harebell wrote it: nothing of the data directory may be touched."""
 
 
 class SqliteDefinitions(Definitions):
@@ -83,7 +88,8 @@ class SqliteDefinitions(Definitions):
             self._encode(fields[name]) if type_ == BLOB else fields.get(name, table.added.get(name))
             for name, type_ in table.fields
         ]
-        self._changes.append((_PUT[kind], (*key, *row)))
+        crc = table.checksum((*key, *row))
+        self._changes.append((_PUT[kind], (*key, *row, crc)))
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
         """Remove a definition; a missing one is fine."""
@@ -100,13 +106,15 @@ class SqliteDefinitions(Definitions):
         rows = []
         if table.since > self._version:
             return []
-        for row in self._read(table.load(self._version)):
+        for *row, crc in self._read(table.load(self._version)):
             if not all(isinstance(part, str) for part in row[:count]):
                 raise _damaged(self._path, f"a name in {table.name} is no text")
             fields = {
                 name: self._value(table, name, type_, value)
                 for (name, type_), value in zip(table.fields, row[count:], strict=True)
             }
+            if not table.is_whole(row, crc, self._version):
+                raise _damaged(self._path, f"a row of {table.name} is not what was written")
             rows.append((tuple(row[:count]), fields))
         return rows
 
@@ -183,7 +191,7 @@ class SqliteDefinitions(Definitions):
     def _read(self, statement: str) -> list[Any]:
         try:
             return self._link.execute(statement).fetchall()
-        except sqlite3.Error as error:
+        except _REFUSALS as error:
             raise _refused(self._path, error) from None
 
     def _value(self, table: Table, name: str, type_: str, value: Any) -> Any:
@@ -232,7 +240,7 @@ def open_definitions(
         link.execute(_DURABLE if synced else "PRAGMA synchronous = NORMAL")
         link.execute("PRAGMA wal_autocheckpoint = 0")
         _upgrade(link)
-    except sqlite3.Error as error:
+    except _REFUSALS as error:
         raise _refused(path, error) from None
     except OSError as error:
         raise StoreError(f"cannot use {path}: {error.strerror or error}") from None
@@ -261,7 +269,7 @@ def read_definitions(
     try:
         _inspect(path, sealed=sealed)
         return SqliteDefinitions(_look(path, sealed=sealed), path, encode, decode)
-    except sqlite3.Error as error:
+    except _REFUSALS as error:
         raise _refused(path, error) from None
 
 
@@ -292,6 +300,8 @@ def _upgrade(link: sqlite3.Connection) -> None:
     link.execute("BEGIN IMMEDIATE")
     for statement in statements:
         link.execute(statement)
+    for table in TABLES.values():
+        table.check_all(link)
     link.execute("UPDATE meta SET version = ?", (VERSION,))
     link.execute("COMMIT")
 
@@ -347,13 +357,17 @@ def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
                 f"{path} is no database of Harebell: move it away, or choose another directory "
                 "with --data-dir"
             )
-        version = link.execute("SELECT version FROM meta").fetchone()[0]
+        found = link.execute("SELECT version FROM meta").fetchone()
+        if found is None or not isinstance(found[0], int):
+            raise _damaged(path, "meta has no version")
+        version = found[0]
         if not 1 <= version <= VERSION:
-            raise StoreError(
+            raise FormatError(
                 f"{path} has format {version}, and this version of Harebell reads 1 to {VERSION}: "
                 "use the version that wrote it"
             )
-        complaint = link.execute("PRAGMA quick_check(1)").fetchone()[0]
+        # The quick one does not look at what finds the row that a change is for.
+        complaint = link.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if complaint != "ok":
             raise _damaged(path, complaint.replace("\n", " "))
     finally:
@@ -367,13 +381,17 @@ def _damaged(path: str, why: str) -> StoreError:
     )
 
 
-def _refused(path: str, error: sqlite3.Error) -> StoreError:
+def _refused(path: str, error: Exception) -> StoreError:
     """The sentence about a database that SQLite does not read."""
+    if isinstance(error, UnicodeDecodeError):
+        return _damaged(path, "what SQLite says of it is no text")
     if getattr(error, "sqlite_errorcode", 0) & _PRIMARY in _DAMAGE:
         return _damaged(path, str(error))
     return StoreError(f"cannot use {path}: {error}")
 
 
+_REFUSALS = (sqlite3.Error, UnicodeDecodeError)
+"""What comes of a database that cannot be read; the second where its damage is quoted."""
 _DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 """Codes for what is wrong with the file itself; the first one is a missing table."""
 _ERRNOS = {

@@ -4,6 +4,7 @@
     version 2    metadata of vhosts, hashing algorithm and limits of users, durability, topic
                  permissions, global parameters
     version 3    leases
+    version 4    a checksum in every row, for SQLite gives out whatever a flipped bit made of a name
 
 A column that came later has a default, which is what an older database means by not having it. So
 a database of any earlier version is read as it is, and brought up to date with ALTER TABLE.
@@ -11,12 +12,19 @@ a database of any earlier version is read as it is, and brought up to date with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-VERSION = 3
+from harebell.kernels.records import crc32c
+
+VERSION = 4
 _COLUMNS_SINCE = 2
 """The version that the columns with defaults came with."""
+_CHECKED_SINCE = 4
+"""The version that the checksums came with."""
+_CHECK = "crc"
+_UNCHECKED = -1
+_LENGTH_OCTETS = 8
 TEXT, NUMBER, FLAG, BLOB = "TEXT", "INTEGER", "BOOLEAN", "BLOB"
 
 
@@ -42,6 +50,7 @@ class Table(NamedTuple):
         columns = ["number INTEGER PRIMARY KEY"]
         columns += [f"{name} {TEXT} NOT NULL" for name in self.key]
         columns += [self._column(name, kind) for name, kind in self.fields]
+        columns.append(_check_column())
         return f"CREATE TABLE {self.name} ({', '.join(columns)}, UNIQUE ({', '.join(self.key)}))"
 
     def _column(self, name: str, kind: str) -> str:
@@ -58,13 +67,13 @@ class Table(NamedTuple):
 
     def put(self) -> str:
         """The statement that adds or replaces a row; a replaced one keeps its number."""
-        names = [*self.key, *(name for name, _ in self.fields)]
-        news = ", ".join(f"{name} = excluded.{name}" for name, _ in self.fields)
+        names = [*self.columns(), _CHECK]
+        news = ", ".join(f"{name} = excluded.{name}" for name in names[len(self.key) :])
         return " ".join(
             (
                 f"INSERT INTO {self.name} ({', '.join(names)})",
                 f"VALUES ({', '.join('?' * len(names))}) ON CONFLICT ({', '.join(self.key)}) DO",
-                f"UPDATE SET {news}" if news else "NOTHING",
+                f"UPDATE SET {news}",
             )
         )
 
@@ -74,17 +83,56 @@ class Table(NamedTuple):
         return f"DELETE FROM {self.name} WHERE {wanted}"  # noqa: S608  # names from below only
 
     def load(self, version: int) -> str:
-        """The statement that reads all rows.
+        """The statement that reads all rows, each with its checksum behind it.
 
         Args:
             version: of the database; what that does not have is read as the defaults.
         """
         late = self.added if version < _COLUMNS_SINCE else {}
-        columns = [
-            _literal(late[name]) if name in late else name
-            for name in (*self.key, *(name for name, _ in self.fields))
-        ]
+        columns = [_literal(late[name]) if name in late else name for name in self.columns()]
+        columns.append(_CHECK if version >= _CHECKED_SINCE else str(_UNCHECKED))
         return f"SELECT {', '.join(columns)} FROM {self.name} ORDER BY number"  # noqa: S608
+
+    def columns(self) -> list[str]:
+        """The names of key and fields."""
+        return [*self.key, *(name for name, _ in self.fields)]
+
+    def checksum(self, row: Sequence[Any]) -> int:
+        """CRC-32C of the name of the table, the key and the fields of a row.
+
+        Args:
+            row: key and fields, as they are stored.
+        """
+        octets = bytearray()
+        for value in (self.name, *row):
+            part = value if isinstance(value, bytes) else _text(value).encode("utf-8", _ANY)
+            octets += len(part).to_bytes(_LENGTH_OCTETS) + part
+        return crc32c(bytes(octets))
+
+    def is_whole(self, row: Sequence[Any], crc: Any, version: int) -> bool:
+        """Whether a row is what was written; older versions wrote nothing to tell by."""
+        return version < _CHECKED_SINCE or crc == self.checksum(row)
+
+    def check_all(self, link: Any) -> None:
+        """Give every row of a database that is brought up to date its checksum."""
+        found = f"SELECT number, {', '.join(self.columns())} FROM {self.name}"  # noqa: S608
+        put = f"UPDATE {self.name} SET {_CHECK} = ? WHERE number = ?"  # noqa: S608
+        rows = link.execute(found).fetchall()
+        link.executemany(put, [(self.checksum(row[1:]), row[0]) for row in rows])
+
+
+def _check_column() -> str:
+    return f"{_CHECK} {NUMBER} NOT NULL DEFAULT {_UNCHECKED}"
+
+
+_ANY = "surrogatepass"
+
+
+def _text(value: Any) -> str:
+    """A text, or a number; a flag is one. What is neither is damage that others find."""
+    if isinstance(value, str):
+        return value
+    return str(int(value)) if isinstance(value, int) else repr(value)
 
 
 def _literal(value: str | int) -> str:
@@ -171,4 +219,11 @@ def upgrades(version: int) -> list[str]:
     old = [
         table for table in TABLES.values() if version < _COLUMNS_SINCE and table.since <= version
     ]
-    return [*made, *(statement for table in old for statement in table.extend())]
+    return [*made, *(statement for table in old for statement in table.extend()), *_checks(version)]
+
+
+def _checks(version: int) -> Iterator[str]:
+    """The statements that add checksums to the tables that an older version made."""
+    for table in TABLES.values():
+        if version < _CHECKED_SINCE and table.since <= version:
+            yield f"ALTER TABLE {table.name} ADD COLUMN {_check_column()}"

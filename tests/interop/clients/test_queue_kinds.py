@@ -233,7 +233,7 @@ def test_every_kind_is_there_after_a_restart() -> None:
             channel = again.channel()
             method, properties, body = channel.basic_get("quorum", auto_ack=True)
             assert (body, method.redelivered) == (b"transient", True)
-            assert properties.headers == {"x-delivery-count": 1}
+            assert properties.headers == {"x-delivery-count": 1, "x-acquired-count": 1}
             assert bodies(channel, "priority") == [b"3", b"1"]
             channel.basic_qos(prefetch_count=10)
             got: list[int] = []

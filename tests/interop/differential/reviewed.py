@@ -29,6 +29,7 @@ _DELIVERY = re.compile(
 _BACK = "redelivered=True"
 
 NEWER_HEADERS = {
+    "x-acquired-count": "since RabbitMQ 4.3",
     "x-last-death-exchange": "since RabbitMQ 3.13",
     "x-last-death-queue": "since RabbitMQ 3.13",
     "x-last-death-reason": "since RabbitMQ 3.13",
@@ -117,21 +118,21 @@ def shown(raw: bytes, *, returned: bool = False) -> str:
         # RabbitMQ 3.10 takes BCC out of what it returns; a newer one returns what was published.
         headers.pop("BCC", None)
         return repr(properties)
-    if headers.get("x-delivery-count") == 0:
-        # RabbitMQ writes a count of none into what is got from a quorum queue, but not into what
-        # is delivered; Harebell counts when there is something to count.
-        del headers["x-delivery-count"]
-        properties.headers = headers or None
-        raw = encode_properties(properties)
-    if "x-death" not in headers:
-        return repr(raw)
     kept: dict[str, Any] = {
         name: value for name, value in headers.items() if name not in NEWER_HEADERS
     }
+    if "x-delivery-count" in kept:
+        # Written anew for both brokers: what stood beside it may be left out.
+        if kept["x-delivery-count"] == 0:
+            # RabbitMQ writes a count of none into what is got from a quorum queue, but not into
+            # what is delivered; Harebell counts when there is something to count.
+            del kept["x-delivery-count"]
+        properties.headers = kept or None
+        raw = encode_properties(properties)
+    if "x-death" not in kept:
+        return repr(raw)
     # The two brokers look at their clocks one after the other, and the newer RabbitMQ writes
     # original-expiration before and not behind the others.
-    kept["x-death"] = [
-        dict(sorted({**death, "time": "now"}.items())) for death in headers["x-death"]
-    ]
+    kept["x-death"] = [dict(sorted({**death, "time": "now"}.items())) for death in kept["x-death"]]
     properties.headers = dict(sorted(kept.items()))
     return repr(properties)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from harebell.base.values import Long
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from tests.interop.differential.operations import Maker
 from tests.interop.differential.pairs import Side
@@ -177,6 +178,14 @@ def test_a_dead_letter_may_be_dated_otherwise_and_count_no_delivery() -> None:
     assert shown(dead(1)) != shown(dead(1, **{"x-delivery-count": 1}))
     counted = encode_properties(BasicProperties(headers={"x-delivery-count": 0}))
     assert shown(counted) == shown(encode_properties(BasicProperties()))
+
+
+def test_a_newer_broker_may_count_deliveries_twice() -> None:
+    def told(**headers: int) -> str:
+        return shown(encode_properties(BasicProperties(headers=headers)))
+
+    both = {"x-delivery-count": Long(1), "x-acquired-count": Long(1)}
+    assert told(**both) == told(**{"x-delivery-count": 1}) != told(**{"x-delivery-count": 2})
 
 
 def test_consumers_may_be_sent_what_they_got_in_another_turn() -> None:

@@ -162,7 +162,12 @@ def test_a_name_that_no_shortstr_can_carry_is_refused_and_nothing_written(
 
 
 OFFSET = b"\x0fx-stream-offsetl"
-COUNT = b"\x10x-delivery-countl"
+
+
+def counts(failed: int) -> bytes:
+    """The entries of a message whose deliveries have failed so often."""
+    number = failed.to_bytes(8)
+    return b"\x10x-delivery-countl" + number + b"\x10x-acquired-countl" + number
 
 
 def told(module: Any, raw: bytes, offset: int = -1, deliveries: int = 0) -> bytes:
@@ -190,17 +195,17 @@ def test_an_offset_is_added_to_the_headers_that_are_there(module: Any) -> None:
 
 @BOTH
 def test_headers_are_made_at_their_place_where_there_were_none(module: Any) -> None:
-    entry = COUNT + (3).to_bytes(8)
+    entry = counts(3)
     given = b"\x90\x00\x04text\x02"
     assert told(module, given, deliveries=3) == (
-        b"\xb0\x00\x04text" + (26).to_bytes(4) + entry + b"\x02"
+        b"\xb0\x00\x04text" + (52).to_bytes(4) + entry + b"\x02"
     )
 
 
 @BOTH
 def test_offset_and_count_can_both_be_told(module: Any) -> None:
-    entries = OFFSET + (0).to_bytes(8) + COUNT + (1).to_bytes(8)
-    assert told(module, o.PLAIN, 0, 1) == b"\x20\x00" + (51).to_bytes(4) + entries
+    entries = OFFSET + (0).to_bytes(8) + counts(1)
+    assert told(module, o.PLAIN, 0, 1) == b"\x20\x00" + (77).to_bytes(4) + entries
 
 
 @BOTH
@@ -208,7 +213,8 @@ def test_offset_and_count_can_both_be_told(module: Any) -> None:
 def test_what_is_added_reads_like_any_header(module: Any, raw: bytes) -> None:
     found = decode_properties(told(module, raw, 2**40, 2))
     before = decode_properties(raw)
-    expected = {**(before.headers or {}), "x-stream-offset": 2**40, "x-delivery-count": 2}
+    added = {"x-stream-offset": 2**40, "x-delivery-count": 2, "x-acquired-count": 2}
+    expected = {**(before.headers or {}), **added}
     assert found.headers == expected
     found.headers = before.headers
     assert found == before

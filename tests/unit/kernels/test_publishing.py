@@ -46,3 +46,15 @@ def listed(headers: dict[str, Any] | None, **more: Any) -> bytes:
 )
 def test_the_number_is_found(kernel: ModuleType, raw: bytes, number: int) -> None:
     assert kernel.publishing_id(raw) == number
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_table_is_left_without_its_numbers(kernel: ModuleType) -> None:
+    inner = {"a": 1, "t": {"x-publishing-id": 7}, "u": None, "x-publishing-idl": "x-publishing-id"}
+    plain = listed(inner)[6:]
+    assert kernel.unnumbered(b"") == b""
+    assert kernel.unnumbered(plain) == plain
+    fixed = [b"V", b"t\x01", b"B\xff", b"u\0\1", b"I\0\0\0\1", b"l" + bytes(8), b"D" + bytes(5)]
+    for value in (*fixed, b"S\0\0\0\2ab", b"F\0\0\0\0"):
+        assert kernel.unnumbered(NAME + value) == b""
+        assert kernel.unnumbered(NAME + value + plain + NAME + value) == plain

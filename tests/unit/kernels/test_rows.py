@@ -14,6 +14,7 @@ import pytest
 from harebell.base.errors import BatchError
 from harebell.base.row_columns import FIELDS
 from harebell.kernels.output import OutBuffer
+from harebell.kernels.publishing import publishing_id
 from harebell.wire.arrow.decode import Batch, decode_batch
 from harebell.wire.v09.content import decode_properties, parse_properties
 from harebell.wire.v09.fields import encode_table
@@ -160,6 +161,32 @@ def test_rows_are_numbered_when_that_is_wanted(kernel: ModuleType) -> None:
     assert decode_properties(reader.message(0).raw).headers == {"x-publishing-id": 2**40}
     found = decode_properties(reader.message(1).raw).headers
     assert found == {"a": "b", "x-publishing-id": 2**40 + 1}
+
+
+@EACH
+def test_a_number_stands_instead_of_that_of_another_publisher(kernel: ModuleType) -> None:
+    # As a queue gives them whose messages came with numbers.
+    table = {"a": [1], "x-publishing-id": 7, "x-publishing-ids": 8, "z": {"x-publishing-id": 9}}
+    raw = bytes(encode_table(table))[4:]
+    twice = raw + b"\x0fx-publishing-idV"
+    rows: list[dict[str, Any]] = [
+        {"value": b"", "headers": [("x-publishing-id", "7"), ("b", None), ("x-publishing-i", "1")]},
+        {"value": b"", "headers_raw": raw},
+        {"value": b"", "headers_raw": twice},
+    ]
+    reader = loaded(kernel, rows, ("value", "headers", "headers_raw"))
+    assert reader.message(1).raw[6:] == raw
+    reader.number_from = 100
+    found = [reader.message(row).raw for row in range(3)]
+    assert [publishing_id(one) for one in found] == [100, 101, 102]
+    assert decode_properties(found[0]).headers == {
+        "b": None,
+        "x-publishing-i": "1",
+        "x-publishing-id": 100,
+    }
+    assert decode_properties(found[1]).headers == table | {"x-publishing-id": 101}
+    assert decode_properties(found[2]).headers == table | {"x-publishing-id": 102}
+    assert all(one.count(b"\x0fx-publishing-id") <= 2 for one in found)
 
 
 @EACH

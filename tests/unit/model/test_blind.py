@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harebell.base.message import Properties
-from harebell.model.blind import Blind, revealed
+from harebell.base.message import FAMILY_09, FAMILY_BLIND, Properties
+from harebell.model.blind import Blind, hidden, revealed, whole
 from tests.unit.model.things import message
 
 SEEN, WHOLE = Properties(b"seen"), Properties(b"whole", 2)
@@ -25,6 +25,17 @@ def test_queues_see_the_message_without_and_who_asks_gets_it_whole() -> None:
         b"body",
     )
     assert found.delivery_mode == 2
+
+
+def test_a_message_of_class_basic_keeps_its_keys_to_itself_and_gives_them_back() -> None:
+    given = message(b"body")
+    given.due, given.origin = 5, 6
+    kept = hidden(given)
+    assert kept.family == FAMILY_BLIND
+    for found in (whole(kept), revealed(kept)):
+        assert (found.family, found.raw, found.body) == (FAMILY_09, given.raw, b"body")
+        assert (found.due, found.origin) == (5, 6)
+    assert whole(given) is given
 
 
 def test_any_other_message_is_copied_as_it_is() -> None:

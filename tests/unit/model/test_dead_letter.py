@@ -10,6 +10,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR, headers_of
+from harebell.model.blind import hidden
 from harebell.model.dead_letter import GONE, NOWHERE, goes_round
 from harebell.model.queue.kind import REJECTED
 from harebell.model.vhost import VHost
@@ -85,6 +86,14 @@ def test_the_same_death_is_counted_and_another_comes_first() -> None:
     assert headers["x-last-death-exchange"] == "dlx"
 
 
+def test_a_first_death_without_a_history_is_not_believed() -> None:
+    where = place()
+    dying = source(where)
+    told = {f"x-first-death-{what}": "told" for what in ("reason", "queue", "exchange")}
+    dying.dead_letters.send(letter(headers=told), "rejected")
+    assert headers_of(received(where))["x-first-death-queue"] == "q"
+
+
 def test_a_routing_key_of_the_queue_replaces_all_others() -> None:
     where = place()
     dying = source(where, routing_key="new")
@@ -106,6 +115,20 @@ def test_a_letter_is_routed_by_its_copies_too() -> None:
     dying.dead_letters.send(message, "rejected")  # type: ignore[attr-defined]
     assert headers_of(received(where, "copy"))["CC"] == ["copy"]
     assert "BCC" not in headers_of(received(where, "blind"))
+
+
+def test_blind_keys_count_at_every_death_and_nobody_sees_them() -> None:
+    where = place()
+    where.declare_exchange("last", "direct")
+    where.bind("last", where.declare_queue("blind"), "blind")
+    dying = source(where)
+    dying.dead_letters.send(hidden(letter(headers={"BCC": ["blind"]})), "rejected")
+    once = received(where)
+    assert "BCC" not in headers_of(once)
+    again = where.declare_queue("again", arguments={"x-dead-letter-exchange": "last"})
+    again.dead_letters.send(once, "expired")  # type: ignore[attr-defined]
+    (newest, _) = headers_of(received(where, "blind"))["x-death"]
+    assert (newest["queue"], newest["routing-keys"]) == ("again", ["q"])
 
 
 def test_what_nobody_takes_is_told_apart() -> None:

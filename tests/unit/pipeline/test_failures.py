@@ -6,9 +6,11 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
 
-from harebell.cli.failure import Failure
+from harebell.cli.failure import Failure, NotConnected
 from harebell.cli.piping import sentences
-from harebell.pipeline.failures import hush, reason_of
+from harebell.client.errors import AuthenticationFailed, ConnectTimeout, NotFound
+from harebell.pipeline.failures import hush, reason_of, unreached
+from harebell.pipeline.places import PipelineError
 
 WRAPPED = """An exception was raised by the Python Proxy. Return Message:
 Traceback (most recent call last):
@@ -57,3 +59,22 @@ def test_an_error_of_spark_that_nobody_expected_is_a_sentence_of_the_command() -
         raise AnalysisException("[CAST] The value cannot be cast SQLSTATE: 22018")
     with pytest.raises(RuntimeError, match="another"), sentences():
         raise RuntimeError("another")
+
+
+def test_a_broker_that_is_not_there_or_lets_nobody_in_is_told_apart() -> None:
+    assert unreached(ConnectTimeout("late"))
+    assert not unreached(PipelineError("harebell.client.errors.ConnectionFailed"))
+    assert not unreached(ValueError(WRAPPED))
+    line = "harebell.client.errors.AuthenticationFailed: 403 ACCESS_REFUSED - Login was refused"
+    assert unreached(ValueError(f"{WRAPPED}\n{line}\n"))
+
+    def told() -> None:
+        try:
+            raise AuthenticationFailed("no login")
+        except AuthenticationFailed as error:
+            raise PipelineError(str(error)) from None
+
+    with pytest.raises(NotConnected, match=r"^no login$"), sentences():
+        told()
+    with pytest.raises(Failure, match="gone"), sentences():
+        raise NotFound(404, "gone")

@@ -313,6 +313,20 @@ async def test_draining_ends_when_everything_is_on_disk() -> None:
 
 
 @run
+async def test_draining_waits_for_a_disk_that_is_only_slow() -> None:
+    s = Setting()
+    s.commit.held = s.commit.urgent = True
+    draining = asyncio.create_task(s.flusher.drain(0.01))
+    await s.until(lambda: bool(s.commit.batches))
+    await asyncio.sleep(0.1)
+    assert not draining.done()
+    s.commit.batches[0].may_end.set()
+    assert await draining
+    assert s.commit.done == 1
+    await s.flusher.stop()
+
+
+@run
 async def test_draining_gives_up_on_a_disk_that_stays_full() -> None:
     s = Setting()
     s.commit.outcomes = [OSError(errno.ENOSPC, "full")] * 1000

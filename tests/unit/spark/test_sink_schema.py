@@ -61,12 +61,19 @@ def test_a_data_frame_as_the_source_reads_it_can_be_written() -> None:
 
 def test_a_batch_as_spark_hands_it_over_is_taken_as_it_is() -> None:
     schema = struct_of("value BINARY, routing_key STRING", " ")
-    found = columns("value BINARY, routing_key STRING")
+    found = columns("value BINARY, routing_key STRING", keyed=False)
     arrow = to_arrow_schema(schema, timezone="UTC")
     batch = pa.RecordBatch.from_pydict({"value": [b"a"], "routing_key": ["k"]}, schema=arrow)
     fitted = found.fitted(batch)
     assert fitted.schema.names == ["value", "routing_key"]
     assert fitted.column(0).buffers()[2].address == batch.column(0).buffers()[2].address
+
+
+def test_what_the_options_say_counts_for_all_rows() -> None:
+    text = "value STRING, routing_key STRING, exchange STRING"
+    assert columns(text, keyed=False).columns == ("value", "routing_key")
+    assert columns(text, aimed=False).columns == ("value", "exchange")
+    assert columns(text).columns == ("value",)
 
 
 def test_columns_that_say_where_a_message_came_from_are_left_out() -> None:

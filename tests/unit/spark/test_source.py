@@ -63,3 +63,10 @@ def test_readers_never_carry_the_password() -> None:
 def test_a_path_is_refused_with_what_says_where_to() -> None:
     with pytest.raises(OptionError, match=r"have no path: call load\(\), save\(\) and start\(\)"):
         QueueSource({"queue": "q", "path": "orders"})
+
+
+def test_a_table_is_refused_with_what_works_instead() -> None:
+    # What Spark 4.3 hands over for CREATE TABLE; when the table is read, it hands over nothing.
+    given = {"provider": "harebell", "owner": "me", "queue": "q", "option.queue": "q"}
+    with pytest.raises(OptionError, match=r"use CREATE TEMPORARY VIEW .* instead of CREATE TABLE"):
+        QueueSource(given)

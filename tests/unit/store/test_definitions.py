@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,13 @@ from hypothesis import strategies as st
 
 from harebell.base.errors import StoreError
 from harebell.base.osfs import OsFiles
-from harebell.store.definitions import NAME, TABLES, SqliteDefinitions, open_definitions
+from harebell.store.definitions import (
+    NAME,
+    TABLES,
+    SqliteDefinitions,
+    open_definitions,
+    read_definitions,
+)
 from harebell.wire.v09.fields import decode_table, encode_table
 
 QUEUE = {"kind": "classic", "identity": "0" * 32, "auto_delete": False, "arguments": {}}
@@ -210,10 +216,10 @@ def change(folder: Path, statement: str, *values: Any) -> None:
 
 
 def test_a_newer_database_is_left_as_it_is(tmp_path: Path) -> None:
-    change(tmp_path, "UPDATE meta SET version = 4")
+    change(tmp_path, "UPDATE meta SET version = 5")
     before = contents(tmp_path)
     with pytest.raises(
-        StoreError, match=r"has format 4, and this version of Harebell reads 1 to 3"
+        StoreError, match=r"has format 5, and this version of Harebell reads 1 to 4"
     ):
         opened(tmp_path)
     after = contents(tmp_path)
@@ -254,23 +260,51 @@ def test_a_row_that_cannot_be_is_told(
         rows(opened(tmp_path), "queue")
 
 
-def test_a_database_with_a_flipped_octet_is_read_or_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_flipped_bit_in_the_database_is_harmless_or_refused_in_a_sentence(tmp_path: Path) -> None:
     definitions = opened(tmp_path)
     for number in range(100):
         definitions.put("queue", ("/", f"queue {number}"), QUEUE)
+        binding = ("/", "amq.topic", "queue", f"queue {number}", f"a.{number}", "")
+        definitions.put("binding", binding, {"arguments": {}})
     commit(definitions)
     definitions.close()
     path = tmp_path / NAME
     whole = path.read_bytes()
-    for at in range(0, len(whole), 307):
-        path.write_bytes(whole[:at] + bytes((whole[at] ^ 0x41,)) + whole[at + 1 :])
-        for left in tmp_path.glob(f"{NAME}-*"):
-            left.unlink()
-        with contextlib.suppress(StoreError):
-            definitions = opened(tmp_path)
-            read = [row for kind in TABLES for row in rows(definitions, kind)]
-            definitions.close()
-            assert len(read) == 100
+    expected = everything(tmp_path)
+    used = [at for at, octet in enumerate(whole) if octet]
+    refused = 0
+    for turn, at in enumerate(used[::7]):
+        path.write_bytes(whole[:at] + bytes((whole[at] ^ 1 << turn % 8,)) + whole[at + 1 :])
+        try:
+            assert everything(tmp_path) == expected, at
+        except StoreError:
+            refused += 1
+    assert refused > len(used) // 14, "most of it is names and the pages' own order"
+
+
+def everything(folder: Path) -> list[list[tuple[tuple[str, ...], Mapping[str, Any]]]]:
+    """All that is declared, as somebody reads it who only looks."""
+    definitions = read_definitions(str(folder), encode_table, decode)
+    try:
+        return [rows(definitions, kind) for kind in TABLES]
+    finally:
+        definitions.let_go()
+
+
+def test_a_database_without_a_version_is_told(tmp_path: Path) -> None:
+    change(tmp_path, "DELETE FROM meta")
+    with pytest.raises(StoreError, match="is damaged \\(meta has no version\\)"):
+        opened(tmp_path)
+
+
+def test_a_row_that_somebody_changed_is_told(tmp_path: Path) -> None:
+    definitions = opened(tmp_path)
+    definitions.put("queue", ("/", "q"), QUEUE)
+    commit(definitions)
+    definitions.close()
+    change(tmp_path, "UPDATE queues SET name = 'other'")
+    with pytest.raises(StoreError, match="a row of queues is not what was written"):
+        rows(opened(tmp_path), "queue")
 
 
 def test_a_database_that_was_never_finished_is_made_again(tmp_path: Path) -> None:

@@ -117,6 +117,20 @@ def test_a_database_that_was_brought_up_to_date_has_the_tables_of_a_new_one(tmp_
     assert schema(old) == schema(new)
 
 
+def test_rows_of_an_older_database_get_checksums(tmp_path: Path) -> None:
+    old_database(tmp_path)
+    opened(tmp_path).close()
+    again = opened(tmp_path)
+    check_contents(again)
+    again.close()
+    link = sqlite3.connect(tmp_path / NAME)
+    link.execute("UPDATE users SET tags = 'administrator' WHERE name = 'ann'")
+    link.commit()
+    link.close()
+    with pytest.raises(StoreError, match="a row of users is not what was written"):
+        contents(opened(tmp_path))
+
+
 def test_an_older_database_is_looked_at_without_a_change(tmp_path: Path) -> None:
     old_database(tmp_path)
     definitions = read_definitions(str(tmp_path), encode_table, decode)

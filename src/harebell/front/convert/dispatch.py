@@ -9,6 +9,8 @@ They convert property lists. The body is the same in every family, so they are g
 without one, and its exchange and routing key stay, too. What they return is remembered by the
 octets of the list it was made from: a message is converted once for all its consumers, and a run of
 messages with equal properties once altogether.
+
+`FAMILY_BLIND` is basic with blind keys (`harebell.model.blind`), which are left out for everybody.
 """
 
 from __future__ import annotations
@@ -24,12 +26,16 @@ from harebell.base.message import (
     FAMILY_010,
     FAMILY_010T,
     FAMILY_09,
+    FAMILY_BLIND,
     FAMILY_FILE,
     FAMILY_STREAM,
     Message,
     Properties,
     new_message,
 )
+from harebell.model.blind import BLIND
+from harebell.wire.v09.content import parse_properties
+from harebell.wire.v09.edit import edited
 
 MODULES = {
     FAMILY_FILE: "harebell.front.convert.file",
@@ -116,7 +122,10 @@ def _properties(
     """The properties of a message in another family, from everything that they depend on."""
     properties = Properties(raw, delivery_mode, priority, has_headers, family=before)
     message = new_message(exchange, routing_key, properties, b"")
-    if before != FAMILY_09:
+    if before == FAMILY_BLIND:
+        seen = parse_properties(edited(raw, {BLIND: None}))
+        message = new_message(exchange, routing_key, seen, b"")
+    elif before != FAMILY_09:
         message = pair(before).to_basic(message)
     if family != FAMILY_09:
         message = pair(family).from_basic(message)

@@ -19,12 +19,12 @@ from harebell.front.session09.checks import check_expiration, check_user_id
 from harebell.front.session09.direct_reply import way_back
 from harebell.front.session09.permission import check_topic
 from harebell.front.session09.replies import soft
-from harebell.model.blind import Blind
+from harebell.model.blind import BLIND, hidden
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.transaction import due_at_commit
 from harebell.wire.v09.content import decode_properties, parse_properties
-from harebell.wire.v09.edit import answered_at, edited
+from harebell.wire.v09.edit import answered_at
 
 if TYPE_CHECKING:
     from harebell.front.session09.channel import Channel
@@ -37,7 +37,6 @@ _CHECKED = 0x0110
 _REPLY = 0x0200
 _REPLY_OCTETS = REPLY_TO.encode()
 _COPIES = "CC"
-_BLIND = "BCC"
 
 
 def prepared(
@@ -63,7 +62,7 @@ def prepared(
         properties = parse_properties(answered_at(raw, way_back(channel)))
     check_expiration(decoded)
     headers = decoded.headers or {}
-    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, _BLIND)]
+    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, BLIND)]
     if channel.topic is not None:
         for key in (routing_key, *keys):
             check_topic(channel, WRITE, exchange.name, key)
@@ -74,9 +73,8 @@ def prepared(
     else:
         copies = [copy_message(message, exchange.name, key) for key in keys]
         queues = router.route_all(exchange, (message, *copies))
-    if _BLIND in headers and queues:
-        seen = parse_properties(edited(properties.raw, {_BLIND: None}))
-        message = Blind(exchange.name, routing_key, seen, properties, body)
+    if BLIND in headers and queues:
+        message = hidden(message)
     if decoded.expiration is not None:
         ttl = int(decoded.expiration)
         if channel.transaction is not None:

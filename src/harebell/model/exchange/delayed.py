@@ -24,7 +24,7 @@ from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
 from harebell.base.timers import Timer
 from harebell.model.binding import Binding
-from harebell.model.blind import revealed
+from harebell.model.blind import BLIND, hidden, revealed
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
 from harebell.model.resource import precondition
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 TYPE = "x-delayed-type"
 DELAY = "x-delay"
-BLIND = "BCC"
-"""The header with routing keys that no queue is shown; it is kept as long as a message waits."""
 _INNER_LOG = "-1"
 HELD_PREFIX = "amq.delayed-"
 """What stands before an exchange's name in the name of where its messages wait."""
@@ -228,9 +226,9 @@ class Held(Queue):
         """Route a message, and let it go from here when it is safe elsewhere."""
         headers = self._editor.headers_of(message)
         changes: dict[str, Any] = {DELAY: -delay_of(headers)}
-        if BLIND in headers:
-            changes[BLIND] = None
         letter = self._editor.with_headers(message, changes)
+        if BLIND in headers:
+            letter = hidden(letter)
         expiration = self._editor.expiration_of(message)
         if expiration is not None:
             letter.due = self._clock.steady + int(expiration)

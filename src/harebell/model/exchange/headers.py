@@ -3,11 +3,15 @@
 `x-match` says how: `all` and `any` leave arguments that begin with "x-" out, `all-with-x` and
 `any-with-x` leave out only `x-match` itself. An argument without a value asks only for the header's
 presence.
+
+As in RabbitMQ a value counts and its type does not: 1, 1.0 and the first second of 1970 are equal,
+and so are a text and its octets. What stands in an array or a table counts with its type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
@@ -27,11 +31,24 @@ _HOW: dict[str, tuple[Callable[[Iterable[bool]], bool], bool]] = {
 }
 
 
+def _compared(value: Any) -> Hashable:
+    """What of a header or an argument is compared."""
+    if isinstance(value, datetime):
+        return int(value.timestamp())
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return frozen(value)
+
+
 def fits(arguments: Mapping[str, Any], headers: Mapping[str, Any]) -> bool:
     """Whether headers satisfy a binding's arguments."""
     combine, with_x = _HOW[arguments.get("x-match", "all")]
     return combine(
-        name in headers and (wanted is None or frozen(headers[name]) == frozen(wanted))
+        name in headers and (wanted is None or _compared(headers[name]) == _compared(wanted))
         for name, wanted in arguments.items()
         if name != "x-match" and (with_x or not name.startswith("x-"))
     )

@@ -18,6 +18,8 @@ from harebell.base.limits import RECENT_HISTORY_MESSAGES
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.model.binding import Binding
+from harebell.model.blind import BLIND, hidden
+from harebell.model.equivalence import term
 from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.resource import precondition
@@ -52,7 +54,9 @@ class RecentHistoryExchange(FanoutExchange):
             return
         length = arguments[LENGTH]
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise precondition(f"Invalid argument, '{LENGTH}' must be a positive integer")
+            raise precondition(
+                f"Invalid argument {term(length)}, '{LENGTH}' must be a positive integer"
+            )
 
     @property
     def needs_headers(self) -> bool:
@@ -83,6 +87,8 @@ class RecentHistoryExchange(FanoutExchange):
         if self._log is not None and headers.get(NO_STORE) is not True:
             # A log may keep the object itself, and this one's publisher is not done with it.
             kept = copy_message(message, message.exchange, message.routing_key)
+            if BLIND in headers:
+                kept = hidden(kept)
             self._kept.append(self._log.append(kept))
             self._forget()
         return super().match(message, headers)

@@ -292,12 +292,13 @@ def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
         arguments: as given by the client.
     """
     kind = _check_type(thing, arguments)
-    _check_values(thing, kind, arguments, _KNOWN)
+    # Before the others, as in RabbitMQ, whatever the type of the queue.
     exchange = arguments.get(DEAD_LETTER_EXCHANGE)
     if DEAD_LETTER_EXCHANGE in arguments and not isinstance(exchange, str):
         raise precondition(
             f"invalid type '{type_name(exchange)}' for arg '{DEAD_LETTER_EXCHANGE}' in {thing}"
         )
+    _check_values(thing, kind, arguments, _KNOWN)
     if GROUP_KEY in arguments and MAX_PRIORITY in arguments:
         raise precondition(
             f"invalid arg '{GROUP_KEY}' for {thing}: {MAX_PRIORITY} asks for another order"

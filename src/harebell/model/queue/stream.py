@@ -349,7 +349,10 @@ class StreamQueue(Queue):
         exclusive: bool,
         prefetch: int,
     ) -> bool:
-        """Refuse a consumer that cannot say how much it takes, or where it begins."""
+        """Refuse a consumer that cannot say how much it takes, or where it begins.
+
+        The flag exclusive means nothing here, as with RabbitMQ.
+        """
         thing = rendered("queue", self.name, self.vhost)
         if no_ack:
             raise Refusal(
@@ -358,8 +361,6 @@ class StreamQueue(Queue):
             )
         if not prefetch:
             raise precondition(f"consumer prefetch count is not set for stream {thing}")
-        if exclusive:
-            raise precondition(f"exclusive consumers are not supported by stream {thing}")
         check_offset(thing, arguments)
         if arguments.get(TRACKING) is True:
             self._tracking.check(tag)

@@ -10,6 +10,7 @@ from harebell.base.errors import Refusal
 from harebell.base.limits import CONVERSIONS_KEPT_BYTES
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.convert import converted, dispatch, expiration_of, forwarded, headers_of
+from harebell.model.blind import hidden
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from tests.unit.front.convert import reversed_family
 from tests.unit.front.convert.reversed_family import FAMILY
@@ -46,6 +47,18 @@ def test_another_family_gets_its_own_list_and_the_same_body() -> None:
     assert (twin.priority, twin.delivery_mode, twin.has_headers) == (3, 2, True)
     back = converted(twin, FAMILY_09)
     assert (back.family, back.raw) == (FAMILY_09, original.raw)
+
+
+def test_blind_keys_are_left_out_for_every_family() -> None:
+    headers = {"CC": ["seen"], "BCC": ["hidden"]}
+    original = message(BasicProperties(priority=3, delivery_mode=2, headers=headers))
+    told = BasicProperties(priority=3, delivery_mode=2, headers={"CC": ["seen"]})
+    kept = hidden(original)
+    kept.deliveries = 4
+    found = converted(kept, FAMILY_09)
+    assert (found.family, found.raw, found.deliveries) == (FAMILY_09, encode_properties(told), 4)
+    assert converted(kept, FAMILY).raw == encode_properties(told)[::-1]
+    assert headers_of(kept) == {"CC": ["seen"]}
 
 
 def test_what_is_known_of_the_delivery_goes_along() -> None:

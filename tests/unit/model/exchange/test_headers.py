@@ -1,7 +1,8 @@
-"""A headers exchange compares values with their types."""
+"""A headers exchange compares values, and their types only inside arrays and tables."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -25,7 +26,14 @@ from tests.unit.model.things import message, queue
         ({"a": None}, {"b": 1}, False),
         ({"a": 1}, {"a": True}, False),
         ({"a": 1}, {"a": "1"}, False),
-        ({"a": 1}, {"a": 1.0}, False),
+        ({"a": 1}, {"a": 1.0}, True),
+        ({"a": 1.5}, {"a": 1}, False),
+        ({"a": 1.0}, {"a": True}, False),
+        ({"a": 60}, {"a": datetime(1970, 1, 1, 0, 1, tzinfo=UTC)}, True),
+        ({"a": datetime(1970, 1, 1, 0, 1, tzinfo=UTC)}, {"a": 61.0}, False),
+        ({"a": "text"}, {"a": b"text"}, True),
+        ({"a": b"\xff"}, {"a": "\xff"}, False),
+        ({"a": [1]}, {"a": [1.0]}, False),
         ({"a": [1, {"b": 2}]}, {"a": [1, {"b": 2}]}, True),
         ({"a": [1, 2]}, {"a": [2, 1]}, False),
         ({"x-a": 1}, {}, True),

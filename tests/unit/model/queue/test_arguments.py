@@ -91,6 +91,10 @@ def test_values_that_mean_nothing_are_refused_in_the_known_words(
             f"invalid type 'signedint' for arg 'x-dead-letter-exchange' in {THING}",
         ),
         (
+            {**STREAM, "x-max-length": 5, "x-dead-letter-exchange": True},
+            f"invalid type 'bool' for arg 'x-dead-letter-exchange' in {THING}",
+        ),
+        (
             {**STREAM, "x-stream-max-segment-size-bytes": 3_000_000_001},
             "Exceeded max value for x-stream-max-segment-size-bytes",
         ),

@@ -410,11 +410,6 @@ THING = "queue 's' in vhost '/'"
             f"consumer prefetch count is not set for stream {THING}",
         ),
         (
-            consume(exclusive=True),
-            FAILED,
-            f"exclusive consumers are not supported by stream {THING}",
-        ),
-        (
             consume(arguments={"x-stream-offset": "foo"}),
             FAILED,
             f"invalid arg 'x-stream-offset' for {THING}: "
