@@ -154,7 +154,7 @@ class Query:
         ends = dict(points)
         share = max(1, most // len(queues))
         octet_share = None if octets is None else max(1, octets // len(queues))
-        busy = []
+        busy: list[str] = []
         for queue in queues:
             if len(busy) == most:
                 # More queues than messages: each has its turn.
