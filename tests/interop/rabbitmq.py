@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tests.patience import eventually
@@ -44,17 +45,31 @@ _MISSING = (
 )
 
 
-def all_stopped(group: int) -> bool:
-    """Whether every thread of a process group has heard of its SIGSTOP."""
-    states = []
-    for path in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
-        try:
-            state, _, owner = path.read_text().rpartition(")")[2].split()[:3]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if int(owner) == group:
-            states.append(state)
-    return bool(states) and set(states) <= {"T", "Z", "X"}
+def members(group: int) -> list[int]:
+    """The processes of a process group."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            owner = path.read_text().rpartition(")")[2].split()[2]
+            if int(owner) == group:
+                found.append(int(path.parent.name))
+    return found
+
+
+def all_stopped(processes: Iterable[int]) -> bool:
+    """Whether every thread of these processes has heard of its SIGSTOP."""
+    states = set()
+    for process in processes:
+        for path in Path(f"/proc/{process}/task").glob("[0-9]*/stat"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                states.add(path.read_text().rpartition(")")[2].split()[0])
+    return bool(states) and states <= {"T", "Z", "X"}
+
+
+def _listens(port: int) -> bool:
+    """Whether somebody takes connections at a port of loopback."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 class RabbitNode:
@@ -169,6 +184,8 @@ class RabbitNode:
                 # It must not go before the node, which would start another one.
                 start_new_session=True,
             )
+            # A node that finds nobody there starts one that is nobody's child.
+            assert eventually(lambda: _listens(self._epmd_port)), "epmd does not start"
         with (self.home / "output").open("ab") as output:
             self._process = subprocess.Popen(
                 [str(_SERVER)],
@@ -217,7 +234,7 @@ class RabbitNode:
         assert self._process is not None
         group = self._process.pid
         os.killpg(group, signal.SIGSTOP)
-        assert eventually(lambda: all_stopped(group)), "RabbitMQ does not stop"
+        assert eventually(lambda: all_stopped(members(group))), "RabbitMQ does not stop"
 
     def kill(self) -> None:
         """End the node without a farewell."""
@@ -244,11 +261,17 @@ class RabbitNode:
 
     def block_publishers(self) -> None:
         """Raise the memory alarm."""
-        self.ctl("set_vm_memory_high_watermark", "0.00000001")
+        self._limit_memory("1.0e-8")
 
     def unblock_publishers(self) -> None:
         """Clear the memory alarm."""
-        self.ctl("set_vm_memory_high_watermark", "0.6")
+        self._limit_memory("0.6")
+
+    def _limit_memory(self, share: str) -> None:
+        """Set the watermark, and wait until every connection has been told what that means."""
+        # The alarm is a message to the process that is asked for alarms here.
+        limit = f"vm_memory_monitor:set_vm_memory_high_watermark({share})"
+        self.ctl("eval", f"{limit}, rabbit_alarm:get_alarms().")
 
     def stop(self) -> None:
         """End the node and its port mapper, and remove their files."""

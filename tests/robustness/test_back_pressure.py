@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from tests.model.peer import call, m, publish
@@ -93,13 +94,16 @@ def test_a_publisher_that_outruns_everything_is_blocked_and_let_go_again() -> No
             # Others are still served, and taking messages away lets the publisher go.
             consumer.ask(m.BasicConsume(queue="flood", no_ack=True), m.BasicConsumeOk)
             got = consumer.collect(lambda events: len(events) >= 5000)
-            assert_serves(broker)
-            publisher.socket.setblocking(False)
-            while len(got) < sent:
-                if rest:
-                    with suppress(BlockingIOError):
-                        rest = rest[publisher.socket.send(rest) :]
-                got += consumer.read()
+            # What this publishes waits when the publisher has filled the memory again.
+            with ThreadPoolExecutor(1) as pool:
+                served = pool.submit(assert_serves, broker)
+                publisher.socket.setblocking(False)
+                while len(got) < sent:
+                    if rest:
+                        with suppress(BlockingIOError):
+                            rest = rest[publisher.socket.send(rest) :]
+                    got += consumer.read()
+                served.result()
             assert len(got) == sent
             assert all(event.body == BODY for event in got)
             publisher.socket.settimeout(PATIENCE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -44,13 +43,10 @@ def _slowdown(rates: list[float]) -> float:
 
 
 def cpu_of(pid: int) -> float:
-    """Seconds of CPU that the threads of a process have used."""
-    total = 0
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        # A thread may end between the look and the read.
-        with suppress(FileNotFoundError, ProcessLookupError):
-            total += int((task / "schedstat").read_text().split()[0])
-    return total / 1e9
+    """Seconds of CPU that a process has used, with its threads that have ended."""
+    # As `clock_getcpuclockid` of the C library makes it; what is summed up over the threads that
+    # are there goes back when one ends.
+    return time.clock_gettime(~pid << 3 | 2)
 
 
 def _fill(

@@ -17,7 +17,7 @@ from tests.model.peer import m
 from tests.robustness.bulk import Filler, Order, declare, depth, drain
 from tests.robustness.lives import kill, life
 from tests.robustness.raw import MIB
-from tests.robustness.small_disk import SmallDisk, small_disk
+from tests.robustness.small_disk import SmallDisk, small_disk, wait_for_room
 from tests.robustness.swift import Link, acknowledgement
 from tests.running import RunningBroker
 
@@ -141,7 +141,7 @@ def test_what_consumers_take_makes_room_on_a_disk_that_the_broker_has_filled(
             drain(broker.port, QUEUE, watcher.filler.sent, Order(SIZE).check)
             watcher.wait_until_free()
             watcher.filler.link.goodbye()
-            assert disk.free() > 10 * MIB
+            assert wait_for_room(disk, 10 * MIB)
         kill(broker)
     with life(disk.data_dir, *flags, prefix=disk.prefix) as broker:
         link = Link(broker.port)
@@ -149,7 +149,7 @@ def test_what_consumers_take_makes_room_on_a_disk_that_the_broker_has_filled(
         again = Watcher(broker.port, QUEUE)
         again.filler.send_block()
         again.wait_until_free()
-        assert disk.free() > 10 * MIB
+        assert wait_for_room(disk, 10 * MIB)
         assert broker.stop() == 0
 
 

@@ -20,7 +20,7 @@ from tests.robustness.raw import (
 from tests.running import RunningBroker, running_broker
 
 HANDSHAKE_SECONDS = 3
-CROWD_SECONDS = 12
+CROWD_SECONDS = 30
 
 
 @pytest.fixture(scope="module")

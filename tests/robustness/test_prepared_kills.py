@@ -26,7 +26,11 @@ def _lives(folder: Path, seed: int, points: int) -> Branches:
     rng = Random(seed)
     branches = Branches(seed)
     data_dir = folder / "data"
-    for _ in range(points):
+    lives = 0
+    # A life that is killed early ends no branch, and chance may make many of them.
+    while lives < points or branches.ended <= points:
+        lives += 1
+        assert lives <= points * 5, f"{branches.ended} branches ended in {lives} lives"
         prefix = strace.kill_at(rng.choice(KINDS), rng.randint(1, _MOST))
         try:
             with life(data_dir, *_FLAGS, prefix=prefix) as broker:
@@ -48,7 +52,6 @@ def test_a_prepared_branch_is_there_until_its_end_whenever_the_broker_is_killed(
     tmp_path: Path, seed: int, counted: Callable[[str], None]
 ) -> None:
     branches = _lives(tmp_path, seed, POINTS)
-    assert branches.ended > POINTS
     counted(f"{branches.ended} branches ended, {branches.survived} were found prepared")
 
 

@@ -6,8 +6,9 @@ import os
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -168,13 +169,19 @@ def test_an_acknowledgement_is_safe_soon_after_it_was_given(tmp_path: Path) -> N
 
 def overview(client: Client) -> dict[str, int]:
     """Figures of the client's broker."""
-    return ask_overview(client.broker.data_dir)
+    return ask_overview(client.broker.data_dir, SECONDS)
 
 
 def idle(client: Client) -> bool:
-    """Whether half a second went by without a commit."""
+    """Whether half a second went by without a commit, in which the broker had time for one."""
     before = overview(client)["commits"]
-    return not eventually(lambda: overview(client)["commits"] > before, 0.5)
+    # It answers in between: where it stands still for half a second, that is one of many.
+    return all(_after_a_moment(client) == before for _ in range(25))
+
+
+def _after_a_moment(client: Client) -> int:
+    time.sleep(0.02)
+    return overview(client)["commits"]
 
 
 def test_a_transaction_that_was_answered_is_there_as_a_whole(tmp_path: Path) -> None:
@@ -242,8 +249,10 @@ def test_everything_in_the_directory_belongs_to_its_owner_alone(tmp_path: Path) 
         for folder, _, names in os.walk(tmp_path / "data"):
             assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700, folder
             for name in names:
-                mode = stat.S_IMODE(os.stat(f"{folder}/{name}").st_mode)
-                assert mode & 0o077 == 0, name
+                # It runs, and may remove a file between the look and the question.
+                with suppress(FileNotFoundError):
+                    mode = stat.S_IMODE(os.stat(f"{folder}/{name}").st_mode)
+                    assert mode & 0o077 == 0, name
 
 
 def test_less_durability_is_said_in_the_log_and_in_the_status(tmp_path: Path) -> None:

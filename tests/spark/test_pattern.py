@@ -96,6 +96,16 @@ def test_a_queue_that_was_declared_between_two_runs_is_read_from_its_first_messa
     assert run(reader(), point)[0] == [13, 14]
 
 
+def test_many_queues_are_all_read_and_settled_in_small_micro_batches(
+    reader: Readers, family: Family
+) -> None:
+    for number in range(8):
+        family.declare(str(number), {}, 10 * number, 10 * number + number // 5 * 3)
+    found, _ = run(reader(maxOffsetsPerTrigger="2"), None)
+    assert found == [50, 51, 52, 60, 61, 62, 70, 71, 72]
+    assert not any(waiting(family.channel, name) for name in family.names)
+
+
 def test_a_stream_that_joins_a_running_query_is_read_from_its_first_message(
     reader: Readers, family: Family
 ) -> None:

@@ -53,14 +53,18 @@ def socket_path(data_dir: Path) -> Path:
     return path
 
 
-def ask_overview(data_dir: Path) -> dict[str, Any]:
+def ask_overview(data_dir: Path, patience: float = CONTROL_TIMEOUT_SECONDS) -> dict[str, Any]:
     """The figures of the broker that runs on a data directory.
+
+    Args:
+        data_dir: of the broker.
+        patience: seconds to wait for the answer.
 
     Raises:
         NotRunning: there is none.
         ControlError: there is one, but it cannot be asked.
     """
-    overview = _ask(data_dir, {"ask": OVERVIEW}).get(OVERVIEW)
+    overview = _ask(data_dir, {"ask": OVERVIEW}, patience).get(OVERVIEW)
     if not isinstance(overview, dict):
         raise ControlError(f"the broker on {data_dir} answered without an overview")
     return overview
@@ -87,9 +91,7 @@ def ask_command(
     return _ask(data_dir, {"ask": command, **fields}, patience).get("answer")
 
 
-def _ask(
-    data_dir: Path, request: Mapping[str, Any], patience: float = CONTROL_TIMEOUT_SECONDS
-) -> dict[str, Any]:
+def _ask(data_dir: Path, request: Mapping[str, Any], patience: float) -> dict[str, Any]:
     path = socket_path(data_dir)
     try:
         octets = msgspec.json.encode(request) + b"\n"

@@ -154,8 +154,11 @@ class Query:
         ends = dict(points)
         share = max(1, most // len(queues))
         octet_share = None if octets is None else max(1, octets // len(queues))
-        busy = []
-        for queue in queues[:most]:
+        busy: list[str] = []
+        for queue in queues:
+            if len(busy) == most:
+                # More queues than messages: each has its turn.
+                break
             try:
                 begin = points.get(queue) or self.parts[queue].join()
                 end = self.parts[queue].advance(begin, share, octet_share)
@@ -169,7 +172,7 @@ class Query:
             elif queue in points:
                 ends[queue] = points[queue]
         idle = len(queues) - len(busy)
-        more = share * idle // len(busy) if busy and len(queues) <= most else 0
+        more = (most - share * len(busy)) // len(busy) if busy else 0
         if more:
             octet_share = None if octets is None else max(1, octets // len(queues) * idle)
             for queue in busy:

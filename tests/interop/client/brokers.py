@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from harebell.client import aio, blocking
-from tests.interop.rabbitmq import RabbitNode
+from tests.interop.rabbitmq import RabbitNode, all_stopped
+from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import RunningBroker
 
@@ -83,7 +84,9 @@ class HarebellBroker:
     def freeze(self) -> None:
         """Let it do nothing more, until it is killed."""
         assert self._running is not None
-        self._running.process.send_signal(signal.SIGSTOP)
+        process = self._running.process
+        process.send_signal(signal.SIGSTOP)
+        assert eventually(lambda: all_stopped([process.pid])), "the broker does not stop"
 
     def kill(self) -> None:
         """End it without a farewell."""

@@ -29,6 +29,7 @@ from harebell.client.errors import (
 )
 from tests.interop.client.apis import Api, do, pause, take, unique
 from tests.interop.client.brokers import Broker
+from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.patience import SECONDS, eventually
 from tests.ports import free_port
 
@@ -281,6 +282,8 @@ async def test_a_publish_to_a_broker_that_does_not_read_ends_with_its_timeout(
         with pytest.raises(CallTimeout):
             channel.publish(bytes(25_000_000), routing_key=name)
         connection._call_timeout = SECONDS
+        # A broker that was slow to read may say why only now.
+        assert eventually(lambda: connection.blocked or connection.pump(0.05))
         assert connection.blocked
     finally:
         await asyncio.to_thread(broker.unblock_publishers)
@@ -302,24 +305,24 @@ def is_blocked(connection: Any) -> bool:
 
 
 async def test_an_idle_connection_with_heartbeats_stays(broker: Broker, api: Api) -> None:
-    connection = await api.connect(f"{broker.url}?heartbeat=2")
-    assert connection.heartbeat == 2
+    connection = await api.connect(f"{broker.url}?heartbeat={BEAT_SECONDS}")
+    assert connection.heartbeat == BEAT_SECONDS
     channel = await do(connection.channel())
-    await pause(connection, 7)
+    await pause(connection, IDLE_SECONDS)
     await do(channel.qos(1))
 
 
 async def test_a_busy_program_is_kept_alive_by_its_heartbeat_thread(broker: Broker) -> None:
-    url = f"{broker.url}?heartbeat=2"
+    url = f"{broker.url}?heartbeat={BEAT_SECONDS}"
     with blocking.connect(url, background_heartbeats=True) as connection:
         channel = connection.channel()
-        await asyncio.sleep(7)
+        await asyncio.sleep(IDLE_SECONDS)
         channel.qos(1)
     assert not any(thread.name == "harebell-heartbeat" for thread in threading.enumerate())
 
 
 async def test_a_busy_program_without_that_thread_is_dropped_and_told(broker: Broker) -> None:
-    connection = blocking.connect(f"{broker.url}?heartbeat=1")
+    connection = blocking.connect(f"{broker.url}?heartbeat=3")
     channel = connection.channel()
     name = channel.declare_queue(unique(), exclusive=True).name
     with blocking.connect(broker.url) as watcher:

@@ -91,9 +91,10 @@ class Application:
             raise
 
     def marks(self, name: str) -> list[str]:
-        """The lines that the application left under this name."""
+        """The lines that the application left under this name, each written to its end."""
         path = self._marks / name
-        return path.read_text().splitlines() if path.exists() else []
+        lines = path.read_text().split("\n") if path.exists() else [""]
+        return lines[:-1]
 
     def wait_for_marks(self, name: str, count: int) -> list[str]:
         """The lines, when there are so many."""

@@ -29,6 +29,7 @@ from aiormq.exceptions import ChannelLockedResource, InvalidFrameError
 
 from tests.interop.clients.brokers import own_broker, tls_broker
 from tests.interop.clients.conftest import Names
+from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.ports import free_port
 from tests.running import RunningBroker
 
@@ -326,10 +327,10 @@ async def test_robust_connection_declares_and_consumes_again_after_a_restart(
 
 
 async def test_idle_connection_stays_open_with_heartbeats(broker: RunningBroker) -> None:
-    url = f"amqp://guest:guest@127.0.0.1:{broker.port}/?heartbeat=2"
+    url = f"amqp://guest:guest@127.0.0.1:{broker.port}/?heartbeat={BEAT_SECONDS}"
     connection = await aio_pika.connect(url)
     async with connection:
-        await asyncio.sleep(7)
+        await asyncio.sleep(IDLE_SECONDS)
         channel = await connection.channel()
         assert (await channel.declare_queue(exclusive=True)).name.startswith("amq.gen-")
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker
+from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.running import RunningBroker
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1_200)]
@@ -64,6 +65,8 @@ def results(shared_broker: RunningBroker) -> dict[str, dict[str, Any]]:
             "HAREBELL_TEST_URL": f"amqp://guest:guest@127.0.0.1:{shared_broker.port}",
             "HAREBELL_TEST_TINY_URL": f"amqp://guest:guest@127.0.0.1:{tiny.port}",
             "HAREBELL_TEST_WATERMARK": str(WATERMARK_BYTES),
+            "HAREBELL_TEST_BEAT": str(BEAT_SECONDS),
+            "HAREBELL_TEST_IDLE": str(IDLE_SECONDS),
         }
         done = subprocess.run(
             command,

@@ -17,6 +17,7 @@ from amqpstorm import AMQPChannelError, AMQPConnectionError, AMQPMessageError, M
 
 from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker, tls_broker
 from tests.interop.clients.conftest import Names
+from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
@@ -239,8 +240,8 @@ def test_wrong_login_and_unknown_vhost_are_told(broker: RunningBroker) -> None:
 
 
 def test_heartbeats_keep_an_idle_connection_open(broker: RunningBroker) -> None:
-    with _connect(broker, heartbeat=2) as connection:
-        time.sleep(7)
+    with _connect(broker, heartbeat=BEAT_SECONDS) as connection:
+        time.sleep(IDLE_SECONDS)
         connection.check_for_errors()
         assert _queue(connection.channel())
 

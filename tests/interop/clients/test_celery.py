@@ -19,7 +19,7 @@ from typing import Any
 
 import pika
 import pytest
-from celery import Celery, Signature, chain, chord, group
+from celery import Celery, Signature, chain, chord, group, uuid
 from celery.exceptions import TaskRevokedError
 from kombu import pools
 
@@ -256,10 +256,11 @@ def test_inspection_reaches_the_worker(worker: Worker) -> None:
 
 
 def test_revoked_task_does_not_run(worker: Worker) -> None:
-    result = worker.task("touch", "revoked").apply_async(countdown=5)
-    control = worker.app.control
-    replies = control.revoke(result.id, reply=True, timeout=_PATIENCE_SECONDS, limit=1)
+    control, task_id = worker.app.control, uuid()
+    # Before it is sent: afterwards it could be late, however long the task waits.
+    replies = control.revoke(task_id, reply=True, timeout=_PATIENCE_SECONDS, limit=1)
     assert replies[0]["interop@localhost"]["ok"]
+    result = worker.task("touch", "revoked").apply_async(task_id=task_id)
     with pytest.raises(TaskRevokedError):
         _get(result)
     assert worker.marks("revoked") == []
@@ -303,7 +304,7 @@ def test_worker_takes_tasks_again_after_a_restart_of_the_broker(tmp_path: Path) 
             worker.close()
             first.process.kill()
         with own_broker("--port", str(port)):
-            _until(lambda: worker.log.count("Connected to amqp") == 2, lambda: worker.log)
+            _until(lambda: worker.log.count("Connected to amqp") >= 2, lambda: worker.log)
             asking = Worker(port, tmp_path, "rpc://")
             assert _get(asking.task("add", 20, 22).delay()) == 42
             asking.close()
@@ -331,7 +332,7 @@ def test_quorum_queues_are_detected_and_delays_go_through_the_broker(tmp_path: P
 
             _until(lambda: waiting() == 1, lambda: worker.log)
         assert _get(worker.task("add", 1, 1).delay()) == 2
-        assert worker.wait_for_marks("late", 1)[0] - started >= 3
+        assert worker.wait_for_marks("late", 1)[0] - started >= 2.99
         assert worker.stop() == 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pika
 import pytest
+from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.interop.clients.brokers import own_broker
 from tests.interop.clients.conftest import Names
@@ -11,6 +12,12 @@ from tests.interop.clients.pikas import connected
 from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
+
+
+def consume(channel: BlockingChannel, queue: str) -> None:
+    """Get messages and say nothing; the end may come before a slow program has begun to wait."""
+    channel.basic_consume(queue, lambda *_: None)
+    channel.start_consuming()
 
 
 def closed_while_waiting(
@@ -21,9 +28,8 @@ def closed_while_waiting(
         channel = connection.channel()
         channel.queue_declare(queue, arguments=arguments)
         channel.basic_publish("", queue, b"x")
-        channel.basic_consume(queue, lambda *_: None)
         with pytest.raises(pika.exceptions.ChannelClosedByBroker) as closed:
-            channel.start_consuming()
+            consume(channel, queue)
         method, _, body = connection.channel().basic_get(queue)
         assert body == b"x"
         assert method.redelivered

@@ -22,6 +22,7 @@ from pika.exceptions import (
 from tests.interop.clients.brokers import WATERMARK_BYTES, own_broker, tiny_broker, tls_broker
 from tests.interop.clients.conftest import Names
 from tests.interop.clients.pikas import PATIENCE_SECONDS, bodies, connected, parameters
+from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.patience import eventually
 from tests.running import RunningBroker
 
@@ -111,17 +112,17 @@ def test_another_default_user_may_log_in_and_guest_may_not() -> None:
 
 
 def test_idle_connection_stays_open_with_heartbeats(broker: RunningBroker, name: Names) -> None:
-    with connected(broker, heartbeat=2) as connection:
+    with connected(broker, heartbeat=BEAT_SECONDS) as connection:
         channel = connection.channel()
         queue = channel.queue_declare(name("idle"), exclusive=True).method.queue
-        connection.sleep(7)
+        connection.sleep(IDLE_SECONDS)
         channel.basic_publish("", queue, b"still here")
         assert bodies(channel, queue) == [b"still here"]
 
 
 def test_silent_client_is_cut_after_missed_heartbeats(broker: RunningBroker, name: Names) -> None:
     queue = name("mine")
-    with connected(broker) as watcher, connected(broker, heartbeat=1) as silent:
+    with connected(broker) as watcher, connected(broker, heartbeat=3) as silent:
         silent.channel().queue_declare(queue, exclusive=True)
         # Without process_data_events pika neither sends nor answers anything.
         assert eventually(lambda: _can_declare(watcher, queue))

@@ -19,6 +19,7 @@ from amqp import exceptions, sasl
 
 from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker, tls_broker
 from tests.interop.clients.conftest import Names
+from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
@@ -314,8 +315,8 @@ def test_unknown_vhost_is_not_allowed(broker: RunningBroker) -> None:
 
 
 def test_heartbeats_keep_an_idle_connection_open(broker: RunningBroker) -> None:
-    with _connected(broker, heartbeat=2) as connection:
-        until = time.monotonic() + 7
+    with _connected(broker, heartbeat=BEAT_SECONDS) as connection:
+        until = time.monotonic() + IDLE_SECONDS
         while time.monotonic() < until:
             connection.heartbeat_tick()
             try:

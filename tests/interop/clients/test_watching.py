@@ -9,7 +9,7 @@ import pika
 import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
-from tests.interop.clients.pikas import connected, take
+from tests.interop.clients.pikas import PATIENCE_SECONDS, connected, take
 from tests.running import RunningBroker, command, environment, running_broker
 
 pytestmark = pytest.mark.interop
@@ -172,7 +172,8 @@ def test_the_log_is_published_where_that_is_asked_for() -> None:
             pika.BlockingConnection(
                 pika.ConnectionParameters("127.0.0.1", broker.port, credentials=credentials)
             )
-        for method, properties, body in channel.consume(warnings, inactivity_timeout=30):
+        coming = channel.consume(warnings, inactivity_timeout=PATIENCE_SECONDS)
+        for method, properties, body in coming:
             assert method is not None, "no warning came"
             assert properties.content_type == "text/plain"
             assert properties.headers["node"].startswith("harebell@")

@@ -15,7 +15,7 @@ from typing import Any
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from tests.conformance.frames import HEADER, METHOD
-from tests.conformance.raw import Peer, encoded, publish_octets
+from tests.conformance.raw import WAIT_SECONDS, Peer, encoded, publish_octets
 from tests.conformance.sites import SocketWire
 from tests.interop.differential.operations import CHANNELS, CONNECTIONS, Operation
 from tests.interop.differential.reviewed import as_reviewed, shown
@@ -78,13 +78,14 @@ class Side:
         if not replies or self._await(number, channel, replies):
             self._ask(number, channel)
         if operation.pause:
+            # What was published is in its queues before its time begins to run out here.
+            self._settle()
             time.sleep(PAUSE_SECONDS)
         return self.more()
 
     def more(self) -> list[str]:
         """All that the last operation made the broker say, with what has come late."""
-        if not self.ended:
-            self._settle()
+        self._settle()
         # Those that arrived on one channel stay in their order.
         return sorted(self.notes, key=lambda note: note[:4])
 
@@ -161,6 +162,12 @@ class Side:
         self.notes.append(as_reviewed(said))
 
     def close(self) -> None:
-        """Delete what is left and drop the connections."""
+        """Close the connections; what was theirs alone is gone when this returns."""
         for peer in self.peers:
+            peer.send(m.ConnectionClose(200, "bye"))
+        over = encoded(m.ConnectionCloseOk())
+        for peer in self.peers:
+            # RabbitMQ waits for us to end the socket.
+            while (found := peer._frame(WAIT_SECONDS)) is not None and found.octets != over:
+                continue
             peer.wire.drop()

@@ -11,14 +11,16 @@ from tests.interop.rabbitmq import RabbitNode
 from tests.running import running_broker
 
 _TRIES = 5
+_HANDSHAKE_SECONDS = 300
 
 
 @pytest.mark.timeout(900)
 def test_both_brokers_answer_every_mistake_alike() -> None:
     every = list(mistakes())
-    with running_broker() as broker:
+    # Some mistakes are made before the login, which is made many times first.
+    with running_broker("--handshake-timeout-seconds", str(_HANDSHAKE_SECONDS)) as broker:
         ours = reactions(broker.port, every)
-    node = RabbitNode()
+    node = RabbitNode(settings=[f"handshake_timeout = {_HANDSHAKE_SECONDS * 1_000}"])
     node.start()
     try:
         theirs = reactions(node.port, every)

@@ -13,8 +13,10 @@ function variable(name) {
 export const url = variable("HAREBELL_TEST_URL");
 export const tinyUrl = variable("HAREBELL_TEST_TINY_URL");
 export const watermarkBytes = Number(variable("HAREBELL_TEST_WATERMARK"));
+export const beatSeconds = Number(variable("HAREBELL_TEST_BEAT"));
+export const idleSeconds = Number(variable("HAREBELL_TEST_IDLE"));
 
-const PATIENCE_MS = 10_000;
+const PATIENCE_MS = 60_000;
 let numbers = 0;
 
 /** A name that no other test uses. */

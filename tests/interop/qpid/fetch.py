@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from tests.interop.qpid.port import port
-from tests.interop.suites.archives import BUILD, CannotFetchError, unpack
+from tests.interop.suites.archives import BUILD, CannotFetchError, alone, unpack
 
 NAME, VERSION = "qpid-python", "1.36.0.post1"
 SHA256 = "1a341981723a7980163e6d33530f29133433742f6f9b5b12b46d5d239548afee"
@@ -43,15 +43,16 @@ def fetched() -> Path:
     """The folder that `import qpid` finds the client in; made when it is not there."""
     home = BUILD / f"pypi-{NAME}-{VERSION}"
     stamp, wanted = home / "ready", f"{SHA256} {_EDITION}"
-    if not stamp.exists() or stamp.read_text() != wanted:
-        shutil.rmtree(home, ignore_errors=True)
-        home.mkdir(parents=True)
-        source = home / "source"
-        unpack(_download(home), SHA256, source)
-        _run([sys.executable, "-W", "ignore", "-m", "lib2to3", "-w", "-n", *PORTED], source, {})
-        port(source)
-        stamp.write_text(wanted)
-    return home / "source"
+    source = home / "source"
+    with alone(home):
+        if not stamp.exists() or stamp.read_text() != wanted:
+            shutil.rmtree(home, ignore_errors=True)
+            home.mkdir(parents=True)
+            unpack(_download(home), SHA256, source)
+            _run([sys.executable, "-W", "ignore", "-m", "lib2to3", "-w", "-n", *PORTED], source, {})
+            port(source)
+            stamp.write_text(wanted)
+    return source
 
 
 def _download(home: Path) -> Path:

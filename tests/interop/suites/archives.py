@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -12,6 +15,15 @@ BUILD = ROOT / "build" / "interop"
 
 class CannotFetchError(RuntimeError):
     """A suite could not be made ready; the text says what was tried and what came back."""
+
+
+@contextmanager
+def alone(home: Path) -> Iterator[None]:
+    """Nobody else makes this folder meanwhile: tests that need it may run side by side."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with home.with_name(f"{home.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def unpack(archive: Path, sha256: str, to: Path) -> None:

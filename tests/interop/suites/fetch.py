@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from tests.interop.qpid import fetch as qpid
-from tests.interop.suites.archives import BUILD, CannotFetchError, unpack
+from tests.interop.suites.archives import BUILD, CannotFetchError, alone, unpack
 from tests.interop.suites.catalogue import Suite
 
 _FETCH_SECONDS = 600.0
@@ -41,7 +41,11 @@ def fetch(suite: Suite) -> None:
     if suite.runner == "qpid":
         qpid.fetched()
         return
-    home = folder(suite)
+    with alone(folder(suite)):
+        _make(suite, folder(suite))
+
+
+def _make(suite: Suite, home: Path) -> None:
     stamp, wanted = home / "ready", json.dumps([suite.sha256, suite.needs, suite.specs])
     if stamp.exists() and stamp.read_text() == wanted:
         return

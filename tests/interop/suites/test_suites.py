@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import io
 import tarfile
@@ -12,7 +13,7 @@ import pytest
 from tests.docs.markdown import rows
 from tests.interop.suites import outcomes
 from tests.interop.suites.__main__ import PAGE, verdict
-from tests.interop.suites.archives import CannotFetchError, unpack
+from tests.interop.suites.archives import CannotFetchError, alone, unpack
 from tests.interop.suites.catalogue import SUITES
 from tests.interop.suites.page import Comparison, render
 
@@ -74,6 +75,15 @@ def test_an_archive_with_another_hash_is_refused(tmp_path: Path) -> None:
     ):
         unpack(path, "0" * 64, tmp_path / "source")
     assert not (tmp_path / "source").exists()
+
+
+def test_a_client_is_made_ready_by_one_at_a_time(tmp_path: Path) -> None:
+    home = tmp_path / "interop" / "client"
+    for _ in range(2):
+        with alone(home), home.with_name("client.lock").open("w") as other:
+            with pytest.raises(BlockingIOError):
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            assert not home.exists()
 
 
 def test_a_test_that_passes_on_rabbitmq_alone_needs_a_reason(

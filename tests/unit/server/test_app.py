@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from harebell.wire.v09 import methods as m
+from tests.ports import free_port
 from tests.running import RunningBroker, running_broker
 from tests.unit.server.listening import SECONDS, talk
 
@@ -28,8 +29,15 @@ def test_a_broker_serves_on_either_loop(broker: RunningBroker) -> None:
     assert talker.next() is None
 
 
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_gracefully(broker: RunningBroker, number: signal.Signals) -> None:
+def test_a_signal_ends_it_gracefully(loop: str, number: signal.Signals) -> None:
+    # At a port that nobody else gets when the broker has gone.
+    with running_broker("--loop", loop, "--port", str(free_port())) as broker:
+        ends_gracefully(broker, number)
+
+
+def ends_gracefully(broker: RunningBroker, number: signal.Signals) -> None:
     idle = socket.create_connection(("127.0.0.1", broker.port), timeout=SECONDS)
     talkers = [talk(broker.port) for _ in range(3)]
     broker.process.send_signal(number)

@@ -39,7 +39,7 @@ def answering(data_dir: Path, answer: bytes) -> Iterator[list[bytes]]:
 
 def test_it_asks_in_a_line_and_returns_the_figures(tmp_path: Path) -> None:
     with answering(tmp_path, b'{"ok": true, "overview": {"queues": 3}}\n') as asked:
-        assert ask_overview(tmp_path) == {"queues": 3}
+        assert ask_overview(tmp_path, SECONDS) == {"queues": 3}
     assert asked == [b'{"ask":"overview"}\n']
 
 
@@ -55,18 +55,15 @@ def test_it_asks_in_a_line_and_returns_the_figures(tmp_path: Path) -> None:
 )
 def test_an_answer_that_is_none_is_a_sentence(tmp_path: Path, answer: bytes, sentence: str) -> None:
     with answering(tmp_path, answer), pytest.raises(ControlError, match=sentence):
-        ask_overview(tmp_path)
+        ask_overview(tmp_path, SECONDS)
 
 
-def test_a_broker_that_says_nothing_is_not_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(control, "CONTROL_TIMEOUT_SECONDS", 0.05)
+def test_a_broker_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / control.SOCKET_NAME))
         listening.listen()
         with pytest.raises(ControlError, match="does not answer: timed out"):
-            ask_overview(tmp_path)
+            ask_overview(tmp_path, 0.05)
 
 
 def test_without_a_socket_no_broker_runs(tmp_path: Path) -> None:
@@ -84,6 +81,6 @@ def test_the_longest_path_that_the_system_takes_works_and_one_more_is_refused(
     longest = tmp_path / ("x" * (spare - 1))
     longest.mkdir()
     with answering(longest, b'{"ok": true, "overview": {}}\n'):
-        assert ask_overview(longest) == {}
+        assert ask_overview(longest, SECONDS) == {}
     with pytest.raises(ControlError, match="has 108 octets, and the system takes 107"):
         socket_path(tmp_path / ("x" * spare))

@@ -281,7 +281,7 @@ async def test_syncs_that_were_put_off_come_without_another_batch() -> None:
     s.urge()
     await s.until(lambda: s.commit.done == 1)
     s.sync_in = None
-    await s.until(lambda: synced == [0, 1])
+    await s.until(lambda: synced[:2] == [0, 1])
     assert len(s.commit.batches) == 1
     await s.flusher.stop()
 
@@ -297,7 +297,7 @@ async def test_syncs_that_are_due_sooner_do_not_wait_for_those_that_are_due_late
     s.urge()
     await s.until(lambda: s.commit.done == 2)
     s.sync_in = None
-    await s.until(lambda: synced == [0, 1, 2])
+    await s.until(lambda: synced[:3] == [0, 1, 2])
     assert len(s.commit.batches) == 2
     await s.flusher.stop()
 

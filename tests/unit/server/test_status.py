@@ -27,7 +27,7 @@ class Figures:
 
 
 async def ask(data_dir: Path) -> dict[str, Any]:
-    return await asyncio.to_thread(ask_overview, data_dir)
+    return await asyncio.to_thread(ask_overview, data_dir, SECONDS)
 
 
 @pytest.mark.asyncio

@@ -9,6 +9,7 @@ import pytest
 
 from harebell.spark import doctor
 from harebell.spark.doctor import BAD, GOOD, NOTE, Finding, examine
+from tests.ports import free_port
 
 
 def found(master: str | None = None) -> dict[str, Finding]:
@@ -63,8 +64,9 @@ def test_little_memory_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_master_answers_or_not() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    # A port that nobody else gets when the server has gone.
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
         assert found(f"spark://127.0.0.1:{port}")["master"].state == GOOD
     finding = found(f"spark://127.0.0.1:{port}")["master"]
     assert finding.state == BAD

@@ -92,6 +92,19 @@ def test_no_queue_waits_for_ever_when_there_are_more_queues_than_messages_wanted
     assert all(point != Position("g", 0) for point in points.values())
 
 
+def test_every_queue_is_asked_although_there_are_more_than_messages_wanted() -> None:
+    for busy in "abcdefg":
+        one = query(**{queue: 5 if queue == busy else 0 for queue in "abcdefg"})
+        start = one.begin()
+        one.prepare()
+        ends = one.advance(start, 2, None)
+        assert ends == start | at(**{busy: 2})
+        ends = one.advance(one.advance(ends, 2, None), 2, None)
+        assert ends == start | at(**{busy: 5})
+        assert one.advance(ends, 2, None) == ends
+        assert [part.finished for part in one.parts.values()] == [1] * 7
+
+
 def test_octets_are_shared_too() -> None:
     assert query(a=100, b=100).advance(at(a=0, b=0), 1000, 100) == at(a=5, b=5)
 

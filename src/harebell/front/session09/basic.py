@@ -114,6 +114,12 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
     queue.add_consumer(consumer)
 
 
+def cancel_ok(channel: Channel, method: methods.BasicCancelOk) -> None:
+    """basic.cancel-ok: a client may answer the broker's basic.cancel, which asks for no answer."""
+    if not channel.cancelled:
+        raise hard(503, "unimplemented method", _CLASS, 31)
+
+
 def cancel(channel: Channel, method: methods.BasicCancel) -> None:
     """basic.cancel: deliveries that are out stay out; an unknown tag is fine."""
     consumers = channel.consumers
@@ -216,6 +222,7 @@ HANDLERS = {
     methods.BasicQos: qos,
     methods.BasicConsume: consume,
     methods.BasicCancel: cancel,
+    methods.BasicCancelOk: cancel_ok,
     methods.BasicGet: get,
     methods.BasicPublish: publish,
     methods.BasicAck: ack,

@@ -19,6 +19,7 @@ cdef class Channel(ChannelPort):
     cdef readonly Sequence unacked
     cdef public unsigned long long next_tag
     cdef public dict consumers
+    cdef public bint cancelled
     cdef public int prefetch
     cdef public int prefetch_global
     cdef public int outstanding

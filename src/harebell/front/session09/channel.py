@@ -61,6 +61,7 @@ class Channel(ChannelPort):
         unacked: deliveries not acknowledged yet, by delivery tag.
         next_tag: the next delivery tag (AMQP 0-9-1 1.1, delivery-tag: from 1, per channel).
         consumers: the consumers started here, by tag; None until there is one.
+        cancelled: whether the client was told that a consumer is no more.
         prefetch: what basic.qos set for consumers started from now on.
         prefetch_global: what basic.qos set for the channel as a whole.
         outstanding: deliveries to consumers that count against it; those of basic.get do not.
@@ -85,6 +86,7 @@ class Channel(ChannelPort):
         self.unacked = Sequence(1)
         self.next_tag = 1
         self.consumers: dict[str, Consumer] | None = None
+        self.cancelled = False
         self.prefetch = 0
         self.prefetch_global = 0
         self.outstanding = 0
@@ -302,6 +304,7 @@ class Channel(ChannelPort):
         if self.connection.wants("consumer_cancel_notify"):
             cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
             self.connection.send(self.number, cancel)
+            self.cancelled = True
 
     def cancel_forbidden(self) -> None:
         """Cancel the consumers of queues that the user may not read any more."""

@@ -6,7 +6,9 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import amqp from "amqplib";
 import callbackApi from "amqplib/callback_api";
-import { channelError, connect, tinyUrl, unique, until, url, watermarkBytes } from "../broker.mjs";
+import {
+  beatSeconds, channelError, connect, idleSeconds, tinyUrl, unique, until, url, watermarkBytes,
+} from "../broker.mjs";
 
 const octets = (text) => Buffer.from(text);
 
@@ -120,8 +122,8 @@ test("closing a connection ends its socket without a reset", async () => {
 });
 
 test("heartbeats keep an idle connection open", async (t) => {
-  const connection = await connect(t, `${url}?heartbeat=1`);
-  await sleep(3500);
+  const connection = await connect(t, `${url}?heartbeat=${beatSeconds}`);
+  await sleep(idleSeconds * 1000);
   const ch = await connection.createChannel();
   assert.match((await ch.assertQueue("", { exclusive: true })).queue, /^amq\.gen-/);
 });

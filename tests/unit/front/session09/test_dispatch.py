@@ -5,12 +5,7 @@ from __future__ import annotations
 from harebell.front.session09.dispatch import HANDLERS
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.extensions import FIRST_CLASS
-from harebell.wire.v09.methods import (
-    BasicCancelOk,
-    ChannelCloseOk,
-    ChannelFlowOk,
-    ChannelOpen,
-)
+from harebell.wire.v09.methods import ChannelCloseOk, ChannelFlowOk, ChannelOpen
 
 
 def test_every_method_from_clients_is_served_but_for_those_of_the_connection() -> None:
@@ -23,5 +18,5 @@ def test_every_method_from_clients_is_served_but_for_those_of_the_connection() -
         and not spec.name.startswith("connection.")
     }
     # RabbitMQ takes no answers on an open channel: nothing was asked.
-    answers = {ChannelFlowOk.NAME, ChannelCloseOk.NAME, BasicCancelOk.NAME}
+    answers = {ChannelFlowOk.NAME, ChannelCloseOk.NAME}
     assert wanted - {ChannelOpen.NAME} - served == answers

@@ -15,7 +15,7 @@ from harebell.wire.v09.states import CONNECTION_SERVER
 
 PROFILES = [PROFILE_0_8, PROFILE_0_9, PROFILE_0_9_1]
 CHANNEL_0 = "connection."
-ANSWERS = {"channel.flow-ok", "channel.close-ok", "basic.cancel-ok"}
+ANSWERS = {"channel.flow-ok", "channel.close-ok"}
 """Answers to what the broker does not ask in 0-9-1; RabbitMQ takes none of them."""
 
 

@@ -1,0 +1,14 @@
+"""How long connections are left alone that heartbeats have to keep open.
+
+A peer is given up when nothing came from it for two intervals, and it sends twice in each. So one
+that stands still for a moment is none that is given up, and one that sends nothing is, long before
+the end.
+"""
+
+from __future__ import annotations
+
+BEAT_SECONDS = 4
+"""The interval that is agreed on: eight seconds of silence are too many, and five are not."""
+
+IDLE_SECONDS = 13
+"""Longer than either side lives without the other's heartbeats."""
