@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+import pika
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
@@ -20,6 +21,7 @@ from harebell.spark.planning import RangePartition
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from harebell.spark.stream_source import QueueStreamReader
+from harebell.wire.v09 import lease as lease_wire
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.relay import relay
@@ -28,6 +30,7 @@ from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows,
 from tests.spark.conftest import PATIENT
 
 Readers = Callable[..., QueueStreamReader]
+_CLAIM = lease_wire.CLASS_ID.to_bytes(2) + (20).to_bytes(2)
 
 
 @pytest.fixture
@@ -77,8 +80,6 @@ def test_messages_come_in_order_with_their_positions(
 
 
 def test_all_columns_are_as_a_message_has_them(reader: Readers, channel: Any, queue: str) -> None:
-    import pika
-
     properties = pika.BasicProperties(
         content_type="text/plain", headers={"n": 7, "t": {"deep": True}}, message_id="m", priority=4
     )
@@ -551,6 +552,23 @@ def test_a_login_that_nobody_answers_is_tried_again_where_the_broker_was_known(
         breaking.cut()
         assert sum(batch.num_rows for batch in one.read(through)) == 5
         assert breaking.made == 3, "the login was cut off once"
+
+
+@pytest.mark.parametrize("most", ["5", "100"])
+def test_a_claim_whose_answer_is_lost_is_read_like_any_other(
+    reader: Readers, broker_url: str, channel: Any, queue: str, most: str
+) -> None:
+    publish(channel, queue, 0, 10)
+    with relay(pika.URLParameters(broker_url).port) as breaking:
+        one = reader(url=f"amqp://127.0.0.1:{breaking.port}/%2F", maxOffsetsPerTrigger=most)
+        one.prepareForTriggerAvailableNow()
+        start = one.initialOffset()
+        breaking.cut_at = _CLAIM
+        found = drained(one, start)
+        assert breaking.cut_at == b""
+        assert [number for batch in found for number in batch] == list(range(10))
+        one.stop()
+    assert waiting(channel, queue) == 0
 
 
 def test_any_number_of_messages_may_be_asked_for(reader: Readers, channel: Any, queue: str) -> None:

@@ -264,7 +264,10 @@ class LeasedPart:
             return here
         # The broker gives no more at once; a million is a claim, whatever was asked for.
         most = min(most, LEASE_CLAIM_MESSAGES)
+        made = self._link.made
         claim = self._found(group, most, octets)
+        if self._link.made != made:
+            return self._told_again(here, group)
         if claim is None:
             return here
         group.claims[claim.number] = claim
@@ -272,6 +275,16 @@ class LeasedPart:
         if self._left is not None:
             self._left -= claim.messages
         return replace(here, claim=claim.number)
+
+    def _told_again(self, here: Claimed, known: _Group) -> Claimed:
+        """A claim whose answer was lost with the connection is there nonetheless."""
+        group = self._open(known.name)
+        if group.generation != known.generation:
+            return here
+        fresh = [number for number in sorted(group.claims) if number > known.newest]
+        if self._left is not None:
+            self._left -= sum(group.claims[number].messages for number in fresh)
+        return replace(here, claim=fresh[0]) if fresh else here
 
     def _found(self, group: _Group, most: int, octets: int | None) -> Claim | None:
         """A claim. Where the query ends without one, it is looked for behind what has expired."""
