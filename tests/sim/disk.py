@@ -412,8 +412,10 @@ class SimDisk(Files):
             return
         try:
             self.step("sync_folder", folder)
-        except OSError:
-            self._settle_names(folder, self._rng.choice((0.0, 0.5, 1.0)))
+        except OSError as failure:
+            # A folder has to be opened first; one that could not be is as it was.
+            if failure.errno not in (errno.EMFILE, errno.ENFILE):
+                self._settle_names(folder, self._rng.choice((0.0, 0.5, 1.0)))
             raise
         self._folder(folder)
         self._settle_names(folder, 1.0)

@@ -20,7 +20,7 @@ FAULTS: dict[str, tuple[int, tuple[str, ...]]] = {
     "bad sync": (errno.EIO, (*SYNCS, "transaction")),
     "no space at sync": (errno.ENOSPC, SYNCS),
     "short write": (SHORT, ("write",)),
-    "too many files": (errno.EMFILE, ("open", "create", "names")),
+    "too many files": (errno.EMFILE, ("open", "create", "names", "sync_folder")),
 }
 """The faults by name: what is raised, and by which operations."""
 

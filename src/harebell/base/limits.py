@@ -385,6 +385,12 @@ SEGMENT_MAX_BYTES = 1_073_741_824
 """Largest segment that may be asked for (1 GiB)."""
 OPEN_FILES = 256
 """Segments kept open for reading, and as many for writing."""
+STORE_FILES_SHARE = 8
+"""One part in so many of what the process may have open is for each of them, if that is less."""
+STORE_FILES_LEAST = 8
+"""But no fewer than these."""
+OTHER_FILES = 64
+"""Open files that are neither of segments nor of connections, and some to spare."""
 XID_PART_BYTES = 64
 """Length of the transaction's id in an xid, and of the branch's (X/Open XA)."""
 BRANCHES = 65_536

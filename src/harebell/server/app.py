@@ -34,6 +34,7 @@ from harebell.model.ceilings import Ceilings
 from harebell.server import status
 from harebell.server.accounts import load_users, make_default_user
 from harebell.server.config import Config, memory_octets
+from harebell.server.descriptors import most_open, shares
 from harebell.server.flusher import Flusher
 from harebell.server.heap import keep_heap
 from harebell.server.journal import Journal
@@ -72,6 +73,9 @@ class App:
         gauge = Gauge(memory_octets(config.memory_high_watermark))
         self.storage = Storage(config, gauge, self.journal.write)
         self.wall = self.storage.wall
+        segments, self._most_connections = shares(most_open())
+        self.storage.store.handles.allow(segments)
+        self._turned_away = False
         chooser = Chooser(os.urandom(_SEED_OCTETS))
         host = platform.node() or "localhost"
         self.broker = Broker(
@@ -265,6 +269,18 @@ class App:
             self.journal.write("error", "stopped before everything was written: the disk is full")
 
     # --- connections ----------------------------------------------------------------------------
+
+    def has_room(self) -> bool:
+        """Whether one more connection leaves the store the files that it may have to open."""
+        room = len(self.hub.connections) < self._most_connections
+        if not room and not self._turned_away:
+            self.journal.write(
+                "warning",
+                f"{self._most_connections} connections are open and more are turned away, for the "
+                f"process may have {most_open()} files and sockets: raise that limit (ulimit -n)",
+            )
+        self._turned_away = not room
+        return room
 
     def accept(self, peer: Peer) -> Link:
         """A connection for a peer that was just accepted."""

@@ -64,6 +64,9 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A peer has connected."""
         self.transport = cast(asyncio.Transport, transport)
+        if not self._app.has_room():
+            self.transport.abort()
+            return
         name = transport.get_extra_info("peername")
         own = transport.get_extra_info("sockname") or ("", 0)
         there = name or ("", 0)

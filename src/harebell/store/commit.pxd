@@ -8,3 +8,4 @@ cdef class GroupCommit(Commit):
     cdef object _files
     cdef object _definitions
     cdef object _redo
+    cdef object _handles

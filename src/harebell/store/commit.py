@@ -10,7 +10,7 @@ superfluous are on disk.
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,12 @@ from harebell.base.ports import Commit, Definitions, File, Files
 from harebell.store.segment import Segment, unused
 
 if TYPE_CHECKING:
+    from harebell.store.handles import Handles
     from harebell.store.log import SegmentLog
     from harebell.store.redo import Redo
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+_NO_HANDLES = (errno.EMFILE, errno.ENFILE)
+_FULL = (errno.ENOSPC, errno.EDQUOT, *_NO_HANDLES)
 
 
 class Write:
@@ -99,6 +101,7 @@ class Batch:
         changes: what they changed.
         parts: what the logs have.
         redo: the redo file of the store.
+        handles: its open files.
         joint: a crash must keep all of it or nothing.
 
     Attributes:
@@ -115,6 +118,7 @@ class Batch:
         changes: list[Any],
         parts: list[Part],
         redo: Redo,
+        handles: Handles,
         joint: bool,
     ) -> None:
         self.ticket = ticket
@@ -128,7 +132,10 @@ class Batch:
         self._written = 0
         self._syncing = False
         self._made: dict[str, None] = {}
+        # Segments that are on disk, and whose files were let go for others.
+        self._let_go: set[Segment] = set()
         self._redo = redo
+        self._handles = handles
         self._joint = joint
         self._redone = False
 
@@ -146,7 +153,9 @@ class Batch:
                 self._sync_all()
             self._remove()
         except OSError as error:
-            if error.errno in _FULL and not self._syncing:
+            # What cannot be opened was not synced, and no sync has failed.
+            if error.errno in _NO_HANDLES or (error.errno in _FULL and not self._syncing):
+                self._syncing = False
                 self.stalled = error
             else:
                 self.failed = error
@@ -225,8 +234,8 @@ class Batch:
     def _open_early(self) -> None:
         for part in self.parts:
             for segment in part.early:
-                if segment.writer is None:
-                    segment.writer = self._files.open(segment.path)
+                if segment.writer is None and segment not in self._let_go:
+                    segment.writer = self._opened(segment, create=False)
                 if segment.fresh:
                     self._made[part.folder] = None
 
@@ -237,7 +246,38 @@ class Batch:
         if write.start == 0:
             self._files.make_folder(part.folder)
             self._made[part.folder] = None
-        segment.writer = self._files.open(segment.path, create=write.start == 0)
+        segment.writer = self._opened(segment, create=write.start == 0)
+
+    def _opened(self, segment: Segment, *, create: bool) -> File:
+        """The file of a segment; those that are written to already make room for it."""
+        self._let_go.discard(segment)
+        try:
+            return self._files.open(segment.path, create=create)
+        except OSError as error:
+            if error.errno not in _NO_HANDLES or not self._make_do():
+                raise
+            return self._files.open(segment.path, create=create)
+
+    def _make_do(self) -> bool:
+        """Let files go, what is written synced before; False when there are none."""
+        writes = [write for part in self.parts for write in part.writes]
+        done = {write.segment: None for write in writes[: self._written]}
+        done.update({segment: None for part in self.parts for segment in part.early})
+        found = [segment for segment in done if segment.writer is not None]
+        with self._certainly():
+            for segment in found:
+                assert segment.writer is not None
+                segment.writer.sync()
+        self._close(found)
+        return self._handles.let_writers_go() or bool(found)
+
+    def _close(self, synced: Iterable[Segment]) -> None:
+        """Let files go that are synced."""
+        for segment in synced:
+            self._let_go.add(segment)
+            file, segment.writer = segment.writer, None
+            if file is not None:
+                file.close()
 
     def _sync_all(self, *, early_only: bool = False) -> None:
         segments: dict[Segment, None] = {}
@@ -247,11 +287,22 @@ class Batch:
                 segments.update(dict.fromkeys(write.segment for write in part.writes))
         writers = []
         for segment in segments:
-            assert segment.writer is not None
-            writers.append(segment.writer)
+            if segment not in self._let_go:
+                assert segment.writer is not None
+                writers.append(segment.writer)
         above = dict.fromkeys(folder.rpartition("/")[0] for folder in self._made)
-        if writers or above:
-            self._files.sync_all(writers, [*self._made, *above])
+        folders = [*self._made, *above]
+        if not (writers or folders):
+            return
+        try:
+            self._files.sync_all(writers, folders)
+        except OSError as error:
+            if error.errno not in _NO_HANDLES or early_only:
+                raise
+            # Files come first and are open: it is a folder that could not be opened.
+            self._close(segments)
+            self._handles.let_writers_go()
+            self._files.sync_all([], folders)
 
     def _remove(self) -> None:
         redo = self._redo
@@ -334,13 +385,16 @@ class GroupCommit(Commit):
         files: the disk.
         definitions: what is declared.
         redo: the redo file of the store.
+        handles: its open files.
 
     Attributes:
         dirty: logs with something for the next batch, each once.
         waiting: something waits, perhaps nothing that anybody waits for.
     """
 
-    def __init__(self, files: Files, definitions: Definitions, redo: Redo) -> None:
+    def __init__(
+        self, files: Files, definitions: Definitions, redo: Redo, handles: Handles
+    ) -> None:
         super().__init__()
         self.dirty: list[SegmentLog] = []
         self.waiting = False
@@ -349,6 +403,7 @@ class GroupCommit(Commit):
         self._files = files
         self._definitions = definitions
         self._redo = redo
+        self._handles = handles
 
     def changed(self) -> None:
         """Definitions changed, and somebody waits for that."""
@@ -375,7 +430,14 @@ class GroupCommit(Commit):
         dirty, self.dirty = self.dirty, []
         parts = [part for part in (log.collect() for log in dirty) if part is not None]
         self.flying = Batch(
-            self.ticket, self._files, self._definitions, changes, parts, self._redo, self.joint
+            self.ticket,
+            self._files,
+            self._definitions,
+            changes,
+            parts,
+            self._redo,
+            self._handles,
+            self.joint,
         )
         self.joint = False
         self.flying.records = self.records

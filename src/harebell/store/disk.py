@@ -76,7 +76,7 @@ class DiskStore(Store):
         self.report = report
         self.handles = Handles(files)
         self.redo = Redo(files)
-        self.commit: GroupCommit = GroupCommit(files, definitions, self.redo)
+        self.commit: GroupCommit = GroupCommit(files, definitions, self.redo, self.handles)
         self.logs: dict[str, SegmentLog] = {}
         self._lags: dict[str, int] = {}
         self._rng = rng

@@ -34,6 +34,10 @@ class Handles:
         self._readers: dict[Segment, None] = {}
         self._writers: dict[Segment, None] = {}
 
+    def allow(self, most: int) -> None:
+        """Have so many open from now on, for reading and for writing."""
+        self._most = most
+
     def reader(self, segment: Segment) -> File:
         """The segment's file, open for reading.
 
@@ -56,9 +60,9 @@ class Handles:
 
     def wrote(self, segment: Segment, goes_on: bool) -> None:
         """A batch is done with a segment's writer; whether more will be written there."""
+        self._writers.pop(segment, None)
         if segment.writer is None:
             return
-        self._writers.pop(segment, None)
         if not goes_on:
             self._close_writer(segment)
             return
@@ -67,6 +71,17 @@ class Handles:
             oldest = next(iter(self._writers))
             del self._writers[oldest]
             self._close_writer(oldest)
+
+    def let_writers_go(self) -> bool:
+        """Close the writers that no batch has used since they were synced; False without any.
+
+        A batch calls it when nothing more can be opened, before it is done: `wrote` knows those.
+        """
+        found = list(self._writers)
+        self._writers.clear()
+        for segment in found:
+            self._close_writer(segment)
+        return bool(found)
 
     def close(self, segment: Segment) -> None:
         """The segment is gone."""

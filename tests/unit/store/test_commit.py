@@ -6,6 +6,7 @@ import errno
 
 import pytest
 
+from tests.sim.disk import SimDisk
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 
 
@@ -154,3 +155,60 @@ def test_a_deleted_log_leaves_no_file() -> None:
     assert not bench.disk.handles
     assert list(bench.definitions.load("dropped")) == []
     assert bench.gauge.used == 0
+
+
+def _few_handles(disk: SimDisk, most: int) -> None:
+    """Let the process have so many files open and no more."""
+
+    def hook(_number: int, kind: str, path: str) -> None:
+        if kind in ("open", "create", "sync_folder") and len(disk.handles) >= most:
+            raise OSError(errno.EMFILE, "too many open files", path)
+
+    disk.hook = hook
+
+
+@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize("joint", [False, True])
+def test_a_batch_of_more_files_than_may_be_open_goes_on_by_itself(most: int, joint: bool) -> None:
+    bench = Bench()
+    bench.disk.together = 1 << 30
+    identities = [f"{number:032x}" for number in range(1, 9)]
+    logs = [bench.store.open_log(identity, durable=True) for identity in identities]
+    _few_handles(bench.disk, most + joint)
+    for turn in range(3):
+        for log in logs:
+            log.append(message(b"%d" % turn))
+        bench.store.commit.joint = joint
+        batch = bench.store.commit.gather()
+        assert batch is not None
+        batch.perform()
+        assert (batch.stalled, batch.failed) == (None, None)
+        bench.store.commit.finish(batch)
+    bench.disk.hook = None
+    again = bench.again()
+    for identity in identities:
+        log = again.store.open_log(identity, durable=True)
+        found = [log.read(turn) for turn in range(3)]
+        assert [each.body for each in found if each] == [b"0", b"1", b"2"]
+
+
+def test_a_folder_that_cannot_be_opened_to_sync_it_is_waited_for() -> None:
+    bench = Bench()
+    bench.disk.together = 1 << 30
+    bench.log().append(message(b"one"))
+    batch = bench.store.commit.gather()
+    assert batch is not None
+    struck: list[str] = []
+
+    def hook(_number: int, kind: str, path: str) -> None:
+        if kind == "sync_folder" and len(struck) < 2:
+            struck.append(path)
+            raise OSError(errno.EMFILE, "too many open files", path)
+
+    bench.disk.hook = hook
+    batch.perform()
+    assert (batch.stalled is None, batch.failed, len(struck)) == (False, None, 2)
+    batch.perform()
+    assert (batch.stalled, batch.failed) == (None, None)
+    bench.store.commit.finish(batch)
+    assert bench.again().log().read(0).body == b"one"
