@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from harebell.client.blocking import connect
 from harebell.server.control import ask_overview
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import call, m, publish
 from tests.patience import SECONDS, eventually
+from tests.robustness.lives import life
 from tests.robustness.raw import RawClient
 from tests.running import RunningBroker, command, environment
 
@@ -109,9 +111,9 @@ def test_keys_stay_with_their_queues_over_a_restart(kind: str, tmp_path: Path) -
     keys = [f"key-{number}" for number in range(60)]
     queues = ["c", "a", "b"]
     found = []
-    for life in range(2):
+    for turn in range(2):
         with running(tmp_path, end=signal.SIGKILL) as client:
-            for name in queues if life == 0 else ():
+            for name in queues if turn == 0 else ():
                 client.ask(m.ExchangeDeclare("hash", kind, durable=True), m.ExchangeDeclareOk)
                 client.ask(m.QueueDeclare(name, durable=True), m.QueueDeclareOk)
                 client.ask(m.QueueBind(name, "hash", "2"), m.QueueBindOk)
@@ -182,6 +184,38 @@ def idle(client: Client) -> bool:
 def _after_a_moment(client: Client) -> int:
     time.sleep(0.02)
     return overview(client)["commits"]
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_failed_deliveries_are_counted_over_the_end_of_the_process(
+    end: signal.Signals, tmp_path: Path
+) -> None:
+    with life(tmp_path) as broker, connect(broker.address()) as connection:
+        channel = connection.channel()
+        channel.declare_queue("q", durable=True, arguments={"x-queue-type": "quorum"})
+        channel.publish(b"failed", routing_key="q")
+        for _ in range(2):
+            failed = channel.get("q")
+            assert failed is not None
+            failed.nack(requeue=True)
+        channel.publish(b"out", routing_key="q")
+        out = [channel.get("q") for _ in range(2)]
+        assert [each.body for each in out if each] == [b"failed", b"out"]
+        # What was confirmed is on disk, and what had changed before with it.
+        channel.publish(b"never delivered", routing_key="q")
+        broker.stop(end)
+    with life(tmp_path) as broker, connect(broker.address()) as connection:
+        channel = connection.channel()
+        back = [channel.get("q") for _ in range(3)]
+        counts = {
+            each.body: (each.properties.headers or {}).get("x-delivery-count", 0)
+            for each in back
+            if each and each.redelivered
+        }
+    # A stop ends the channel, which is a failed delivery of all that it had; a crash is none.
+    more = end is signal.SIGTERM
+    assert counts.pop(b"never delivered", 0) == 0
+    assert counts == {b"failed": 2 + more, b"out": 0 + more}
 
 
 def test_a_transaction_that_was_answered_is_there_as_a_whole(tmp_path: Path) -> None:
