@@ -16,13 +16,14 @@ import pytest
 from pyarrow import csv
 from pyspark.sql import SparkSession
 
-from harebell.pipeline import frames, shipped
+from harebell.pipeline import frames, running, shipped
 from harebell.pipeline.checking import check
-from harebell.pipeline.description import Body, Source
+from harebell.pipeline.description import Body, Source, Trigger
 from harebell.pipeline.hosting import host
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import State, states
 from harebell.pipeline.views import View
+from tests.patience import eventually
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -119,6 +120,30 @@ def test_a_queue_goes_through_sql_into_parquet_and_delta_once(
     assert sorted(row["id"] for row in bench.rows("plain")) == list(range(12))
     assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 12))
     assert [state.name for state in states(bench.folder / "registry")] == ["orders"]
+
+
+@pytest.mark.timeout(300)
+def test_a_pipeline_of_an_empty_queue_ends_when_it_is_told_to(
+    spark: SparkSession,
+    broker_url: str,
+    queue: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # It does not end because it took too long.
+    monkeypatch.setattr(running, "PIPELINE_STOP_SECONDS", 86_400.0)
+    often = Trigger("every", 0.2)
+    described = shipped.archive(broker_url, queue, tmp_path / "lake", trigger=often)
+    state = State(described.name, "", 0)
+    said: list[str] = []
+    run = running.Run(described, spark, state, None, said.append)
+    run.start()
+    # Spark's first micro-batch of a query has no rows here.
+    assert eventually(lambda: run.step() and state.lag == {queue: 0}, 200)
+    assert eventually(lambda: run.step() and state.written == {"lake": 0}, 200)
+    run.stop()
+    assert run.wait().state == "ended"
+    assert (state.rows, state.batch) == (0, -1)
 
 
 WINDOWS = """

@@ -68,6 +68,7 @@ class Run:
         self._sinks: dict[str, BatchSink] = {}
         self._error: BaseException | None = None
         self._done = -1
+        self._ended = -1
         self._deadline: float | None = None
 
     # --- from outside ---------------------------------------------------------------------------
@@ -123,7 +124,7 @@ class Run:
     def _end_if_idle(self, *, late: bool) -> None:
         """End the query when no micro-batch is under way, or when that takes too long."""
         assert self._query is not None, "started"
-        if late or (not self._busy.locked() and self.state.batch >= self._done):
+        if late or (not self._busy.locked() and self._ended >= self._done):
             self._query.stop()
 
     def _pause(self) -> None:
@@ -248,6 +249,9 @@ class Run:
         """Take what Spark says of the micro-batches since the last look."""
         for progress in query.recentProgress:
             number = int(progress["batchId"])
+            # One without rows is a micro-batch, too, as the first of an empty queue.
+            if "addBatch" in progress["durationMs"]:
+                self._ended = max(self._ended, number)
             if number <= self.state.batch or not progress["numInputRows"]:
                 continue
             rows = int(progress["numInputRows"])
