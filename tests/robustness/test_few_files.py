@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import ExitStack
+from pathlib import Path
 
 from harebell.client.blocking import Channel, connect
 from tests.patience import SECONDS, eventually
@@ -29,6 +30,17 @@ def _is_turned_away(port: int, stack: ExitStack) -> bool:
         return peer.recv(1) == b""
     except ConnectionResetError:
         return True
+
+
+def test_the_broker_may_have_as_many_open_as_the_system_lets_it() -> None:
+    broker = RunningBroker(prefix=("prlimit", "--nofile=200:400"))
+    try:
+        limits = Path(f"/proc/{broker.pid}/limits").read_text()
+        (line,) = (each for each in limits.splitlines() if each.startswith("Max open files"))
+        assert line.split()[3:5] == ["400", "400"]
+    finally:
+        broker.stop()
+        broker.remove()
 
 
 def test_more_queues_and_connections_than_files_that_may_be_open() -> None:

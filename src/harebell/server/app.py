@@ -34,7 +34,7 @@ from harebell.model.ceilings import Ceilings
 from harebell.server import status
 from harebell.server.accounts import load_users, make_default_user
 from harebell.server.config import Config, memory_octets
-from harebell.server.descriptors import most_open, shares
+from harebell.server.descriptors import ask_for_more, most_open, shares
 from harebell.server.flusher import Flusher
 from harebell.server.heap import keep_heap
 from harebell.server.journal import Journal
@@ -277,7 +277,7 @@ class App:
             self.journal.write(
                 "warning",
                 f"{self._most_connections} connections are open and more are turned away, for the "
-                f"process may have {most_open()} files and sockets: raise that limit (ulimit -n)",
+                f"process may have {most_open()} files and sockets: raise that limit (ulimit -Hn)",
             )
         self._turned_away = not room
         return room
@@ -380,6 +380,7 @@ class App:
 
 
 async def _serve(config: Config, ready: Callable[[App], None]) -> int:
+    ask_for_more()
     journal = Journal(config.log_level)
     try:
         app = App(config, journal)

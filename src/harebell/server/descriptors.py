@@ -7,6 +7,7 @@ would have none left when it has to open a file, and everybody would wait.
 from __future__ import annotations
 
 import resource
+from contextlib import suppress
 
 from harebell.base.limits import OPEN_FILES, OTHER_FILES, STORE_FILES_LEAST, STORE_FILES_SHARE
 
@@ -17,6 +18,13 @@ def most_open() -> int:
     """How many the system lets this process have open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _WITHOUT_LIMIT if soft == resource.RLIM_INFINITY else soft
+
+
+def ask_for_more() -> None:
+    """Raise the limit as far as this process may by itself."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def shares(most: int) -> tuple[int, int]:
