@@ -7,7 +7,8 @@ import pytest
 from harebell.model.association import Association
 from harebell.model.branch import BranchError
 from harebell.model.xa_states import Fault, State, Status
-from tests.unit.model.xa_world import OTHER, TX, XaWorld, bodies, message
+from tests.unit.model.things import rest
+from tests.unit.model.xa_world import OTHER, TX, XaWorld, message
 
 
 def _fault(error: pytest.ExceptionInfo[BranchError]) -> Fault:
@@ -98,9 +99,9 @@ def test_other_branches_are_worked_on_while_one_is_suspended() -> None:
     session.publish(queue, b"3")
     session.end(TX)
     world.commit(OTHER, one_phase=True)
-    assert bodies(queue) == [b"2"]
+    assert rest(queue) == [b"2"]
     world.commit(one_phase=True)
-    assert bodies(queue) == [b"1", b"3"]
+    assert rest(queue) == [b"1", b"3"]
 
 
 def test_a_suspended_branch_can_be_ended() -> None:
@@ -134,7 +135,7 @@ def test_a_failure_rolls_back_at_once() -> None:
     session.take(queue)
     assert session.end(TX, fail=True) is Status.ROLLED_BACK
     assert world.state() is State.FAILED
-    assert bodies(queue) == [b"old"]
+    assert rest(queue) == [b"old"]
     assert world.prepare() is Status.ROLLED_BACK
     assert world.commit(one_phase=True) is Status.ROLLED_BACK
     assert world.state() is State.UNKNOWN
@@ -168,7 +169,7 @@ def test_a_lost_session_makes_its_branches_fail(suspended: bool) -> None:
     if suspended:
         session.end(TX, suspend=True)
     session.close()
-    assert bodies(queue) == [b"old"]
+    assert rest(queue) == [b"old"]
     assert world.prepare() is Status.ROLLED_BACK
     assert world.rollback() is Status.OK
 
@@ -182,4 +183,4 @@ def test_a_session_that_ended_its_work_may_go() -> None:
     session.end(TX)
     session.close()
     assert world.commit(one_phase=True) is Status.OK
-    assert bodies(queue) == [b"1"]
+    assert rest(queue) == [b"1"]

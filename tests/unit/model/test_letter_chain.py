@@ -14,7 +14,7 @@ from harebell.front.convert import EDITOR
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
-from tests.unit.model.things import message
+from tests.unit.model.things import message, rest
 
 MOST = LETTERS_PER_TURN + CHAINED_PER_TURN
 """Letters of one queue and what follows from them, in one turn."""
@@ -76,14 +76,6 @@ def net(monkeypatch: pytest.MonkeyPatch) -> Net:
     return Net(monkeypatch)
 
 
-def bodies(queue: Any) -> list[bytes]:
-    found = []
-    while (one := queue.get()) is not None:
-        found.append(one[0].body)
-        queue.settle(one[1])
-    return found
-
-
 def test_two_queues_that_drop_into_each_other_pass_everything_on_in_turns(net: Net) -> None:
     first, second = (
         net.host.declare_queue(
@@ -105,8 +97,8 @@ def test_two_queues_that_drop_into_each_other_pass_everything_on_in_turns(net: N
     assert sum(net.turns) > 3_000
     assert net.turns[0] in range(CHAINED_PER_TURN, 2 * CHAINED_PER_TURN)
     assert max(net.turns) <= 4 * CHAINED_PER_TURN
-    assert bodies(first) == [b"b%d" % number for number in range(1_500)]
-    assert bodies(second) == [*(b"a%d" % number for number in range(1, 1_500)), b"new"]
+    assert rest(first) == [b"b%d" % number for number in range(1_500)]
+    assert rest(second) == [*(b"a%d" % number for number in range(1, 1_500)), b"new"]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -141,7 +133,7 @@ def test_refused_messages_of_a_mesh_go_on_in_turns_too(net: Net) -> None:
     net.come_to_rest()
     assert max(net.turns) <= REFUSED_PER_TURN
     assert sum(net.turns) > 2 * REFUSED_PER_TURN
-    assert [bodies(queue) for queue in queues] == [[b"full"]] * 7
+    assert [rest(queue) for queue in queues] == [[b"full"]] * 7
 
 
 def test_one_queue_after_the_other_keeps_the_order_of_what_it_drops(net: Net) -> None:
@@ -159,8 +151,8 @@ def test_one_queue_after_the_other_keeps_the_order_of_what_it_drops(net: Net) ->
     net.publish(first, b"four")
     net.come_to_rest()
     assert len(net.turns) == 41
-    assert bodies(last) == [b"%02d" % number for number in range(36)]
-    assert bodies(first) == [b"four"]
+    assert rest(last) == [b"%02d" % number for number in range(36)]
+    assert rest(first) == [b"four"]
 
 
 def test_a_letter_that_cannot_be_sent_keeps_no_other_back(

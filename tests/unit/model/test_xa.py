@@ -12,7 +12,8 @@ from harebell.model.branch import BranchError
 from harebell.model.queue.kind import REJECTED
 from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
 from harebell.model.xa_states import Fault, State, Status
-from tests.unit.model.xa_world import OTHER, TX, XaWorld, bodies, message
+from tests.unit.model.things import rest
+from tests.unit.model.xa_world import OTHER, TX, XaWorld, message
 
 
 def _worked(world: XaWorld) -> None:
@@ -38,7 +39,7 @@ def test_a_commit_does_the_work(prepared: bool) -> None:
     assert world.commit(one_phase=not prepared) is Status.OK
     assert world.state() is State.UNKNOWN
     assert world.vhost.queues["q"].unacked == 0
-    assert bodies(world.vhost.queues["q"]) == [b"new"]
+    assert rest(world.vhost.queues["q"]) == [b"new"]
 
 
 @pytest.mark.parametrize("prepared", [False, True])
@@ -100,7 +101,7 @@ def test_two_sessions_work_on_one_branch() -> None:
     second.end(TX)
     world.prepare()
     world.commit()
-    assert bodies(queue) == [b"1", b"2"]
+    assert rest(queue) == [b"1", b"2"]
 
 
 def test_without_work_a_branch_is_read_only_and_forgotten_after_a_while() -> None:
@@ -145,11 +146,11 @@ def test_an_operators_decision_is_remembered_until_it_is_forgotten(commit: bool)
     world.prepare()
     assert world.branches.decide("/", TX, commit=commit).status is Status.OK
     queue = world.vhost.queues["q"]
-    assert bodies(queue) == ([b"new"] if commit else [b"old"])
+    assert rest(queue) == ([b"new"] if commit else [b"old"])
     told = Status.HEURISTIC_COMMIT if commit else Status.HEURISTIC_ROLLBACK
     assert world.commit() is told
     assert world.rollback() is told
-    assert bodies(queue) == []
+    assert rest(queue) == []
     assert world.branches.forget("/", TX).status is Status.OK
     with pytest.raises(BranchError, match="is not known"):
         world.commit()
@@ -188,7 +189,7 @@ def test_what_is_prepared_is_committed_although_the_queue_is_full_by_then(kind: 
     while not queue.publish(message(b"first")) & REJECTED:
         taken += 1
     assert world.commit() is Status.OK
-    assert bodies(queue) == [b"first"] * taken + [b"promised"]
+    assert rest(queue) == [b"first"] * taken + [b"promised"]
 
 
 def test_a_branch_that_takes_too_long_is_rolled_back() -> None:
@@ -201,7 +202,7 @@ def test_a_branch_that_takes_too_long_is_rolled_back() -> None:
     assert world.state() is State.IDLE
     world.pass_time(0.2)
     assert world.state() is State.EXPIRED
-    assert bodies(world.vhost.queues["q"]) == [b"old"]
+    assert rest(world.vhost.queues["q"]) == [b"old"]
     assert world.prepare() is Status.TIMED_OUT
     assert world.rollback() is Status.TIMED_OUT
     assert world.state() is State.UNKNOWN

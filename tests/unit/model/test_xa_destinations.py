@@ -17,8 +17,8 @@ from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 from harebell.model.xa_states import Status
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from tests.model.memory import HandStore
-from tests.unit.model.things import Taker
-from tests.unit.model.xa_world import TX, Session, XaWorld, bodies
+from tests.unit.model.things import Taker, rest
+from tests.unit.model.xa_world import TX, Session, XaWorld
 
 
 def properties(**headers: Any) -> Any:
@@ -69,9 +69,9 @@ def test_what_waits_before_it_is_delivered_waits_from_the_commit_on(prepared: bo
     assert (world.exchange.delayed, world.seen.ready_count()) == (0, 0)
     assert world.commit(one_phase=not prepared) is Status.OK
     assert world.exchange.delayed == 1
-    assert bodies(world.seen) == [b"now"]
+    assert rest(world.seen) == [b"now"]
     world.pass_ms(1_000)
-    assert bodies(world.seen) == [b"late"]
+    assert rest(world.seen) == [b"late"]
 
 
 @pytest.mark.parametrize("prepared", [False, True])
@@ -84,8 +84,8 @@ def test_blind_keys_outlast_the_branch_and_the_delay(prepared: bool) -> None:
         world.prepare()
     world.commit(one_phase=not prepared)
     world.pass_ms(1_000)
-    assert bodies(world.seen) == [b"both"]
-    assert bodies(world.blind) == [b"both"]
+    assert rest(world.seen) == [b"both"]
+    assert rest(world.blind) == [b"both"]
 
 
 def test_what_is_prepared_for_an_exchange_that_is_gone_by_then_is_dropped() -> None:
@@ -95,7 +95,7 @@ def test_what_is_prepared_for_an_exchange_that_is_gone_by_then_is_dropped() -> N
     world.vhost.delete_exchange("later")
     assert world.commit() is Status.OK
     world.pass_ms(1_000)
-    assert bodies(world.seen) == []
+    assert rest(world.seen) == []
 
 
 def test_a_reply_reaches_the_requester_that_is_still_there() -> None:

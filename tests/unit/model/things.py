@@ -47,6 +47,15 @@ def priority_queue(name: str = "q", most: int = 5, **options: Any) -> PriorityQu
     return PriorityQueue(name, "/", lambda level: MemoryLog(gauge), most, **options)
 
 
+def rest(queue: Any) -> list[bytes]:
+    """Take and settle what is ready in a queue; the bodies, in order."""
+    found = []
+    while (one := queue.get()) is not None:
+        found.append(one[0].body)
+        queue.settle(one[1])
+    return found
+
+
 class Taker(Consumer):
     """Takes up to `credit` unacknowledged messages and remembers what it got."""
 

@@ -81,12 +81,3 @@ class XaWorld:
 
     def rollback(self, xid: Xid = TX) -> Status:
         return self.branches.rollback("/", xid).status
-
-
-def bodies(queue: Queue) -> list[bytes]:
-    """What is ready, taken and done with."""
-    found = []
-    while (got := queue.get()) is not None:
-        found.append(got[0].body)
-        queue.settle(got[1])
-    return found

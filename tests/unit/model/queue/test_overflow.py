@@ -20,7 +20,7 @@ from harebell.model.queue.quorum import QuorumQueue
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
-from tests.unit.model.things import Taker, message, priority_queue, queue
+from tests.unit.model.things import Taker, message, priority_queue, queue, rest
 
 REJECT = {"overflow": "reject-publish"}
 LARGEST = 2**63 - 1
@@ -46,14 +46,6 @@ class Letters:
 
 def fill(queue: Any, *bodies: bytes) -> list[int]:
     return [queue.publish(message(body)) & REJECTED for body in bodies]
-
-
-def rest(queue: Any) -> list[bytes]:
-    found = []
-    while (one := queue.get()) is not None:
-        found.append(one[0].body)
-        queue.settle(one[1])
-    return found
 
 
 # --- limits ---------------------------------------------------------------------------------------

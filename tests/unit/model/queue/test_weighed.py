@@ -14,21 +14,13 @@ from harebell.front.convert import EDITOR
 from harebell.model.queue.kind import REJECTED
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
-from tests.unit.model.things import message
+from tests.unit.model.things import message, rest
 
 REJECT = {"overflow": "reject-publish"}
 
 
 def fill(queue: Any, *bodies: bytes) -> list[int]:
     return [queue.publish(message(body)) & REJECTED for body in bodies]
-
-
-def rest(queue: Any) -> list[bytes]:
-    found = []
-    while (one := queue.get()) is not None:
-        found.append(one[0].body)
-        queue.settle(one[1])
-    return found
 
 
 class Crowd:
