@@ -215,8 +215,7 @@ class Link(FrameSink):
         self.published = False
         self.hub.gauge.crossed()
         short = self.hub.gauge.over or self.hub.short
-        if not self.has_begun():
-            self.has_finished()
+        self.look_whether_finished()
         if short and not self.blocked and not self.closing:
             self.blocked = True
             self.paused = True
@@ -233,6 +232,11 @@ class Link(FrameSink):
         if self.state is ConnectionState.OPEN:
             self.tell_blocked(False)
         self.touch()
+
+    def look_whether_finished(self) -> None:
+        """Something came to an end: whether that was all that the connection was let in for."""
+        if self.hub.finishing is self and not self.has_begun():
+            self.has_finished()
 
     def has_finished(self) -> None:
         """What was let in although memory is short is whole, or will never be."""

@@ -60,25 +60,19 @@ def commit(session: Session, command: commands.TxCommit) -> None:
     now = connection.broker.clock.steady
     if transaction.commit(session, connection.commit, now) & PENDING:
         session.wait_for(connection.commit.ticket)
-    _ended(session)
+    connection.look_whether_finished()
 
 
 def rollback(session: Session, command: commands.TxRollback) -> None:
     """tx.rollback: forget what was gathered; what was accepted is as if it were not."""
     for entries in _transaction(session).forget():
         session.keep(entries)
-    _ended(session)
+    session.connection.look_whether_finished()
 
 
 def uncommitted(session: Session) -> bool:
     """Whether publishes wait for the commit."""
     return isinstance(session.transaction, Transaction) and session.transaction.octets > 0
-
-
-def _ended(session: Session) -> None:
-    """The connection has nothing more to bring to an end, unless another session has."""
-    if not session.connection.has_begun():
-        session.connection.has_finished()
 
 
 COMMANDS: dict[type, Any] = {

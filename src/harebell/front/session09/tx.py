@@ -49,8 +49,7 @@ class ChannelTransaction(Transaction[Unacked]):
         now = connection.broker.clock.steady
         if self.commit(channel, connection.commit, now) & PENDING:
             connection.hold_until(connection.commit.ticket)
-        if not connection.has_begun():
-            connection.has_finished()
+        connection.look_whether_finished()
 
     def _check_routes(self) -> None:
         lost = [
@@ -70,8 +69,7 @@ class ChannelTransaction(Transaction[Unacked]):
         for entries in self.forget():
             for entry in entries:
                 channel.unacked.put(entry.tag, entry)
-        if not channel.connection.has_begun():
-            channel.connection.has_finished()
+        channel.connection.look_whether_finished()
 
 
 def _transaction(channel: Channel, method_id: int) -> ChannelTransaction:
