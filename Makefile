@@ -15,8 +15,13 @@ SPARK  := $(wildcard tests/spark tests/docs/test_examples.py)
 # Every broker and every Python of Spark that a test starts would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
+# `make test` does all of these, in this order, and fails at the end if one of them did.
+PARTS := lint types .test-native .test-python .test-rest .test-spark
+
 .DEFAULT_GOAL := help
 .PHONY: help run test demo bench bench-spark lint types conformance interop soak docs clean
+.PHONY: $(PARTS)
+.NOTPARALLEL:
 
 help:            ## List the targets
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -25,13 +30,9 @@ run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 	@tools/setup.sh run
 	@exec $(BIN)/harebell serve $(FLAGS)
 
-test:            ## Check and test everything
+test:            ## Check and test everything; what fails does not keep the rest from running
 	@tools/setup.sh test
-	@$(MAKE) --no-print-directory lint types
-	HAREBELL_IMPL=native $(PYTEST) -n 4 --dist worksteal $(NATIVE) $(TWICE)
-	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE)
-	$(PYTEST) -n 3 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)
-	$(PYTEST) -n 2 --dist loadfile -m 'spark and not soak' $(SPARK)
+	@$(MAKE) --no-print-directory --keep-going $(PARTS)
 
 demo:            ## Send a year of flights through the broker and Spark
 	@tools/setup.sh demo
@@ -76,3 +77,15 @@ clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests bench tools -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.so' -delete
+
+.test-native:
+	HAREBELL_IMPL=native $(PYTEST) -n 4 --dist worksteal $(NATIVE) $(TWICE)
+
+.test-python:
+	HAREBELL_IMPL=python $(PYTEST) -n 2 --dist worksteal $(TWICE)
+
+.test-rest:
+	$(PYTEST) -n 3 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)
+
+.test-spark:
+	$(PYTEST) -n 2 --dist loadfile -m 'spark and not soak' $(SPARK)

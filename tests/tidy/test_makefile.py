@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from pathlib import Path
 
 from tests.tidy.sources import ROOT
 
@@ -79,3 +80,24 @@ def test_make_test_leaves_no_test_out() -> None:
     marked = {path for path in starting_spark() if not path.startswith("tests/spark/")}
     assert marked <= set(spark)
     assert "tests/spark" in spark
+
+
+def test_make_test_runs_every_part_and_fails_if_one_of_them_did(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    for program, status in {"ruff": 1, "lint-imports": 0, "mypy": 1, "python": 0}.items():
+        script = tmp_path / program
+        script.write_text(f'#!/bin/sh\necho "{program} $*" >> {log}\nexit {status}\n')
+        script.chmod(0o755)
+    done = subprocess.run(
+        ["make", "--no-print-directory", f"BIN={tmp_path}", "test"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    called = log.read_text().splitlines()
+    assert [line.split()[0] for line in called] == ["ruff", "mypy", *["python"] * 4]
+    assert done.returncode != 0
+    # The last lines name what failed, where a reader of the log looks first.
+    assert "lint" in done.stderr
+    assert "types" in done.stderr
