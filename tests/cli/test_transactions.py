@@ -21,6 +21,7 @@ from harebell.server.storage import Storage
 from tests.cli.conftest import done, error_of, listed, run
 from tests.patience import eventually
 from tests.running import RunningBroker, running_broker
+from tests.unit.model.xa_world import GUEST
 
 ONE, TWO = Xid(1, b"transfer", b"one"), Xid(1, b"transfer", b"two")
 OLD = Xid(FORMAT_0_8, b"old", b"")
@@ -45,7 +46,7 @@ class Made:
         """A branch that takes one message from a queue, and puts one there, and is ended."""
         queue = self.broker.vhosts["/"].declare_queue("q", durable=True)
         queue.publish(_message(old))
-        session = Association(self.broker.branches, "/", "guest")
+        session = Association(self.broker.branches, "/", GUEST)
         session.select()
         session.start(xid)
         got = queue.get()
@@ -73,7 +74,7 @@ def data_dir(tmp_path: Path) -> Path:
     made = Made(folder)
     for xid, number in ((ONE, b"1"), (TWO, b"2")):
         made.work(xid, b"old " + number, b"new " + number)
-        made.broker.branches.prepare("/", xid)
+        made.broker.branches.prepare("/", xid, GUEST)
     made.close()
     return folder
 

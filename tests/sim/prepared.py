@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from harebell.base.message import PERSISTENT, Message, Properties
-from harebell.model.branch import Branch
+from harebell.model.branch import OPERATOR, Branch
 from harebell.model.queue.kind import Queue
 from harebell.model.transaction import ACCEPT
 from harebell.model.xa_states import Call
@@ -137,14 +137,14 @@ class Trial:
     def _round(self, xid: Xid) -> None:
         rng, branches = self.rng, self.broker.broker.branches
         self._publish(rng.randrange(2, 5))
-        branch = branches.begin("/", xid, "guest")
+        branch = branches.begin("/", xid, OPERATOR)
         branch.sessions = 1
         trial = Round(xid, rng.random() < 0.5)
         self._work(branch, trial)
         self._leave(branch)
         self.round = trial
         self.disk.after = partial(self._lose_power, self.disk)
-        branches.prepare("/", xid)
+        branches.prepare("/", xid, OPERATOR)
         self._sync()
         trial.stage = "prepared"
         if rng.random() < 0.3:
@@ -176,9 +176,9 @@ class Trial:
         branches = self.broker.broker.branches
         trial.stage = "asked"
         if trial.commit:
-            branches.commit("/", trial.xid, one_phase=False)
+            branches.commit("/", trial.xid, OPERATOR, one_phase=False)
         else:
-            branches.rollback("/", trial.xid)
+            branches.rollback("/", trial.xid, OPERATOR)
         self._sync()
         trial.stage = "ended"
 
@@ -207,7 +207,7 @@ class Trial:
         assert trial is not None
         self.counts.states += 1
         broker = DiskBroker(image, rows, self.rng.getrandbits(30))
-        known = broker.broker.branches.in_doubt("/") == [trial.xid]
+        known = broker.broker.branches.in_doubt("/", OPERATOR) == [trial.xid]
         where = f"seed {self.seed}, {trial.stage}, operation {self.disk.operations}"
         if trial.stage == "prepared" and not known:
             raise BrokenPromiseError(f"{where}: a prepared branch is lost")
@@ -224,14 +224,14 @@ class Trial:
         commit = self.rng.random() < 0.5
         again = DiskBroker(image.copy(), rows, self.rng.getrandbits(30))
         if commit:
-            again.broker.branches.commit("/", trial.xid, one_phase=False)
+            again.broker.branches.commit("/", trial.xid, OPERATOR, one_phase=False)
         else:
-            again.broker.branches.rollback("/", trial.xid)
+            again.broker.branches.rollback("/", trial.xid, OPERATOR)
         again.commit()
         self._compare(again, trial, do=commit, where=f"{where}, ended after the restart")
         last = again.disk.crash(self.rng)
         final = DiskBroker(last, rows.crash(last, self.rng), self.rng.getrandbits(30))
-        if final.broker.branches.in_doubt("/"):
+        if final.broker.branches.in_doubt("/", OPERATOR):
             raise BrokenPromiseError(f"{where}: it comes back after its end")
         self._compare(final, trial, do=commit, where=f"{where}, ended and restarted")
 

@@ -9,7 +9,7 @@ session that ends without `end` makes its branches fail.
 
 from __future__ import annotations
 
-from harebell.model.branch import Branch, BranchError
+from harebell.model.branch import Asker, Branch, BranchError
 from harebell.model.xa import Branches, unknown
 from harebell.model.xa_states import ASSOCIATED, Call, Fault, Status
 from harebell.model.xid import Xid
@@ -21,14 +21,14 @@ class Association:
     Args:
         branches: of the broker.
         vhost: the session's.
-        user: the session's.
+        user: the session's; its tags are those of the moment when something is asked for.
 
     Attributes:
         selected: whether the session said that it wants distributed transactions.
         branch: the one that it works on now.
     """
 
-    def __init__(self, branches: Branches, vhost: str, user: str) -> None:
+    def __init__(self, branches: Branches, vhost: str, user: Asker) -> None:
         self.selected = False
         self.branch: Branch | None = None
         self._suspended: dict[Xid, Branch] = {}
@@ -72,7 +72,7 @@ class Association:
         self.branch = branch
 
     def _join(self, xid: Xid, found: Branch | None) -> Status:
-        if found is None:
+        if found is None or not found.open_to(self._user):
             raise unknown(xid)
         if xid in self._suspended:
             raise BranchError(Fault.ILLEGAL_STATE, f"xid {xid} is suspended here: resume it")
@@ -84,7 +84,7 @@ class Association:
     def _resume(self, xid: Xid, found: Branch | None) -> Status:
         branch = self._suspended.get(xid)
         if branch is None:
-            if found is None:
+            if found is None or not found.open_to(self._user):
                 raise unknown(xid)
             raise BranchError(
                 Fault.ILLEGAL_STATE, f"xid {xid} cannot be resumed: it is not suspended here"

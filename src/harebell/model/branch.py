@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from harebell.base import limits
 from harebell.base.errors import ErrorKind, Refusal
@@ -24,6 +24,31 @@ _KINDS = {
     Fault.TOO_MUCH: ErrorKind.RESOURCE_ERROR,
     Fault.FAILED: ErrorKind.INTERNAL_ERROR,
 }
+
+
+ADMINISTRATOR = "administrator"
+"""The tag of users who may see and end every branch."""
+
+
+class Asker(Protocol):
+    """The user who asks for something to be done to a branch."""
+
+    @property
+    def name(self) -> str:
+        """The user's name."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The user's tags, as they are now."""
+
+
+class _Operator(NamedTuple):
+    name: str = ""
+    tags: tuple[str, ...] = (ADMINISTRATOR,)
+
+
+OPERATOR: Asker = _Operator()
+"""The person at the broker's control socket."""
 
 
 class BranchError(Refusal):
@@ -135,6 +160,10 @@ class Branch:
         self.held: set[tuple[int, int]] | None = None
         self._settled = 0
         self._gauge = gauge
+
+    def open_to(self, asker: Asker) -> bool:
+        """Whether a user may see, work on and end this branch: who began it, administrators."""
+        return asker.name == self.user or ADMINISTRATOR in asker.tags
 
     def pending(self) -> tuple[int, int]:
         """How many publishes, and how many settled deliveries, wait for its end."""

@@ -6,6 +6,9 @@ one record (`xa_record`) into a log of the broker's own. From then on the record
 this process and in the next: the commit reads it, does it and settles it, all in one commit of the
 disk that a crash keeps whole or not at all. What the branch has acknowledged stays out meanwhile,
 neither delivered nor lost.
+
+A branch belongs to the user that began it, over restarts too: its record has the user's name. For
+every other user but administrators there is no such branch.
 """
 
 from __future__ import annotations
@@ -20,7 +23,15 @@ from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import BRANCH_LOG, Log, Store
 from harebell.base.timers import Timers
 from harebell.model.blind import revealed
-from harebell.model.branch import Branch, BranchError, Committer, Taken, take_back
+from harebell.model.branch import (
+    OPERATOR,
+    Asker,
+    Branch,
+    BranchError,
+    Committer,
+    Taken,
+    take_back,
+)
 from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
 from harebell.model.queue.kind import Queue
 from harebell.model.transaction import Transaction
@@ -82,13 +93,17 @@ class Branches:
         """The branches of a vhost, or of all, the oldest first."""
         return [each for each in self._found.values() if vhost in (None, each.vhost)]
 
-    def in_doubt(self, vhost: str) -> list[Xid]:
-        """What a recovery scan tells of: what is prepared, or was decided heuristically."""
-        return [branch.xid for branch in self.of(vhost) if branch.state in IN_DOUBT]
+    def in_doubt(self, vhost: str, asker: Asker) -> list[Xid]:
+        """The result of a recovery scan: what is prepared, or was decided heuristically."""
+        return [
+            branch.xid
+            for branch in self.of(vhost)
+            if branch.state in IN_DOUBT and branch.open_to(asker)
+        ]
 
     # --- what sessions do -----------------------------------------------------------------------
 
-    def begin(self, vhost: str, xid: Xid, user: str) -> Branch:
+    def begin(self, vhost: str, xid: Xid, asker: Asker) -> Branch:
         """A new branch, for the session that starts it.
 
         Raises:
@@ -96,6 +111,9 @@ class Branches:
         """
         found = self.find(vhost, xid)
         if found is not None:
+            if not found.open_to(asker):
+                # Even one that was only read: its own manager may still ask about it.
+                raise refused(found, Fault.ALREADY_KNOWN, Call.START)
             # What was only read is over already, though it is remembered.
             self.apply(found, Call.START)
             self._forget(found)
@@ -104,7 +122,7 @@ class Branches:
                 Fault.TOO_MUCH,
                 f"xid {xid} cannot be started: there are {limits.BRANCHES} branches already",
             )
-        branch = Branch(xid, vhost, user, self._gauge)
+        branch = Branch(xid, vhost, asker.name, self._gauge)
         self.apply(branch, Call.START)
         self._found[vhost, xid] = branch
         branch.timeout = limits.BRANCH_TIMEOUT_SECONDS
@@ -135,13 +153,13 @@ class Branches:
 
     # --- what coordinators do -------------------------------------------------------------------
 
-    def prepare(self, vhost: str, xid: Xid) -> Outcome:
+    def prepare(self, vhost: str, xid: Xid, asker: Asker) -> Outcome:
         """Make certain that the branch can be committed, and rolled back, whatever happens.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
         """
-        branch = self._named(vhost, xid)
+        branch = self._named(vhost, xid, asker)
         call = Call.PREPARE
         if branch.work.pending() == (0, 0):
             call = Call.PREPARE_NOTHING
@@ -157,18 +175,19 @@ class Branches:
         waits = found.state is State.PREPARED
         return Outcome(found.status, self._commit.ticket if waits else 0)
 
-    def commit(self, vhost: str, xid: Xid, *, one_phase: bool) -> Outcome:
+    def commit(self, vhost: str, xid: Xid, asker: Asker, *, one_phase: bool) -> Outcome:
         """Do the work of a branch.
 
         Args:
             vhost: where.
             xid: which.
+            asker: the user who asks.
             one_phase: whether it was not prepared.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
         """
-        branch = self._named(vhost, xid)
+        branch = self._named(vhost, xid, asker)
         call = Call.COMMIT
         if one_phase:
             crowded = branch.state is State.IDLE and not branch.work.has_room()
@@ -184,13 +203,13 @@ class Branches:
             branch.undo()
         return self._said(found)
 
-    def rollback(self, vhost: str, xid: Xid) -> Outcome:
+    def rollback(self, vhost: str, xid: Xid, asker: Asker) -> Outcome:
         """Do none of the work of a branch: what it acknowledged goes back.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
         """
-        branch = self._named(vhost, xid)
+        branch = self._named(vhost, xid, asker)
         prepared = branch.state is State.PREPARED
         if prepared:
             self._finish(branch, do=False)
@@ -198,13 +217,13 @@ class Branches:
         branch.undo()
         return self._said(found) if prepared else Outcome(found.status)
 
-    def forget(self, vhost: str, xid: Xid) -> Outcome:
+    def forget(self, vhost: str, xid: Xid, asker: Asker) -> Outcome:
         """A heuristic decision was heard of, and need not be remembered.
 
         Raises:
             BranchError: it is not known, or nothing was decided.
         """
-        branch = self._named(vhost, xid)
+        branch = self._named(vhost, xid, asker)
         found = self.apply(branch, Call.FORGET)
         self._settle(branch)
         return self._said(found)
@@ -215,7 +234,7 @@ class Branches:
         Raises:
             BranchError: it is not known, or not prepared.
         """
-        branch = self._named(vhost, xid)
+        branch = self._named(vhost, xid, OPERATOR)
         call = Call.DECIDE_COMMIT if commit else Call.DECIDE_ROLLBACK
         found = step(branch.state, call)
         if isinstance(found, Fault):
@@ -227,13 +246,13 @@ class Branches:
         self._write(branch, record)
         return self._said(found)
 
-    def set_timeout(self, vhost: str, xid: Xid, seconds: int) -> None:
+    def set_timeout(self, vhost: str, xid: Xid, asker: Asker, seconds: int) -> None:
         """A branch takes at most so long from now on; 0 for the default.
 
         Raises:
             BranchError: it is not known, or the time is too long.
         """
-        branch = self._named(vhost, xid)
+        branch = self._named(vhost, xid, asker)
         most = limits.BRANCH_TIMEOUT_MOST_SECONDS
         if seconds > most:
             raise BranchError(
@@ -244,13 +263,13 @@ class Branches:
         if branch.state in (State.ACTIVE, State.IDLE):
             self._wake(branch, branch.timeout)
 
-    def timeout(self, vhost: str, xid: Xid) -> int:
+    def timeout(self, vhost: str, xid: Xid, asker: Asker) -> int:
         """How many seconds a branch may take.
 
         Raises:
             BranchError: it is not known.
         """
-        branch = self._named(vhost, xid)
+        branch = self._named(vhost, xid, asker)
         self.apply(branch, Call.GET_TIMEOUT)
         return branch.timeout
 
@@ -298,9 +317,9 @@ class Branches:
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _named(self, vhost: str, xid: Xid) -> Branch:
+    def _named(self, vhost: str, xid: Xid, asker: Asker) -> Branch:
         branch = self.find(vhost, xid)
-        if branch is None:
+        if branch is None or not branch.open_to(asker):
             raise unknown(xid)
         return branch
 

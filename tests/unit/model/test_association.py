@@ -8,7 +8,7 @@ from harebell.model.association import Association
 from harebell.model.branch import BranchError
 from harebell.model.xa_states import Fault, State, Status
 from tests.unit.model.things import rest
-from tests.unit.model.xa_world import OTHER, TX, XaWorld, message
+from tests.unit.model.xa_world import GUEST, OTHER, TX, XaWorld, message
 
 
 def _fault(error: pytest.ExceptionInfo[BranchError]) -> Fault:
@@ -16,7 +16,7 @@ def _fault(error: pytest.ExceptionInfo[BranchError]) -> Fault:
 
 
 def test_nothing_is_possible_before_select() -> None:
-    session = Association(XaWorld().branches, "/", "guest")
+    session = Association(XaWorld().branches, "/", GUEST)
     for call in (session.start, session.end):
         with pytest.raises(BranchError, match="has not selected") as caught:
             call(TX)

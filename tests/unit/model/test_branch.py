@@ -8,7 +8,7 @@ from harebell.base.errors import ErrorKind
 from harebell.base.gauge import Gauge
 from harebell.model.branch import Branch, BranchError
 from harebell.model.xa_states import Call, Fault
-from tests.unit.model.xa_world import TX, XaWorld, message
+from tests.unit.model.xa_world import GUEST, TX, XaWorld, message
 
 
 def test_what_waits_is_counted_before_and_after_the_prepare() -> None:
@@ -43,19 +43,19 @@ def test_what_is_undone_is_not_counted() -> None:
 def test_memory_is_given_back_however_a_branch_ends(end: str) -> None:
     world = XaWorld()
     vhost = world.broker.add_vhost("v")
-    branch = world.branches.begin("v", TX, "guest")
+    branch = world.branches.begin("v", TX, GUEST)
     world.branches.apply(branch, Call.LAST_END)
     branch.publish(message(b"1"), (vhost.declare_queue("q"),), 0)
     gauge = world.broker.gauge
     assert gauge.used == branch.octets
     if end == "commit":
-        world.branches.commit("v", TX, one_phase=True)
+        world.branches.commit("v", TX, GUEST, one_phase=True)
         vhost.queues["q"].purge()
     elif end == "prepare":
-        world.branches.prepare("v", TX)
-        world.branches.rollback("v", TX)
+        world.branches.prepare("v", TX, GUEST)
+        world.branches.rollback("v", TX, GUEST)
     elif end == "rollback":
-        world.branches.rollback("v", TX)
+        world.branches.rollback("v", TX, GUEST)
     elif end == "timeout":
         world.pass_time(60)
     else:

@@ -13,7 +13,7 @@ from harebell.model.queue.kind import REJECTED
 from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
 from harebell.model.xa_states import Fault, State, Status
 from tests.unit.model.things import rest
-from tests.unit.model.xa_world import OTHER, TX, XaWorld, message
+from tests.unit.model.xa_world import GUEST, OTHER, TX, XaWorld, message
 
 
 def _worked(world: XaWorld) -> None:
@@ -110,7 +110,7 @@ def test_without_work_a_branch_is_read_only_and_forgotten_after_a_while() -> Non
     session.start(TX)
     session.end(TX)
     assert world.prepare() is Status.READ_ONLY
-    assert world.branches.in_doubt("/") == []
+    assert world.branches.in_doubt("/", GUEST) == []
     with pytest.raises(BranchError, match="it is read-only"):
         world.commit(one_phase=True)
     world.pass_time(limits.BRANCH_REMEMBERED_SECONDS)
@@ -125,16 +125,16 @@ def test_a_recovery_scan_tells_of_what_is_prepared_or_was_decided() -> None:
     session.start(OTHER)
     session.publish(world.vhost.queues["q"], b"x")
     session.end(OTHER)
-    assert world.branches.in_doubt("/") == []
+    assert world.branches.in_doubt("/", GUEST) == []
     world.prepare()
     world.prepare(OTHER)
-    assert world.branches.in_doubt("/") == [TX, OTHER]
+    assert world.branches.in_doubt("/", GUEST) == [TX, OTHER]
     world.branches.decide("/", OTHER, commit=True)
-    assert world.branches.in_doubt("/") == [TX, OTHER]
-    assert world.branches.in_doubt("elsewhere") == []
+    assert world.branches.in_doubt("/", GUEST) == [TX, OTHER]
+    assert world.branches.in_doubt("elsewhere", GUEST) == []
     world.rollback()
-    world.branches.forget("/", OTHER)
-    assert world.branches.in_doubt("/") == []
+    world.branches.forget("/", OTHER, GUEST)
+    assert world.branches.in_doubt("/", GUEST) == []
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -151,7 +151,7 @@ def test_an_operators_decision_is_remembered_until_it_is_forgotten(commit: bool)
     assert world.commit() is told
     assert world.rollback() is told
     assert rest(queue) == []
-    assert world.branches.forget("/", TX).status is Status.OK
+    assert world.branches.forget("/", TX, GUEST).status is Status.OK
     with pytest.raises(BranchError, match="is not known"):
         world.commit()
 
@@ -195,9 +195,9 @@ def test_what_is_prepared_is_committed_although_the_queue_is_full_by_then(kind: 
 def test_a_branch_that_takes_too_long_is_rolled_back() -> None:
     world = XaWorld()
     _worked(world)
-    assert world.branches.timeout("/", TX) == 60
-    world.branches.set_timeout("/", TX, 2)
-    assert world.branches.timeout("/", TX) == 2
+    assert world.branches.timeout("/", TX, GUEST) == 60
+    world.branches.set_timeout("/", TX, GUEST, 2)
+    assert world.branches.timeout("/", TX, GUEST) == 2
     world.pass_time(1.9)
     assert world.state() is State.IDLE
     world.pass_time(0.2)
@@ -211,9 +211,9 @@ def test_a_branch_that_takes_too_long_is_rolled_back() -> None:
 def test_a_timeout_of_zero_is_the_default_again() -> None:
     world = XaWorld()
     _worked(world)
-    world.branches.set_timeout("/", TX, 500)
-    world.branches.set_timeout("/", TX, 0)
-    assert world.branches.timeout("/", TX) == limits.BRANCH_TIMEOUT_SECONDS
+    world.branches.set_timeout("/", TX, GUEST, 500)
+    world.branches.set_timeout("/", TX, GUEST, 0)
+    assert world.branches.timeout("/", TX, GUEST) == limits.BRANCH_TIMEOUT_SECONDS
     world.pass_time(limits.BRANCH_TIMEOUT_SECONDS)
     assert world.state() is State.EXPIRED
     world.pass_time(limits.BRANCH_REMEMBERED_SECONDS)
@@ -224,15 +224,15 @@ def test_a_timeout_that_is_too_long_is_refused() -> None:
     world = XaWorld()
     _worked(world)
     with pytest.raises(BranchError, match="86400 s is the most") as caught:
-        world.branches.set_timeout("/", TX, 86_401)
+        world.branches.set_timeout("/", TX, GUEST, 86_401)
     assert caught.value.fault is Fault.BAD_VALUE
-    world.branches.set_timeout("/", TX, 86_400)
+    world.branches.set_timeout("/", TX, GUEST, 86_400)
 
 
 def test_what_is_prepared_is_never_ended_by_time() -> None:
     world = XaWorld()
     _worked(world)
-    world.branches.set_timeout("/", TX, 1)
+    world.branches.set_timeout("/", TX, GUEST, 1)
     world.prepare()
     world.pass_time(1_000_000)
     assert world.state() is State.PREPARED
@@ -279,9 +279,9 @@ def test_a_time_to_live_begins_with_the_commit_of_what_was_prepared() -> None:
         lambda world: world.commit(),
         lambda world: world.commit(one_phase=True),
         lambda world: world.rollback(),
-        lambda world: world.branches.forget("/", TX),
-        lambda world: world.branches.set_timeout("/", TX, 1),
-        lambda world: world.branches.timeout("/", TX),
+        lambda world: world.branches.forget("/", TX, GUEST),
+        lambda world: world.branches.set_timeout("/", TX, GUEST, 1),
+        lambda world: world.branches.timeout("/", TX, GUEST),
         lambda world: world.branches.decide("/", TX, commit=True),
     ],
 )
@@ -322,7 +322,7 @@ def test_there_is_a_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_branches_go_with_their_vhost() -> None:
     world = XaWorld()
     vhost = world.broker.add_vhost("v")
-    branch = world.branches.begin("v", TX, "guest")
+    branch = world.branches.begin("v", TX, GUEST)
     branch.publish(message(b"1"), (vhost.declare_queue("q", durable=True),), 0)
     assert world.branches.find("/", TX) is None
     world.broker.delete_vhost(vhost)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.model.association import Association
-from harebell.model.branch import Branch
+from harebell.model.branch import OPERATOR, Asker, Branch
 from harebell.model.broker import Broker
 from harebell.model.queue.kind import Queue
 from harebell.model.transaction import ACCEPT
@@ -18,6 +20,18 @@ TX = Xid(0, b"tx", b"1")
 OTHER = Xid(0, b"tx", b"2")
 
 
+class Someone(NamedTuple):
+    """A user."""
+
+    name: str
+    tags: tuple[str, ...] = ()
+
+
+GUEST = Someone("guest")
+ANOTHER = Someone("another", ("monitoring", "management"))
+ADMIN = Someone("admin", ("administrator",))
+
+
 def message(body: bytes) -> Message:
     return Message("", "q", Properties(b"\0\0", delivery_mode=PERSISTENT), body)
 
@@ -25,8 +39,8 @@ def message(body: bytes) -> Message:
 class Session(Association):
     """A session whose work is its branch's, while it has one."""
 
-    def __init__(self, world: XaWorld) -> None:
-        super().__init__(world.broker.branches, "/", "guest")
+    def __init__(self, world: XaWorld, user: Asker = GUEST) -> None:
+        super().__init__(world.broker.branches, "/", user)
         self.select()
 
     def work_on(self) -> Branch:
@@ -62,8 +76,8 @@ class XaWorld:
     def queue(self, name: str = "q", **options: object) -> Queue:
         return self.vhost.declare_queue(name, durable=True, **options)  # type: ignore[arg-type]
 
-    def session(self) -> Session:
-        return Session(self)
+    def session(self, user: Asker = GUEST) -> Session:
+        return Session(self, user)
 
     def state(self, xid: Xid = TX) -> State:
         found = self.branches.find("/", xid)
@@ -74,10 +88,10 @@ class XaWorld:
         self.broker.timers.run()
 
     def prepare(self, xid: Xid = TX) -> Status:
-        return self.branches.prepare("/", xid).status
+        return self.branches.prepare("/", xid, OPERATOR).status
 
     def commit(self, xid: Xid = TX, *, one_phase: bool = False) -> Status:
-        return self.branches.commit("/", xid, one_phase=one_phase).status
+        return self.branches.commit("/", xid, OPERATOR, one_phase=one_phase).status
 
     def rollback(self, xid: Xid = TX) -> Status:
-        return self.branches.rollback("/", xid).status
+        return self.branches.rollback("/", xid, OPERATOR).status

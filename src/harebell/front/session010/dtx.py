@@ -23,7 +23,7 @@ from harebell.front.session010.errors import (
 )
 from harebell.front.session010.tx import TX, check_accepting
 from harebell.model.association import Association
-from harebell.model.branch import BranchError
+from harebell.model.branch import Asker, BranchError
 from harebell.model.queue.kind import Queue
 from harebell.model.xa import Branches, Outcome
 from harebell.model.xa_states import Fault
@@ -105,7 +105,7 @@ def _xid(named: structs.Xid) -> Xid:
 
 def _association(session: Session) -> Association:
     if session.association is None:
-        branches, user = session.connection.broker.branches, session.user.name
+        branches, user = session.connection.broker.branches, session.user
         session.association = Association(branches, session.vhost.name, user)
     return session.association
 
@@ -141,11 +141,12 @@ def end(session: Session, command: commands.DtxEnd) -> None:
 
 
 def _outcome(
-    session: Session, named: structs.Xid, call: Callable[[Branches, str, Xid], Outcome]
+    session: Session, named: structs.Xid, call: Callable[[Branches, str, Xid, Asker], Outcome]
 ) -> Outcome:
     """Do something to a branch, and hold back what tells of it until it is on disk."""
     with _telling():
-        outcome = call(session.connection.broker.branches, session.vhost.name, _xid(named))
+        branches = session.connection.broker.branches
+        outcome = call(branches, session.vhost.name, _xid(named), session.user)
     session.connection.hold_until(outcome.ticket)
     return outcome
 
@@ -159,8 +160,8 @@ def prepare(session: Session, command: commands.DtxPrepare) -> None:
 def commit(session: Session, command: commands.DtxCommit) -> None:
     """dtx.commit: do the work of a branch."""
 
-    def call(branches: Branches, vhost: str, xid: Xid) -> Outcome:
-        return branches.commit(vhost, xid, one_phase=command.one_phase)
+    def call(branches: Branches, vhost: str, xid: Xid, asker: Asker) -> Outcome:
+        return branches.commit(vhost, xid, asker, one_phase=command.one_phase)
 
     session.result(structs.XaResult(_outcome(session, command.xid, call).status))
 
@@ -180,7 +181,7 @@ def get_timeout(session: Session, command: commands.DtxGetTimeout) -> None:
     """dtx.get-timeout: in seconds."""
     branches = session.connection.broker.branches
     with _telling():
-        seconds = branches.timeout(session.vhost.name, _xid(command.xid))
+        seconds = branches.timeout(session.vhost.name, _xid(command.xid), session.user)
     session.result(structs.GetTimeoutResult(seconds))
 
 
@@ -188,12 +189,13 @@ def set_timeout(session: Session, command: commands.DtxSetTimeout) -> None:
     """dtx.set-timeout: from now on."""
     branches = session.connection.broker.branches
     with _telling():
-        branches.set_timeout(session.vhost.name, _xid(command.xid), command.timeout)
+        xid = _xid(command.xid)
+        branches.set_timeout(session.vhost.name, xid, session.user, command.timeout)
 
 
 def recover(session: Session, command: commands.DtxRecover) -> None:
-    """dtx.recover: everything that is prepared, or was decided heuristically."""
-    xids = session.connection.broker.branches.in_doubt(session.vhost.name)
+    """dtx.recover: what the user has prepared, or was decided heuristically."""
+    xids = session.connection.broker.branches.in_doubt(session.vhost.name, session.user)
     named: list[Any] = [structs.Xid(*xid) for xid in xids]
     session.result(structs.RecoverResult(AMQP_0_10.struct_array(named)))
 

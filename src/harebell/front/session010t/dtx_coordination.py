@@ -1,4 +1,4 @@
-"""The class dtx-coordination (class 105): what becomes of branches, whoever worked on them."""
+"""The class dtx-coordination (class 105): what becomes of branches that the user began."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ def commit(channel: TransitionalChannel, method: methods.DtxCoordinationCommit) 
     """dtx-coordination.commit: do the work of a branch."""
     with guarded(channel, (_CLASS, _COMMIT), method.ticket):
         xid = xid_of_octets(method.xid)
-        outcome = _branches(channel).commit(channel.vhost.name, xid, one_phase=method.one_phase)
+        outcome = _branches(channel).commit(
+            channel.vhost.name, xid, channel.connection.user, one_phase=method.one_phase
+        )
     _answer(channel, outcome, methods.DtxCoordinationCommitOk(outcome.status))
 
 
@@ -45,7 +47,7 @@ def prepare(channel: TransitionalChannel, method: methods.DtxCoordinationPrepare
     """dtx-coordination.prepare: make certain that it can be done."""
     with guarded(channel, (_CLASS, _PREPARE), method.ticket):
         xid = xid_of_octets(method.xid)
-        outcome = _branches(channel).prepare(channel.vhost.name, xid)
+        outcome = _branches(channel).prepare(channel.vhost.name, xid, channel.connection.user)
     _answer(channel, outcome, methods.DtxCoordinationPrepareOk(outcome.status))
 
 
@@ -53,7 +55,7 @@ def rollback(channel: TransitionalChannel, method: methods.DtxCoordinationRollba
     """dtx-coordination.rollback: do none of it."""
     with guarded(channel, (_CLASS, _ROLLBACK), method.ticket):
         xid = xid_of_octets(method.xid)
-        outcome = _branches(channel).rollback(channel.vhost.name, xid)
+        outcome = _branches(channel).rollback(channel.vhost.name, xid, channel.connection.user)
     _answer(channel, outcome, methods.DtxCoordinationRollbackOk(outcome.status))
 
 
@@ -61,7 +63,7 @@ def forget(channel: TransitionalChannel, method: methods.DtxCoordinationForget) 
     """dtx-coordination.forget: complete when the disk has forgotten what was decided."""
     with guarded(channel, (_CLASS, _FORGET), method.ticket):
         xid = xid_of_octets(method.xid)
-        outcome = _branches(channel).forget(channel.vhost.name, xid)
+        outcome = _branches(channel).forget(channel.vhost.name, xid, channel.connection.user)
     if outcome.ticket > channel.connection.commit.done:
         channel.completions.wait(outcome.ticket)
 
@@ -70,7 +72,7 @@ def get_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationGet
     """dtx-coordination.get-timeout: it has no ticket."""
     with guarded(channel, (_CLASS, _GET_TIMEOUT), 0):
         xid = xid_of_octets(method.xid)
-        seconds = _branches(channel).timeout(channel.vhost.name, xid)
+        seconds = _branches(channel).timeout(channel.vhost.name, xid, channel.connection.user)
     answer = methods.DtxCoordinationGetTimeoutOk(timeout=seconds)
     channel.connection.send(channel.number, answer)
 
@@ -79,14 +81,16 @@ def set_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationSet
     """dtx-coordination.set-timeout: from now on."""
     with guarded(channel, (_CLASS, _SET_TIMEOUT), method.ticket):
         xid = xid_of_octets(method.xid)
-        _branches(channel).set_timeout(channel.vhost.name, xid, method.timeout)
+        user = channel.connection.user
+        _branches(channel).set_timeout(channel.vhost.name, xid, user, method.timeout)
 
 
 def recover(channel: TransitionalChannel, method: methods.DtxCoordinationRecover) -> None:
     """dtx-coordination.recover: the next xids of a scan, as many as a frame has room for."""
     with guarded(channel, (_CLASS, _RECOVER), method.ticket):
         if method.startscan or (method.endscan and channel.scan is None):
-            channel.scan = _branches(channel).in_doubt(channel.vhost.name)
+            user = channel.connection.user
+            channel.scan = _branches(channel).in_doubt(channel.vhost.name, user)
         scan = channel.scan
         if scan is None:
             raise soft(503, "there is no recovery scan: start one", _CLASS, _RECOVER)

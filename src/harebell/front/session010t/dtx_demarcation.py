@@ -22,7 +22,7 @@ def _association(channel: TransitionalChannel) -> Association:
     """The session's, which has selected nothing before it was told to."""
     if channel.association is None:
         branches = channel.connection.broker.branches
-        user = channel.connection.user.name
+        user = channel.connection.user
         channel.association = Association(branches, channel.vhost.name, user)
     return channel.association
 

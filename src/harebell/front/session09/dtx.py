@@ -34,7 +34,7 @@ def select(channel: Channel, method: own.DtxSelect) -> None:
         if channel.transaction is not None or channel.confirms is not None:
             text = "the channel has transactions of its own, or confirms"
             raise soft(503, text, _CLASS, _SELECT)
-        user, vhost = channel.connection.user.name, channel.vhost.name
+        user, vhost = channel.connection.user, channel.vhost.name
         channel.association = Association(channel.connection.broker.branches, vhost, user)
         channel.association.select()
     channel.connection.send(channel.number, own.DtxSelectOk())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from harebell.model.branch import Branch
+from harebell.model.branch import OPERATOR, Branch
 from harebell.model.xa import Branches
 from harebell.model.xa_states import State, Status
 from harebell.model.xid import FORMAT_0_8, Xid, XidError, xid_of_text
@@ -76,9 +76,9 @@ def _end(site: Site, asked: Named, *, commit: bool) -> dict[str, Any]:
     if xid.format != FORMAT_0_8:
         status = branches.decide(vhost, xid, commit=commit).status
     elif commit:
-        status = branches.commit(vhost, xid, one_phase=not prepared).status
+        status = branches.commit(vhost, xid, OPERATOR, one_phase=not prepared).status
     else:
-        status = branches.rollback(vhost, xid).status
+        status = branches.rollback(vhost, xid, OPERATOR).status
     done = "committed" if commit and status is Status.OK else "rolled back"
     site.journal("warning", f"transaction {xid} in vhost '{vhost}' was {done} by an operator")
     return {"vhost": vhost, "xid": str(xid), "done": done}
@@ -97,7 +97,7 @@ def rollback(site: Site, asked: Named) -> dict[str, Any]:
 def prepare(site: Site, asked: Named) -> dict[str, Any]:
     """Prepare a branch whose sessions are done; for a coordinator that speaks no AMQP."""
     branches, vhost, xid = _found(site, asked)
-    status = branches.prepare(vhost, xid).status
+    status = branches.prepare(vhost, xid, OPERATOR).status
     done = {Status.OK: "prepared", Status.READ_ONLY: "committed"}.get(status, "rolled back")
     return {"vhost": vhost, "xid": str(xid), "done": done}
 
@@ -105,7 +105,7 @@ def prepare(site: Site, asked: Named) -> dict[str, Any]:
 def forget(site: Site, asked: Named) -> dict[str, Any]:
     """Forget a decision, when its transaction manager will never ask."""
     branches, vhost, xid = _found(site, asked)
-    branches.forget(vhost, xid)
+    branches.forget(vhost, xid, OPERATOR)
     site.journal("info", f"transaction {xid} in vhost '{vhost}' was forgotten")
     return {"vhost": vhost, "xid": str(xid), "done": "forgotten"}
 
