@@ -213,17 +213,30 @@ class Recovery:
             at += index
             if index or at >= size:
                 continue
-            filled = size if ends else _filled(file, at)
+            filled = _filled(file, at)
             if filled == at:
+                # The process died before it could cut this off, or before what came next was
+                # written here: the one behind may be on disk ahead of it.
+                if ends is not None:
+                    _cut(file, at)
                 break
             following = self._resume(file, segment, at + _ALIGN, size)
             end = filled if following < 0 else following
             if following < 0 and ends is None:
                 return self._torn(file, path, at, end)
+            if self._left_out(file, segment, at, following):
+                at = following
+                continue
             text = f"{path}: octets {at} to {end} are damaged and skipped"
             self._damage("error", text + self._copied(file, path, at, end))
             at = end
         return at + -at % _ALIGN
+
+    def _left_out(self, file: File, segment: Segment, at: int, following: int) -> bool:
+        """Whether nothing but space ahead lies before the next good record, and none is missing."""
+        if following < 0 or self._reach != segment.positions.end():
+            return False
+        return file.read_at(following - at, at) == unused(at, following - at)
 
     def _torn(self, file: File, path: str, at: int, end: int) -> int:
         """Deal with octets at the end of the newest segment; returns where the log goes on."""

@@ -9,6 +9,7 @@ import pytest
 
 from harebell.base.limits import AHEAD_FROM_BYTES, AHEAD_WRITE_BYTES, WRITE_EARLY_BYTES
 from harebell.base.ports import Log
+from harebell.kernels.records import record_octets
 from harebell.store.segment import HEADER_OCTETS, first_of, unused
 from tests.sim.disk import error
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
@@ -107,6 +108,36 @@ def test_space_that_nobody_came_to_cut_off_is_not_looked_at() -> None:
         again = Bench(disk)
         assert len(live(again.log())) == 40
         assert again.reports == []
+
+
+def test_space_whose_records_never_came_is_no_damage_where_another_segment_follows() -> None:
+    bench = Bench(ahead_from=512)
+    committed(bench, 40)
+    path = f"{FOLDER}/{bench.files()[0]}"
+    content = bench.disk.content(path)
+    at = HEADER_OCTETS
+    records = []
+    while at < len(content):
+        records.append(at)
+        size = record_octets(content, at)
+        at += size + -size % 8
+    bench.disk.replace(path, content[: records[-1]] + unused(records[-1], 500))
+    again = bench.again()
+    assert len(live(again.log())) == 39
+    assert again.reports == []
+
+
+def test_space_between_records_none_of_which_is_missing_is_no_damage() -> None:
+    bench = Bench(ahead_from=512)
+    committed(bench, 8)
+    path = f"{FOLDER}/{bench.files()[-1]}"
+    content = bench.disk.content(path)
+    size = record_octets(content, HEADER_OCTETS)
+    at = HEADER_OCTETS + size + -size % 8
+    bench.disk.replace(path, content[:at] + unused(at, 64) + content[at:])
+    again = bench.again()
+    assert len(live(again.log())) == 8
+    assert again.reports == []
 
 
 def test_space_that_nobody_came_to_cut_off_is_no_damage_when_the_next_segment_has_gone() -> None:
