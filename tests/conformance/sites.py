@@ -63,6 +63,10 @@ class MemoryWire:
         self.reading = True
         connection.shell = self
 
+    def unread(self) -> bool:
+        """Whether octets lie in the socket: what is written here is read at once."""
+        return False
+
     def write(self, data: bytes) -> None:
         """Hand octets over in a buffer that is overwritten at once, as the shell's is."""
         if self.connection.closing:

@@ -162,6 +162,10 @@ class Link:
         self._unread.append(part)
         self._read()
 
+    def unread(self) -> bool:
+        """Whether octets lie here that the broker has not read."""
+        return bool(self._unread)
+
     def _reading(self) -> bool:
         c = self.connection
         stuck = c.congested and len(self._to_write) > OUTPUT_STOP_BYTES

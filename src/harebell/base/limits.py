@@ -209,6 +209,8 @@ LINGER_SECONDS = 3.0
 """Time a closed connection's peer has to end its side before the socket is cut."""
 TICK_SECONDS = 0.5
 """How often heartbeats and deadlines are looked at."""
+TICK_LATE_SECONDS = 0.5
+"""A tick that comes later than this shows that the process itself stood still meanwhile."""
 CONSUMER_TIMEOUT_MS = 1_800_000
 """Time that a delivery may go without acknowledgement before its channel is closed."""
 CONSUMER_TIMEOUT_MAX_MS = 315_360_000_000

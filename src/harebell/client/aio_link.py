@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any, cast
 
-from harebell.base.limits import READ_BUFFER_BYTES
+from harebell.base.limits import READ_BUFFER_BYTES, TICK_LATE_SECONDS
 from harebell.client import tls
 from harebell.client.core import Connection as Core
 from harebell.client.errors import ConnectionFailed, ConnectTimeout
@@ -34,6 +34,7 @@ class Link(asyncio.BufferedProtocol):
         self._buffer = bytearray(READ_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
         self._flush_due = False
         self._can_write = asyncio.Event()
         self._can_write.set()
@@ -140,11 +141,16 @@ class Link(asyncio.BufferedProtocol):
             if not self._timer.cancelled() and self._timer.when() <= at:
                 return
             self._timer.cancel()
+        self._due = at
         self._timer = self._loop.call_at(at, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
-        self.core.tick(self._loop.time())
+        now = self._loop.time()
+        if now - self._due > TICK_LATE_SECONDS:
+            # The program stood still: what the broker sent meanwhile lies unread in the socket.
+            self.core.excuse(now - self._due)
+        self.core.tick(now)
         self.flush()
         if self.core.finished:
             # A peer that is dead takes no output, so closing in good order could last for ever.

@@ -19,7 +19,6 @@ from harebell.client.core import Connection as Core
 from harebell.client.errors import ConnectionFailed, ConnectTimeout
 from harebell.client.url import URL
 
-_HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 _BEATS = 3
 _STOP_SECONDS = 2.0
 _WAIT_SECONDS = 0.5
@@ -126,8 +125,9 @@ class Link:
             return
         try:
             if self._open and not self._unsent:
-                sent = self._socket.send(_HEARTBEAT_FRAME)
-                self._unsent = memoryview(_HEARTBEAT_FRAME[sent:])
+                frame = self.core.heartbeat_frame
+                sent = self._socket.send(frame)
+                self._unsent = memoryview(frame[sent:])
         except OSError:
             # The connection is broken or full; the thread that owns it will see for itself.
             pass

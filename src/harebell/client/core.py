@@ -55,6 +55,8 @@ class Connection(Life[Channel], FrameSink):
     out: OutBuffer
     scanner: FrameScanner
 
+    heartbeat_frame = _HEARTBEAT_FRAME
+
     def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
         super().__init__(url, now, properties)
         self.dialect = dialect_of(url.version)

@@ -72,6 +72,13 @@ class _Assembly:
         self.size = 0
 
 
+def _heartbeat() -> bytes:
+    buffer = SegmentBuffer()
+    payload = AMQP_0_10.encode(controls.ConnectionHeartbeat())
+    buffer.segments(CONTROL, 0, payload, SEGMENT_FRAME_BYTES)
+    return buffer.take()
+
+
 class Connection(Life[Session], SegmentSink):
     """The protocol state of one connection; arguments and attributes as of `Life`.
 
@@ -79,6 +86,7 @@ class Connection(Life[Session], SegmentSink):
         nonce: makes the names of our sessions different from everybody else's.
     """
 
+    heartbeat_frame = _heartbeat()
     out: SegmentBuffer
     scanner: SegmentScanner
 

@@ -81,6 +81,8 @@ class Life(Generic[C]):
 
     out: Output
     scanner: Scanner
+    heartbeat_frame = b""
+    """A heartbeat of the version, for who writes it without the core."""
 
     def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
         self.url = url
@@ -174,6 +176,12 @@ class Life(Generic[C]):
         """When `tick` is due; None when there is nothing to wait for."""
         times = [at for at in (self._deadline, self._next_beat) if at is not None]
         return min(times) if times else None
+
+    def excuse(self, late: float) -> None:
+        """Do not count so many seconds, in which the program itself read nothing."""
+        self.last_received += late
+        if self._deadline is not None:
+            self._deadline += late
 
     def tick(self, now: float) -> None:
         """Time has passed: beat, or give up."""

@@ -133,6 +133,16 @@ class Link(FrameSink):
         """Time has passed: heartbeats and deadlines."""
         raise NotImplementedError
 
+    def excuse(self, late: float) -> None:
+        """Do not count time in which the broker itself stood still.
+
+        Args:
+            late: so many seconds long nothing was read from anybody.
+        """
+        self.now += late
+        if self.deadline:
+            self.deadline += late
+
     def force_close(self, reason: str, now: float) -> None:
         """The broker ends the connection, for example because it stops."""
         raise NotImplementedError

@@ -104,6 +104,7 @@ class App:
         self.listeners: list[Listener] = []
         self._flushing = False
         self._ticking: asyncio.TimerHandle | None = None
+        self._tick_due = 0.0
         self._stop = asyncio.Event()
         self._control: Any = None
 
@@ -222,7 +223,7 @@ class App:
         self.timers.wake = self._wake_at
         self._wake_at(self.timers.due)
         self.flusher.look()
-        self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
+        self._tick_later()
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._stop.set)
 
@@ -326,6 +327,8 @@ class App:
 
     def _tick(self) -> None:
         now = self.clock()
+        if now - self._tick_due > limits.TICK_LATE_SECONDS:
+            self._excuse(now - self._tick_due)
         self.storage.tell_time()
         self._look_at_disk()
         for connection in list(self.hub.connections):
@@ -338,7 +341,21 @@ class App:
         if self.hub.dirty:
             self.flush_soon()
         self.flusher.look()
+        self._tick_later()
+
+    def _tick_later(self) -> None:
+        self._tick_due = self.clock() + limits.TICK_SECONDS
         self._ticking = self.loop.call_later(limits.TICK_SECONDS, self._tick)
+
+    def _excuse(self, late: float) -> None:
+        """The process stood still (stopped, starved, busy): that is no silence of the peers.
+
+        What they sent meanwhile lies unread in their sockets.
+        """
+        self.journal.write("warning", f"the broker stood still for {late:.1f} s")
+        for connection in self.hub.connections:
+            connection.excuse(late)
+        self.overdue.excuse(late)
 
     def _look_at_disk(self) -> None:
         """Hold publishers back while there is less room than there shall be."""

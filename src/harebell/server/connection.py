@@ -8,6 +8,8 @@ until the peer ends too or time is up.
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import termios
 from typing import TYPE_CHECKING, cast
 
 from harebell.base.limits import (
@@ -25,6 +27,8 @@ from harebell.wire import FINAL_0_10
 
 if TYPE_CHECKING:
     from harebell.server.app import App
+
+_INT_OCTETS = 4
 
 
 class ServerProtocol(asyncio.BufferedProtocol):
@@ -159,6 +163,18 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Close the socket at once."""
         if self.transport is not None:
             self.transport.abort()
+
+    def unread(self) -> bool:
+        """Whether the system has octets from the peer that were not read yet."""
+        plain = None if self.transport is None else self.transport.get_extra_info("socket")
+        if plain is None:
+            return False
+        count = bytearray(_INT_OCTETS)
+        try:
+            fcntl.ioctl(plain.fileno(), termios.FIONREAD, count)
+        except OSError:
+            return False
+        return any(count)
 
     # --- inside ---------------------------------------------------------------------------------
 

@@ -46,6 +46,11 @@ class Overdue:
         self._timeout_ms = timeout_ms or None
         self._marks: dict[Place, Marks] = {}
 
+    def excuse(self, late: float) -> None:
+        """Do not count so many seconds, in which no acknowledgement could be read."""
+        for channel, marks in self._marks.items():
+            self._marks[channel] = deque((tag, since + late) for tag, since in marks)
+
     def look(self, now: float) -> None:
         """Close the channels whose oldest delivery is out for too long.
 

@@ -61,6 +61,30 @@ def test_a_peer_that_says_nothing_for_two_intervals_is_cut() -> None:
     assert ("warning", "127.0.0.1:5: missed heartbeats from client, timeout: 10s") in world.log
 
 
+def test_a_peer_whose_octets_lie_unread_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    peer = world.peer(heartbeat=10)
+    monkeypatch.setattr(peer, "unread", lambda: True)
+    world.now += 25
+    peer.connection.tick(world.now)
+    assert not peer.connection.closing
+    monkeypatch.setattr(peer, "unread", lambda: False)
+    peer.connection.tick(world.now)
+    assert peer.connection.closing
+
+
+def test_time_in_which_the_broker_stood_still_is_no_silence_of_a_peer() -> None:
+    world = World()
+    peer = world.peer(heartbeat=10)
+    world.now += 100
+    peer.connection.excuse(95)
+    peer.connection.tick(world.now)
+    assert not peer.connection.closing
+    world.now += 15
+    peer.connection.tick(world.now)
+    assert peer.connection.closing
+
+
 def test_a_peer_that_is_not_read_is_not_blamed_for_silence() -> None:
     world = World(watermark=1000)
     peer = world.peer(heartbeat=10)

@@ -65,6 +65,15 @@ def test_a_channel_is_closed_when_its_delivery_is_not_acknowledged_in_time() -> 
     )
 
 
+def test_time_in_which_the_broker_stood_still_is_not_counted() -> None:
+    watched = Watched()
+    watched.deliver()
+    assert watched.at(0) == []
+    watched.overdue.excuse(60)
+    assert watched.at(69.9) == []
+    assert watched.at(70) == [close(10_000)]
+
+
 def test_what_the_closed_channel_held_comes_back() -> None:
     watched = Watched()
     other: OctetPeer = watched.world.peer()

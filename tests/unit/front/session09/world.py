@@ -135,6 +135,10 @@ class OctetPeer:
         """The version is known."""
         self.connection = connection
 
+    def unread(self) -> bool:
+        """What is given is read at once."""
+        return False
+
     def give(self, data: bytes) -> None:
         self.connection.receive(data, self.world.now)
 
