@@ -8,8 +8,12 @@ import pytest
 
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010.structs import QueueQueryResult
+from harebell.wire.v09 import methods as m
+from tests.conformance.conftest import Connect
+from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010.conftest import Connect010
 from tests.conformance.v010.talk import Talk, begin
+from tests.patience import eventually
 
 
 @pytest.fixture
@@ -152,6 +156,124 @@ def test_what_a_queue_leaves_goes_to_its_alternate_exchange(connect010: Connect0
     other.leave()
     one.subscribe("letters")
     assert one.bodies() == [b"1", b"2", b"3"], "what was out is among them"
+
+
+LETTERS = ("1", "2", "3", "4", "5")
+
+
+@pytest.fixture
+def letters(connect010: Connect010) -> Talk:
+    """A session that gets what the alternate exchange of `q2` gets."""
+    one = begin(connect010())[0]
+    one.do(
+        c.QueueDeclare("letters", exclusive=True, auto_delete=True),
+        c.ExchangeBind("letters", "amq.fanout", ""),
+    )
+    return one
+
+
+def acquired(talk: Talk, **how: Any) -> None:
+    """Declare `q2`, publish five messages, and take three without accepting them."""
+    talk.do(c.QueueDeclare("q2", "amq.fanout", **how))
+    for body in LETTERS:
+        talk.publish("", body.encode(), routing_key="q2")
+    talk.subscribe("q2", credit=3)
+    assert talk.bodies() == [b"1", b"2", b"3"]
+
+
+def all_of(letters: Talk) -> list[str]:
+    """What is in the queue of letters, as texts."""
+    count = letters.ask(c.QueueQuery("letters")).message_count
+    letters.subscribe("letters")
+    bodies = [body.decode() for body in letters.bodies()]
+    assert len(bodies) == count
+    return bodies
+
+
+def test_a_queue_that_goes_with_its_last_subscription_leaves_what_is_acquired(
+    letters: Talk, connect010: Connect010
+) -> None:
+    other = begin(connect010())[0]
+    acquired(other, auto_delete=True)
+    other.do(c.MessageCancel("t"))
+    other.do(c.MessageRelease(((0, 2),)))
+    assert all_of(letters) == [*LETTERS]
+
+
+@pytest.mark.parametrize("cancelled", [True, False])
+def test_a_queue_that_another_session_deletes_leaves_what_is_acquired(
+    letters: Talk, connect010: Connect010, cancelled: bool
+) -> None:
+    other = begin(connect010())[0]
+    acquired(other)
+    if cancelled:
+        other.do(c.MessageCancel("t"))
+    letters.do(c.QueueDelete("q2"))
+    if not cancelled:
+        other.peer.expect_exception(408, "queue 'q2' in vhost '/' was deleted")
+    assert all_of(letters) == [*LETTERS]
+
+
+def test_a_queue_that_its_own_session_deletes_leaves_what_is_acquired(
+    letters: Talk, connect010: Connect010
+) -> None:
+    other = begin(connect010())[0]
+    acquired(other, exclusive=True)
+    other.do(c.QueueDelete("q2"))
+    assert all_of(letters) == [*LETTERS]
+
+
+def gone(letters: Talk, site: Site) -> bool:
+    """Whether `q2` goes, in time or at once."""
+    if isinstance(site, MemorySite):
+        site.pass_time(1)
+    return eventually(lambda: not letters.ask(c.QueueQuery("q2")).queue)
+
+
+def test_a_queue_that_expires_leaves_what_is_acquired(
+    letters: Talk, connect010: Connect010, site: Site
+) -> None:
+    other = begin(connect010())[0]
+    acquired(other, arguments={"x-expires": 50})
+    other.do(c.MessageCancel("t"))
+    assert gone(letters, site)
+    assert all_of(letters) == [*LETTERS]
+
+
+def test_what_was_accepted_does_not_go_to_the_alternate_exchange(
+    letters: Talk, connect010: Connect010
+) -> None:
+    other = begin(connect010())[0]
+    acquired(other, auto_delete=True)
+    other.do(c.MessageAccept(((1, 1),)), c.MessageCancel("t"))
+    assert all_of(letters) == ["1", "3", "4", "5"]
+
+
+@pytest.mark.parametrize("how", ["close", "expires", "delete", "auto-delete"])
+def test_clients_of_older_versions_leave_what_is_out_too(
+    letters: Talk, connect: Connect, site: Site, how: str
+) -> None:
+    peer = connect().open()
+    arguments: dict[str, Any] = {"x-alternate-exchange": "amq.fanout"}
+    if how == "expires":
+        arguments["x-expires"] = 50
+    mine, short = how == "close", how == "auto-delete"
+    peer.queue("q2", exclusive=mine, auto_delete=short, arguments=arguments)
+    for body in LETTERS:
+        peer.publish("", "q2", body.encode())
+    for _ in range(3):
+        peer.get("q2", no_ack=False)
+    if how == "close":
+        peer.close()
+    elif how == "delete":
+        peer.ask(m.QueueDelete("q2"))
+    elif how == "auto-delete":
+        peer.ask(m.BasicConsume("q2", "t"))
+        for _ in range(2):
+            peer.expect_delivery()
+        peer.ask(m.BasicCancel("t"))
+    assert gone(letters, site)
+    assert all_of(letters) == [*LETTERS]
 
 
 def test_what_a_connection_publishes_may_be_kept_from_itself(connect010: Connect010) -> None:

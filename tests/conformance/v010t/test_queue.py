@@ -337,3 +337,57 @@ def test_with_nowait_completion_is_the_only_answer(peer: Peer, name: str, method
     asked = type(method)(name, nowait=True)  # type: ignore[call-arg]
     peer.run(asked)
     assert peer.received() == 1
+
+
+@pytest.mark.rule("0-10t#074", "0-10t#075")
+def test_an_exclusive_queue_is_the_next_connections_when_its_owner_closed(
+    connect: Connect, name: str
+):
+    first, second, third = connect().open(), connect().open(), connect().open()
+    first.queue(name, exclusive=True)
+    first.publish("", name, b"kept")
+    first.settle()
+    second.send(m.QueueDeclare(name, exclusive=True))
+    second.expect_channel_close(405, "queue.declare", name)
+    first.close()
+    third.queue(name, exclusive=True)
+    third.queue(name, exclusive=True)
+    assert third.get(name, no_ack=True).body == b"kept"
+    fourth = connect().open()
+    fourth.send(m.QueueDeclare(name, exclusive=True))
+    fourth.expect_channel_close(405, "queue.declare", name)
+    third.close()
+    connect().open().queue(name, exclusive=True)
+
+
+def test_a_queue_that_others_consume_from_cannot_be_made_exclusive(connect: Connect, name: str):
+    first, second = connect().open(), connect().open()
+    first.queue(name)
+    first.consume(name)
+    second.send(m.QueueDeclare(name, exclusive=True))
+    second.expect_channel_close(405, "queue.declare", "is used by others")
+    first.queue(name, exclusive=True)
+
+
+@pytest.mark.parametrize("how", ["close", "auto-delete", "delete"])
+def test_what_is_out_goes_to_the_alternate_exchange_when_the_queue_goes(
+    connect: Connect, name: str, how: str
+):
+    first, second = connect().open(), connect().open()
+    letters = second.queue(exclusive=True)
+    second.run(m.QueueBind(letters, "amq.fanout"))
+    first.queue(name, alternate_exchange="amq.fanout", exclusive=True, auto_delete=how != "delete")
+    for body in (b"1", b"2", b"3"):
+        first.publish("", name, body)
+    for _ in range(2):
+        first.get(name)
+    if how == "close":
+        first.close()
+    elif how == "delete":
+        first.ask(m.QueueDelete(name))
+    else:
+        tag = first.consume(name, no_ack=True)
+        first.expect_content(m.BasicDeliver)
+        first.ask(m.BasicCancel(tag))
+    found = [second.get(letters, no_ack=True).body for _ in range(2 + (how != "auto-delete"))]
+    assert found == [b"1", b"2", b"3"][: len(found)]

@@ -18,7 +18,7 @@ from harebell.front.session010.errors import (
     ExecutionError,
 )
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_other_exchange
-from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.queue.browsed import ALTERNATE, leaves_messages
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v010 import commands
 from harebell.wire.v010.structs import QueueQueryResult
@@ -111,12 +111,15 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
     check(session, CONFIGURE, QUEUE, name)
     session.deleting = session.vhost.queue(name, session)
     try:
+        left = leaves_messages(session.deleting)
         session.vhost.delete_queue(
             name, session, if_unused=command.if_unused, if_empty=command.if_empty
         )
     finally:
         session.deleting = None
     session.hold_until_recorded()
+    if left:
+        session.wait_for(session.connection.commit.ticket)
 
 
 def purge(session: Session, command: commands.QueuePurge) -> None:

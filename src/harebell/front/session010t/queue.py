@@ -21,7 +21,7 @@ from harebell.front.session09.replies import hard, soft
 from harebell.front.tickets import ACTIVE, PASSIVE
 from harebell.front.tickets import READ as READING
 from harebell.model.binding import Binding
-from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.queue.browsed import ALTERNATE, leaves_messages
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v09 import methods
 
@@ -74,6 +74,8 @@ def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDecla
         thing = rendered("queue", queue.name, channel.vhost.name)
         text = f"{thing} has the alternate exchange '{alternate}'"
         raise soft(504, text, _CLASS, _DECLARE)
+    if method.exclusive and queue.owner is None and not queue.durable:
+        _claim(channel, queue)
     same: Queue = channel.vhost.declare_queue(
         queue.name,
         durable=queue.durable,
@@ -84,6 +86,20 @@ def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDecla
         generated=True,
     )
     return same
+
+
+def _claim(channel: TransitionalChannel, queue: Queue) -> None:
+    """Make a queue without an owner exclusive: its owner closed, or it never had one."""
+    mine = {
+        id(each)
+        for one in channel.connection.channels.values()
+        for each in (one.consumers or {}).values()
+    }
+    if any(id(each) not in mine for each in (*queue.consumers, *queue.browsers)):
+        thing = rendered("queue", queue.name, channel.vhost.name)
+        raise soft(405, f"{thing} is used by others", _CLASS, _DECLARE)
+    queue.owner = channel.connection
+    channel.exclusive.add(queue.name)
 
 
 def _make(channel: TransitionalChannel, method: methods.QueueDeclare) -> Queue:
@@ -172,7 +188,7 @@ def delete(channel: TransitionalChannel, method: methods.QueueDelete) -> None:
     name = meant(channel, method.queue, _CLASS, _DELETE)
     queue = channel.vhost.queue(name, channel.connection)
     method.queue = name
-    if ALTERNATE in queue.arguments and queue.ready_count():
+    if leaves_messages(queue):
         channel.connection.hold_until(channel.connection.commit.ticket)
     common_delete(channel, method)
 

@@ -15,6 +15,7 @@ from harebell.front.session09.permission import (
     check_topic,
 )
 from harebell.model.binding import Binding
+from harebell.model.queue.browsed import leaves_messages
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.reserved import check_queue_name
@@ -145,6 +146,8 @@ def delete(channel: Channel, method: methods.QueueDelete) -> None:
     own = {tag: each for tag, each in consumers.items() if each.queue.name == name}
     for tag in own:
         del consumers[tag]
+    queue = channel.vhost.queues.get(name)
+    left = queue is not None and leaves_messages(queue)
     try:
         count = channel.vhost.delete_queue(
             name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty
@@ -152,6 +155,8 @@ def delete(channel: Channel, method: methods.QueueDelete) -> None:
     finally:
         consumers.update(own)
     channel.hold_until_recorded()
+    if left:
+        channel.connection.hold_until(channel.connection.commit.ticket)
     if not method.nowait:
         channel.connection.send(channel.number, methods.QueueDeleteOk(message_count=count))
     for consumer in own.values():

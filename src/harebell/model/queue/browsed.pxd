@@ -35,3 +35,4 @@ cdef class BrowsedQueue(CompetingQueue):
     @cython.locals(message=Message)
     cpdef int reject(self, long long position) except -1
     cdef int _send_on(self, Message message) except -1
+    cdef int _send_on_all(self) except -1

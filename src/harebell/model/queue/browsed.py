@@ -21,7 +21,7 @@ from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.arguments import REPEATS
 from harebell.model.queue.competing import CompetingQueue
-from harebell.model.queue.kind import ACCEPTED
+from harebell.model.queue.kind import ACCEPTED, Queue
 from harebell.model.queue.repeats import Repeats
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ _ACCEPTED = ACCEPTED
 _EXPIRED = EXPIRED
 ALTERNATE = "x-alternate-exchange"
 """The argument that names the exchange which gets what is rejected, or left at the end."""
+
+
+def leaves_messages(queue: Queue) -> bool:
+    """Whether messages go to its alternate exchange when a queue is deleted."""
+    held = queue.ready_count() + queue.unacked + queue.leased + queue.delayed_count()
+    return held > 0 and ALTERNATE in queue.arguments
 
 
 class Browser:
@@ -106,6 +112,10 @@ class BrowsedQueue(CompetingQueue):
     def _untouched(self, position: int) -> int:
         """What was just put back counts as never delivered, where the kind can tell."""
         return 0
+
+    def _send_on_all(self) -> int:
+        """Send on every message that is not settled: ready, delivered, claimed or waiting."""
+        raise NotImplementedError
 
     def _waiting(self) -> list[tuple[int, Message]]:
         """What is ready, with its positions."""
@@ -241,17 +251,18 @@ class BrowsedQueue(CompetingQueue):
         exchange = router.exchanges.get(self._alternate)
         for queue in () if exchange is None else router.route(exchange, message):
             if queue is not self:
-                queue.publish(message)
+                queue.take_over(message)
         return 0
 
     def delete(self) -> int:
-        """Tell consumers and browsers, send on what is left to the alternate exchange, drop it."""
+        """Send on what is here to the alternate exchange, tell consumers and browsers, drop it.
+
+        What is out goes there too: once the queue is gone, its deliveries can be given back to
+        nobody.
+        """
         count = self.ready_count()
         if self._alternate:
-            message = self._take()
-            while message is not None:
-                self._send_on(message)
-                message = self._take()
+            self._send_on_all()
         browsers, self.browsers = self.browsers, ()
         self._places = None
         CompetingQueue.delete(self)

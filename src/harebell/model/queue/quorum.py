@@ -311,6 +311,10 @@ class QuorumQueue(KeyLeasedQueue):
             position, reason, taken, ticket = self._stuck.popleft()
             self._hand_on(position, reason, taken, ticket)
 
+    def _handed_on(self) -> set[int]:
+        """What left as a dead letter, and waits for the disk."""
+        return {position for _, position in self._leaving}
+
     # --- what clients may ask -------------------------------------------------------------------
 
     def check_consumer(

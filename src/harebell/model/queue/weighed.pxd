@@ -1,5 +1,6 @@
 cimport cython
 from harebell.base.message cimport Message
+from harebell.base.ports cimport Log
 from harebell.model.queue.leased cimport LeasedQueue
 from harebell.model.queue.overflow cimport Overflow
 
@@ -18,3 +19,5 @@ cdef class WeighedQueue(LeasedQueue):
     cdef bint _counts_at(self, long long position) except -1
     cdef bint _go_on_later(self) except -1
     cdef bint _goes_on_later(self) except -1
+    @cython.locals(log=Log, message=Message, position="long long")
+    cdef int _send_on_all(self) except -1

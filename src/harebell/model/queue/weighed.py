@@ -87,3 +87,21 @@ class WeighedQueue(LeasedQueue):
         if not self.deleted:
             self._count_on()
             self._grown()
+
+    def _handed_on(self) -> set[int]:
+        """The positions whose messages other queues have, and that are only not settled yet."""
+        return set()
+
+    def _send_on_all(self) -> int:
+        handed_on = self._handed_on()
+        for level, order in self._levels():
+            log = order.log
+            position = log.first()
+            while position < log.end():
+                # Without levels, BITS is 0 and the level too.
+                if (position << self.BITS | level) not in handed_on:
+                    message = log.read(position)
+                    if message is not None:
+                        self._send_on(message)
+                position = log.next(position + 1)
+        return 0

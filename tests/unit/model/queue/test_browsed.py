@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -14,9 +15,10 @@ from harebell.base.message import Message, Properties
 from harebell.base.ports import Commit
 from harebell.model.queue.browsed import ALTERNATE
 from harebell.model.queue.grouped import GroupedQueue
+from harebell.model.queue.kind import PENDING
 from harebell.model.queue.quorum import QuorumQueue
 from tests.unit.model.queue.logs import PreparedLog
-from tests.unit.model.things import Taker, message, priority_queue, queue, vhost
+from tests.unit.model.things import Taker, message, priority_queue, queue, rest, vhost
 
 MOST = 2
 
@@ -321,6 +323,60 @@ def test_what_is_rejected_or_left_goes_to_the_alternate_exchange() -> None:
     filled(second, 3)
     assert host.drop_queue(second) == 3
     assert [host.queues["orphans"].get()[0].body for _ in range(3)] == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"x-max-priority": 3},
+        {"x-ordering-key": "key"},
+        {"x-queue-type": "quorum"},
+        {"x-queue-type": "quorum", "x-retry-delays": [60_000]},
+    ],
+)
+def test_what_is_out_when_a_queue_goes_reaches_the_alternate_exchange_too(
+    arguments: dict[str, Any],
+) -> None:
+    host = vhost()
+    orphans = host.declare_queue("orphans")
+    of = host.declare_queue("q", durable=True, arguments={ALTERNATE: "amq.fanout", **arguments})
+    host.bind("amq.fanout", orphans, "")
+    filled(of, 6)
+    taken = [of.get() for _ in range(4)]
+    of.settle(taken[0][1])
+    of.requeue(taken[2][1])
+    host.drop_queue(of)
+    for _, position, _ in taken[1:]:
+        of.requeue(position)
+    assert rest(orphans) == [b"1", b"2", b"3", b"4", b"5"]
+
+
+class WaitingLetters:
+    """Has every dead letter in a queue that waits for the disk."""
+
+    def send(self, letter: Message, reason: str, taken: set[str] | None = None) -> int:
+        return PENDING
+
+
+def test_a_dead_letter_that_waits_for_the_disk_is_not_sent_on_besides() -> None:
+    host = vhost()
+    orphans = host.declare_queue("orphans")
+    arguments = {
+        ALTERNATE: "amq.fanout",
+        "x-dead-letter-strategy": "at-least-once",
+        "x-delivery-limit": 0,
+        "x-overflow": "reject-publish",
+    }
+    commit = Commit()
+    commit.ticket = commit.done + 1
+    of = QuorumQueue("q", "/", PreparedLog(), commit, durable=True, arguments=arguments)
+    host.add_queue(filled(of, 2))
+    of.dead_letters = WaitingLetters()
+    host.bind("amq.fanout", orphans, "")
+    of.requeue(of.get()[1])
+    host.drop_queue(of)
+    assert rest(orphans) == [b"1"]
 
 
 def test_an_alternate_exchange_that_is_gone_or_leads_back_loses_the_message() -> None:
