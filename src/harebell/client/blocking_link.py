@@ -15,6 +15,7 @@ import time
 
 from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.client import tls
+from harebell.client.blocking_socket import SharedSocket
 from harebell.client.core import Connection as Core
 from harebell.client.errors import ConnectionFailed, ConnectTimeout
 from harebell.client.url import URL
@@ -22,7 +23,6 @@ from harebell.client.url import URL
 _BEATS = 3
 _STOP_SECONDS = 2.0
 _WAIT_SECONDS = 0.5
-_WOULD_BLOCK = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 def _connect(url: URL) -> socket.socket:
@@ -67,17 +67,12 @@ class Link:
 
     def __init__(self, core: Core, url: URL) -> None:
         self.core = core
-        self._socket = _connect(url)
-        self._socket.setblocking(False)
+        self._socket = SharedSocket(_connect(url), core.heartbeat_frame)
         self._buffer = bytearray(READ_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
-        self._unsent = memoryview(b"")
         self._open = True
         self._poll = select.poll()
-        self._number = self._socket.fileno()
         self._interest = 0
-        # Held for single system calls, never while waiting: the heartbeat thread writes too.
-        self._lock = threading.Lock()
 
     # --- for the API ----------------------------------------------------------------------------
 
@@ -120,58 +115,36 @@ class Link:
         return True
 
     def beat(self) -> None:
-        """Send a heartbeat unless the other thread is writing (any octet counts for one)."""
-        if not self._lock.acquire(blocking=False):
-            return
-        try:
-            if self._open and not self._unsent:
-                frame = self.core.heartbeat_frame
-                sent = self._socket.send(frame)
-                self._unsent = memoryview(frame[sent:])
-        except OSError:
-            # The connection is broken or full; the thread that owns it will see for itself.
-            pass
-        finally:
-            self._lock.release()
+        """Send a heartbeat; the only method for another thread than the connection's."""
+        self._socket.beat()
 
     def abort(self) -> None:
         """Close the socket at once."""
-        with self._lock:
-            if self._open:
-                self._open = False
-                self._poll.unregister(self._number) if self._interest else None
-                self._socket.close()
+        if self._open:
+            self._open = False
+            if self._interest:
+                self._poll.unregister(self._socket.number)
+            self._socket.close()
 
     # --- inside ---------------------------------------------------------------------------------
 
     def _write(self) -> bool:
         """Write what the socket takes; True when there is more."""
-        while self._open:
-            if not self._unsent:
-                data = self.core.take_output()
-                if not data:
-                    return False
-                self._unsent = memoryview(data)
-            try:
-                with self._lock:
-                    sent = self._socket.send(self._unsent)
-            except _WOULD_BLOCK:
-                return True
-            except OSError as error:
-                self._broken(error)
-                return False
-            self._unsent = self._unsent[sent:]
-        return False
+        try:
+            return self._socket.write(self.core.take_output)
+        except OSError as error:
+            self._broken(error)
+            return False
 
     def _wait(self, until: float | None, *, writing: bool) -> bool:
         """Wait for the socket or the core's next tick; True when something was read."""
         events = select.POLLIN | (select.POLLOUT if writing else 0)
         if events != self._interest:
-            self._poll.register(self._number, events)
+            self._poll.register(self._socket.number, events)
             self._interest = events
         now = time.monotonic()
         waits = [at - now for at in (until, self.core.wake_at()) if at is not None]
-        pending = isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+        pending = self._socket.has_pending()
         # A signal that comes just before the wait is only seen after it, so no wait is long. One
         # millisecond more, so that what was waited for is due afterwards.
         limit = 0 if pending else max(0.0, min([*waits, _WAIT_SECONDS])) * 1000 + 1
@@ -187,26 +160,15 @@ class Link:
 
     def _read(self) -> bool:
         """Read once, as much as the buffer takes; True when something came or it was the end."""
-        used = 0
         try:
-            while used < READ_BUFFER_BYTES:
-                with self._lock:
-                    got = self._socket.recv_into(self._view[used:])
-                if got == 0:
-                    self._receive(used)
-                    self.core.eof()
-                    return True
-                used += got
-                if not isinstance(self._socket, ssl.SSLSocket):
-                    break
-        except _WOULD_BLOCK:
-            pass
+            used, ended = self._socket.read_into(self._view)
         except OSError as error:
-            self._receive(used)
             self._broken(error)
             return True
         self._receive(used)
-        return used > 0
+        if ended:
+            self.core.eof()
+        return ended or used > 0
 
     def _receive(self, used: int) -> None:
         if used:

@@ -45,7 +45,6 @@ from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink
 from harebell.wire.v09.output import OutBuffer
 from harebell.wire.v09.reply_codes import reply_text
 
-_HEARTBEAT_FRAME = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 _ACCESS_REFUSED = 403
 
 
@@ -54,8 +53,7 @@ class Connection(Life[Channel], FrameSink):
 
     out: OutBuffer
     scanner: FrameScanner
-
-    heartbeat_frame = _HEARTBEAT_FRAME
+    heartbeat_frame = b"\x08\x00\x00\x00\x00\x00\x00\xce"
 
     def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
         super().__init__(url, now, properties)
@@ -283,7 +281,7 @@ class Connection(Life[Channel], FrameSink):
         self._send(m.ConnectionClose(reply_code=code, reply_text=text))
 
     def _say_alive(self) -> None:
-        self.out.raw(_HEARTBEAT_FRAME)
+        self.out.raw(self.heartbeat_frame)
 
     def _refuse(self, error: ProtocolError) -> None:
         """The broker broke the protocol: tell it, and go (AMQP 0-9-1 4.2.3)."""

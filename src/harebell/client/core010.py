@@ -176,7 +176,7 @@ class Connection(Life[Session], SegmentSink):
         self.send_control(0, controls.ConnectionClose(reply_code=code, reply_text=text))
 
     def _say_alive(self) -> None:
-        self.send_control(0, controls.ConnectionHeartbeat())
+        self.out.raw(self.heartbeat_frame)
 
     # --- what the scanner calls -----------------------------------------------------------------
 

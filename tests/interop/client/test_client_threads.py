@@ -1,0 +1,134 @@
+"""The blocking API with a heartbeat thread that is slow: nothing is lost, in any version.
+
+The heartbeat is held inside its system call until the program has something to write. That is what
+a busy machine does now and then; here it happens every time.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+from pathlib import Path
+
+import pytest
+
+from harebell.client import blocking, blocking_link
+from harebell.client.blocking_socket import SharedSocket
+from harebell.client.url import VERSIONS
+from tests.interop.client.apis import unique
+from tests.interop.client.brokers import Broker
+
+HEARTBEAT = b"\x08\x00\x00\x00\x00\x00\x00\xce"
+HELD_SECONDS = 0.1
+SECONDS = 30.0
+BEAT_SECONDS = 1
+MESSAGES = 12
+READS = 5
+
+
+class Slow(socket.socket):
+    """A socket whose heartbeats stay in their system call for a while."""
+
+    beating: threading.Event
+
+    def send(self, data: memoryview, flags: int = 0) -> int:  # type: ignore[override]
+        sent = super().send(data, flags)
+        if threading.current_thread().name == "harebell-heartbeat":
+            self.beating.set()
+            threading.Event().wait(HELD_SECONDS)
+        return sent
+
+
+@pytest.fixture
+def beating(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Set whenever a heartbeat is being sent, which takes long."""
+    event = threading.Event()
+    connect = blocking_link._connect
+
+    def connect_slowly(url: object) -> socket.socket:
+        slow = Slow(fileno=connect(url).detach())  # type: ignore[arg-type]
+        slow.beating = event
+        return slow
+
+    monkeypatch.setattr(blocking_link, "_connect", connect_slowly)
+    return event
+
+
+def wait_for(beating: threading.Event) -> None:
+    """Wait for the beginning of the next heartbeat."""
+    beating.clear()
+    assert beating.wait(SECONDS)
+
+
+def test_publishes_without_confirms_beside_slow_heartbeats_all_arrive(
+    broker: Broker, beating: threading.Event
+) -> None:
+    url = f"{broker.url}?heartbeat={BEAT_SECONDS}"
+    with blocking.connect(url, background_heartbeats=True) as connection:
+        channel = connection.channel(confirms=False)
+        queue = channel.declare_queue(unique(), exclusive=True).name
+        for number in range(MESSAGES):
+            wait_for(beating)
+            channel.publish(b"%d" % number, routing_key=queue)
+        bodies = [
+            message.body for message in channel.consume(queue, no_ack=True, timeout=HELD_SECONDS)
+        ]
+    assert bodies == [b"%d" % number for number in range(MESSAGES)]
+
+
+def test_every_bulk_read_beside_slow_heartbeats_is_answered(
+    harebell: Broker, beating: threading.Event
+) -> None:
+    url = f"{harebell.url}?heartbeat={BEAT_SECONDS}"
+    with blocking.connect(url, background_heartbeats=True, call_timeout=SECONDS / 10) as connection:
+        channel = connection.channel()
+        queue = channel.declare_queue(
+            unique(), durable=True, arguments={"x-queue-type": "stream"}
+        ).name
+        channel.publish_many([b"row"] * 100, routing_key=queue)
+        for _ in range(READS):
+            wait_for(beating)
+            assert channel.read_arrow(queue, 0, 100, columns=["value"]).rows == 100
+        channel.delete_queue(queue)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_heartbeats_of_the_thread_are_those_of_the_version(harebell: Broker, version: str) -> None:
+    url = f"{harebell.url}?heartbeat={BEAT_SECONDS}"
+    with blocking.connect(url, version=version, background_heartbeats=True) as connection:
+        channel = connection.channel()
+        threading.Event().wait(4 * BEAT_SECONDS)
+        queue = channel.declare_queue(unique(), exclusive=True).name
+        channel.publish(b"still here", routing_key=queue)
+        message = channel.get(queue, no_ack=True)
+        assert message is not None
+        assert message.body == b"still here"
+
+
+def test_a_heartbeat_that_tls_could_not_write_is_finished_first(certificates: Path) -> None:
+    ours, theirs = socket.socketpair()
+    trust = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+    trust.check_hostname = False
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+    accepted: list[ssl.SSLSocket] = []
+    thread = threading.Thread(
+        target=lambda: accepted.append(server.wrap_socket(theirs, server_side=True)), daemon=True
+    )
+    thread.start()
+    encrypted = trust.wrap_socket(ours)
+    thread.join(SECONDS)
+    shared = SharedSocket(encrypted, HEARTBEAT)
+    while not shared._unsent:
+        # The peer reads nothing, until a heartbeat does not fit the socket any more.
+        shared.beat()
+    waiting = [b"data that comes after it"]
+    assert shared.write(lambda: waiting.pop() if waiting else b"")
+    received = b""
+    while not received.endswith(b"after it"):
+        received += accepted[0].recv(1 << 16)
+        shared.write(lambda: waiting.pop() if waiting else b"")
+    assert received.replace(HEARTBEAT, b"") == b"data that comes after it"
+    shared.close()
+    accepted[0].close()
