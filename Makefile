@@ -19,12 +19,12 @@ unexport PYTHONDONTWRITEBYTECODE
 PARTS := lint types .test-native .test-python .test-rest .test-spark
 
 .DEFAULT_GOAL := help
-.PHONY: help run test demo bench bench-spark lint types conformance interop soak docs clean
+.PHONY: help run test demo bench bench-spark bench-fairness lint types conformance interop soak docs clean
 .PHONY: $(PARTS)
 .NOTPARALLEL:
 
 help:            ## List the targets
-	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 	@tools/setup.sh run
@@ -45,6 +45,10 @@ bench:           ## Measure the broker, and RabbitMQ beside it where it is insta
 bench-spark:     ## Measure the data pipeline beside what Spark itself can do
 	@tools/setup.sh test
 	@$(BIN)/python -m bench.spark $(FLAGS)
+
+bench-fairness:  ## Measure what one busy user costs all others, and what it does on RabbitMQ
+	@tools/setup.sh test
+	@$(BIN)/python -m bench.fairness $(FLAGS)
 
 lint:            ## Check style and layers
 	@tools/setup.sh test

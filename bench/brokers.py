@@ -45,13 +45,22 @@ def answers(port: int) -> bool:
 
 
 class Harebell:
-    """`harebell serve` with its defaults, as this Python has it installed."""
+    """`harebell serve` with its defaults, as this Python has it installed.
+
+    Args:
+        definitions: a file of what is declared at its start.
+
+    Attributes:
+        data_dir: where its control socket is.
+    """
 
     name = "harebell"
 
-    def __init__(self) -> None:
+    def __init__(self, definitions: Path | None = None) -> None:
         self.port = free_port()
+        self._flags = ["--load-definitions", str(definitions)] if definitions else []
         self._home = Path(tempfile.mkdtemp(prefix="harebell-bench-"))
+        self.data_dir = self._home / "data"
         self._log = (self._home / "log").open("wb")
         self.start_seconds = self._start()
 
@@ -59,7 +68,7 @@ class Harebell:
         begin = time.monotonic()
         serve = [sys.executable, "-c", _SERVE, "serve", "--port", str(self.port)]
         self._process = subprocess.Popen(
-            [*serve, "--data-dir", str(self._home / "data")],
+            [*serve, "--data-dir", str(self.data_dir), *self._flags],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,
@@ -101,12 +110,17 @@ class Harebell:
 
 
 class RabbitMQ:
-    """A RabbitMQ node of our own with its defaults."""
+    """A RabbitMQ node of our own with its defaults.
+
+    Args:
+        definitions: a file of what is declared at its start.
+    """
 
     name = "rabbitmq"
 
-    def __init__(self) -> None:
-        self._node = RabbitNode()
+    def __init__(self, definitions: Path | None = None) -> None:
+        settings = [f"load_definitions = {definitions}"] if definitions else []
+        self._node = RabbitNode(settings=settings)
         self.port = self._node.port
         begin = time.monotonic()
         self._node.start()

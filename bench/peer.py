@@ -23,7 +23,6 @@ FRAME_MAX = 131_072
 READ_BYTES = 262_144
 SECONDS = 30.0
 _VERSIONS = {"0-8": (HEADER_0_8, AMQP_0_8), "0-9-1": (HEADER_0_9_1, AMQP_0_9_1)}
-_PLAIN = b"\0guest\0guest"
 
 
 class BenchError(RuntimeError):
@@ -37,6 +36,7 @@ class Peer(FrameSink):
         port: where the broker listens on loopback.
         on_delivery: called with (consumer tag, delivery tag, body) for every delivery.
         version: of AMQP, 0-8 or 0-9-1.
+        user: who connects; the password is the same word.
 
     Attributes:
         confirmed: the highest delivery tag that the broker has acknowledged.
@@ -47,6 +47,7 @@ class Peer(FrameSink):
         port: int,
         on_delivery: Callable[[str, int, bytes], None],
         version: str = "0-9-1",
+        user: str = "guest",
     ) -> None:
         self.confirmed = 0
         header, self._spec = _VERSIONS[version]
@@ -63,7 +64,7 @@ class Peer(FrameSink):
         self._scanner.frame_max = FRAME_MAX
         self.socket.sendall(header)
         self._await(m.ConnectionStart)
-        start_ok = m.ConnectionStartOk({}, "PLAIN", _PLAIN, "en_US")
+        start_ok = m.ConnectionStartOk({}, "PLAIN", f"\0{user}\0{user}".encode(), "en_US")
         tune = self.call(start_ok, m.ConnectionTune, 0)
         self.send(m.ConnectionTuneOk(tune.channel_max, FRAME_MAX, 0), 0)
         self.call(m.ConnectionOpen("/"), m.ConnectionOpenOk, 0)

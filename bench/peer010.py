@@ -25,10 +25,15 @@ class Peer010(SegmentSink):
         port: where the broker listens on loopback.
         name: of the session.
         on_delivery: called with (subscription, delivery's number, body) for every delivery.
+        user: who connects; the password is the same word.
     """
 
     def __init__(
-        self, port: int, name: str, on_delivery: Callable[[str, int, bytes], None]
+        self,
+        port: int,
+        name: str,
+        on_delivery: Callable[[str, int, bytes], None],
+        user: str = "guest",
     ) -> None:
         self._on_delivery = on_delivery
         self._controls: list[Any] = []
@@ -45,7 +50,7 @@ class Peer010(SegmentSink):
         if echo != HEADER_0_10:
             raise BenchError(f"the broker speaks no AMQP 0-10: {echo!r}")
         self._await(k.ConnectionStart)
-        self.control(k.ConnectionStartOk({}, "PLAIN", b"\0guest\0guest", "en_US"), 0)
+        self.control(k.ConnectionStartOk({}, "PLAIN", f"\0{user}\0{user}".encode(), "en_US"), 0)
         self._await(k.ConnectionTune)
         self.control(k.ConnectionTuneOk(0, FRAME_MAX, 0), 0)
         self.control(k.ConnectionOpen("/"), 0)

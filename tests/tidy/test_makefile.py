@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.tidy.sources import ROOT
 
-TARGETS_MAX = 13
+TARGETS_MAX = 14
 TEXT = (ROOT / "Makefile").read_text()
 TARGETS = re.findall(r"^([a-z-]+):", TEXT, re.M)
 

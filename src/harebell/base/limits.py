@@ -239,6 +239,10 @@ POLICY_NAME_BYTES = 255
 """Longest name of a policy."""
 CONTROL_TIMEOUT_SECONDS = 30.0
 """Time that either side of the control socket waits for the other."""
+LAG_STEP_SECONDS = 0.005
+"""How often `harebell status --lag` looks whether the event loop is late."""
+LAG_MOST_SECONDS = 3600.0
+"""How long it looks at most."""
 CONTROL_COMMAND_SECONDS = 60.0
 """Time that the command line waits until what it asked for is on disk."""
 CONTROL_IMPORT_SECONDS = 600.0

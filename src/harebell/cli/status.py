@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from harebell.base.limits import LAG_MOST_SECONDS
 from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.verb import Verb
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
@@ -13,6 +14,7 @@ from harebell.server.control import ControlError, NotRunning, ask_overview
 from harebell.server.settings import BY_NAME
 
 _KIB = 1024
+_LAG = "event_loop_lag_seconds"
 _MINUTE = 60
 
 
@@ -29,7 +31,14 @@ _MINUTE = 60
     help=f"Configuration file of the broker. [{CONFIG_VARIABLE}]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of a table.")
-def status(data_dir: str | None, config_file: str | None, as_json: bool) -> None:
+@click.option(
+    "--lag",
+    metavar="SECONDS",
+    type=click.FloatRange(0.0, LAG_MOST_SECONDS),
+    default=0.0,
+    help="Watch the broker's event loop so long, and show how late it was at most.",
+)
+def status(data_dir: str | None, config_file: str | None, as_json: bool, lag: float) -> None:
     """Show what a running broker is doing.
 
     The broker is found by its data directory, which is looked up like `harebell serve` does it.
@@ -39,7 +48,7 @@ def status(data_dir: str | None, config_file: str | None, as_json: bool) -> None
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
     try:
-        overview = ask_overview(config.data_dir)
+        overview = ask_overview(config.data_dir, lag=lag)
     except NotRunning as error:
         raise NotConnected(str(error)) from None
     except ControlError as error:
@@ -57,6 +66,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
     """The figures as people read them, in the order of interest."""
     used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
     share = f" ({100 * used / high:.0f}% of {octets(high)})" if high else ""
+    lags = [overview[_LAG]] if _LAG in overview else []
     alarm = "; publishers are blocked" if overview["memory_alarm"] else ""
     return [
         ("version", overview["version"]),
@@ -77,6 +87,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("damage", _damage(overview)),
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
         ("blocked publishers", str(overview["blocked_connections"])),
+        *(("event loop late by", f"{1000 * late:.1f} ms") for late in lags),
     ]
 
 

@@ -26,6 +26,7 @@ from harebell.base.limits import (
 
 SOCKET_NAME = "control.sock"
 OVERVIEW = "overview"
+LAG = "lag_seconds"
 _CHUNK_BYTES = 65_536
 
 
@@ -53,18 +54,23 @@ def socket_path(data_dir: Path) -> Path:
     return path
 
 
-def ask_overview(data_dir: Path, patience: float = CONTROL_TIMEOUT_SECONDS) -> dict[str, Any]:
+def ask_overview(
+    data_dir: Path, patience: float = CONTROL_TIMEOUT_SECONDS, lag: float = 0.0
+) -> dict[str, Any]:
     """The figures of the broker that runs on a data directory.
 
     Args:
         data_dir: of the broker.
         patience: seconds to wait for the answer.
+        lag: seconds for which the broker watches its event loop before it answers; the figure
+            `event_loop_lag_seconds` says how late it was at most.
 
     Raises:
         NotRunning: there is none.
         ControlError: there is one, but it cannot be asked.
     """
-    overview = _ask(data_dir, {"ask": OVERVIEW}, patience).get(OVERVIEW)
+    request = {"ask": OVERVIEW, LAG: lag} if lag else {"ask": OVERVIEW}
+    overview = _ask(data_dir, request, patience + lag).get(OVERVIEW)
     if not isinstance(overview, dict):
         raise ControlError(f"the broker on {data_dir} answered without an overview")
     return overview

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from harebell.base.limits import CONTROL_LINE_BYTES, CONTROL_TIMEOUT_SECONDS
-from harebell.server.control import OVERVIEW, ControlError, socket_path
+from harebell.base.limits import CONTROL_LINE_BYTES, CONTROL_TIMEOUT_SECONDS, LAG_MOST_SECONDS
+from harebell.server.control import LAG, OVERVIEW, ControlError, socket_path
+from harebell.server.lag import longest_lag
 from harebell.server.lock import cannot_use, in_use
 
 _OWNER_ONLY = 0o177
@@ -100,7 +101,11 @@ class Control:
             return await self._desk.serve(asked, fields)
         if asked != OVERVIEW:
             return {"ok": False, "error": f"cannot answer {asked!r}: ask for {OVERVIEW!r}"}
-        return {"ok": True, OVERVIEW: self._app.overview()}
+        overview = self._app.overview()
+        seconds = fields.get(LAG)
+        if isinstance(seconds, int | float) and 0 < seconds <= LAG_MOST_SECONDS:
+            overview["event_loop_lag_seconds"] = round(await longest_lag(seconds), 4)
+        return {"ok": True, OVERVIEW: overview}
 
 
 async def start(app: Overviewed, data_dir: Path, desk: Commands | None = None) -> Control:

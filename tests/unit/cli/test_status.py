@@ -95,3 +95,9 @@ def test_damage_is_counted_and_the_last_of_it_named() -> None:
     assert dict(rows(found))["damage"] == (
         "reported 2 times since the start, at last: a.seg: bad; 3 files in quarantine"
     )
+
+
+def test_the_lag_of_the_event_loop_is_shown_where_it_was_asked_for() -> None:
+    shown = dict(rows(overview(event_loop_lag_seconds=0.0123)))
+    assert shown["event loop late by"] == "12.3 ms"
+    assert "event loop late by" not in dict(rows(overview()))

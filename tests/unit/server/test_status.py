@@ -52,6 +52,15 @@ async def test_one_connection_may_ask_more_than_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.asyncio
+async def test_the_lag_of_the_event_loop_is_told_to_who_asks_for_it(tmp_path: Path) -> None:
+    control = await status.start(Figures(), tmp_path)
+    found = await asyncio.to_thread(ask_overview, tmp_path, SECONDS, 0.05)
+    assert found["asked"] == 1
+    assert found["event_loop_lag_seconds"] >= 0
+    await control.close()
+
+
+@pytest.mark.asyncio
 async def test_who_says_nothing_is_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(status, "CONTROL_TIMEOUT_SECONDS", 0.05)
     control = await status.start(Figures(), tmp_path)

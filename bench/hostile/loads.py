@@ -1,0 +1,17 @@
+"""All loads."""
+
+from collections.abc import Iterator
+
+from bench.hostile import bodies, consuming, extensions, routing, settling, topology
+from bench.hostile.side import LOADS, Side, load
+
+IDLE = "idle"
+
+
+@load()
+def idle(_: Side) -> Iterator[None]:
+    """Nothing: the pair is alone."""
+    yield
+
+
+__all__ = ["IDLE", "LOADS", "bodies", "consuming", "extensions", "routing", "settling", "topology"]
