@@ -17,8 +17,11 @@ from harebell.front.session09.permission import (
     EXCHANGE,
     QUEUE,
     check,
+    check_any,
+    check_binding_seen,
     check_other_exchange,
     check_topic,
+    may_see,
 )
 from harebell.model.binding import Binding
 from harebell.model.exchange import KINDS
@@ -47,8 +50,12 @@ def declare(session: Session, command: commands.ExchangeDeclare) -> None:
     name = command.exchange
     _named(name, 0)
     vhost = session.vhost
-    exchange = vhost.exchanges.get(name)
     thing = rendered("exchange", name, vhost.name)
+    if command.passive:
+        check_any(session, EXCHANGE, name)
+    else:
+        check(session, CONFIGURE, EXCHANGE, name)
+    exchange = vhost.exchanges.get(name)
     if command.passive:
         if exchange is None:
             raise ExecutionError(NOT_FOUND, f"no {thing}", 0)
@@ -78,13 +85,13 @@ def _make(session: Session, command: commands.ExchangeDeclare, thing: str, alter
     for prefix in (RESERVED_PREFIX, _QPID):
         if command.exchange.startswith(prefix):
             raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{prefix}' are taken", 0)
-    check(session, CONFIGURE, EXCHANGE, command.exchange)
     check_known(command.arguments, 6)
     arguments = dict(command.arguments)
     if alternate:
-        session.vhost.exchange(alternate)
         arguments[_ALTERNATE] = alternate
     check_other_exchange(session, EXCHANGE, command.exchange, arguments, _ALTERNATE)
+    if alternate:
+        session.vhost.exchange(alternate)
     session.vhost.declare_exchange(
         command.exchange,
         command.type,
@@ -106,11 +113,11 @@ def delete(session: Session, command: commands.ExchangeDelete) -> None:
     exchange = vhost.exchange(name)
     for each in vhost.exchanges.values():
         if each.alternate == name and each is not exchange:
-            other = rendered("exchange", each.name, vhost.name)
+            other = _shown(session, EXCHANGE, each.name)
             raise ExecutionError(NOT_ALLOWED, f"{thing} is the alternate exchange of {other}", 0)
     for queue in vhost.queues.values():
         if queue.arguments.get(ALTERNATE) == name:
-            other = rendered("queue", queue.name, vhost.name)
+            other = _shown(session, QUEUE, queue.name)
             raise ExecutionError(NOT_ALLOWED, f"{thing} is the alternate exchange of {other}", 0)
     if command.if_unused and exchange.bindings:
         raise ExecutionError(PRECONDITION_FAILED, f"{thing} in use", 1)
@@ -118,8 +125,14 @@ def delete(session: Session, command: commands.ExchangeDelete) -> None:
     session.hold_until_recorded()
 
 
+def _shown(session: Session, kind: str, name: str) -> str:
+    """The name of a thing in an error, for a user who may know it."""
+    return rendered(kind, name, session.vhost.name) if may_see(session, kind, name) else f"a {kind}"
+
+
 def query(session: Session, command: commands.ExchangeQuery) -> None:
     """exchange.query: what it is like; without a name the default exchange is meant."""
+    check_any(session, EXCHANGE, command.name or "")
     exchange = session.vhost.exchanges.get(command.name or "")
     if exchange is None:
         session.result(ExchangeQueryResult(not_found=True))
@@ -178,6 +191,8 @@ def unbind(session: Session, command: commands.ExchangeUnbind) -> None:
 
 def bound(session: Session, command: commands.ExchangeBound) -> None:
     """exchange.bound: whether there is such a binding, and if not, what of it there is not."""
+    names = (command.exchange or "", command.queue or "", command.binding_key or "")
+    check_binding_seen(session, *names)
     exchange = session.vhost.exchanges.get(command.exchange or "")
     queue = session.vhost.queues.get(command.queue) if command.queue else None
     lost = bool(command.queue) and queue is None

@@ -17,7 +17,7 @@ from harebell.front.session010.errors import (
     RESOURCE_LOCKED,
     ExecutionError,
 )
-from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_other_exchange
+from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_any, check_forwarding
 from harebell.model.queue.browsed import ALTERNATE, leaves_messages
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v010 import commands
@@ -40,11 +40,12 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
     vhost = session.vhost
     thing = rendered("queue", name, vhost.name)
     if command.passive:
+        check_any(session, QUEUE, name)
         _check_there(session, command, thing)
         return
+    check(session, CONFIGURE, QUEUE, name)
     if name in vhost.queues:
         queue = vhost.queue(name, session)
-        check(session, CONFIGURE, QUEUE, name)
         _check_alternate(thing, queue, command.alternate_exchange or "")
     else:
         queue = _make(session, command, thing)
@@ -61,7 +62,7 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
 
 
 def _check_there(session: Session, command: commands.QueueDeclare, thing: str) -> None:
-    """A passive declaration: anybody may ask, but whether it is his alone."""
+    """A passive declaration: whether it is there, and this session's alone if it has to be."""
     queue = session.vhost.queues.get(command.queue)
     if queue is None:
         raise ExecutionError(NOT_FOUND, f"no {thing}", 2)
@@ -81,7 +82,6 @@ def _make(session: Session, command: commands.QueueDeclare, thing: str) -> Queue
     name, vhost = command.queue, session.vhost
     if name.startswith(RESERVED_PREFIX):
         raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{RESERVED_PREFIX}' are taken", 0)
-    check(session, CONFIGURE, QUEUE, name)
     arguments = translated(command.arguments)
     check_known(arguments, 6)
     vhost.check_room(name)
@@ -93,7 +93,7 @@ def _make(session: Session, command: commands.QueueDeclare, thing: str) -> Queue
             missing = rendered("exchange", alternate, vhost.name)
             raise ExecutionError(NOT_FOUND, f"no {missing}", 1)
         arguments[ALTERNATE] = alternate
-    check_other_exchange(session, QUEUE, name, arguments, "x-dead-letter-exchange")
+    check_forwarding(session, name, arguments)
     # The model's exclusive queues go with a connection, and are never durable.
     return vhost.declare_queue(
         name,
@@ -134,6 +134,7 @@ def purge(session: Session, command: commands.QueuePurge) -> None:
 
 def query(session: Session, command: commands.QueueQuery) -> None:
     """queue.query: what it is like; of one that is missing, nothing."""
+    check_any(session, QUEUE, command.queue)
     queue = session.vhost.queues.get(command.queue)
     if queue is None:
         session.result(QueueQueryResult())

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.front.session010t.access import check_ticket
+from harebell.front.session09.permission import check_binding_seen
 from harebell.front.tickets import PASSIVE
 from harebell.model.binding import Binding, frozen
 from harebell.wire.v09.methods_session import BindingQuery, BindingQueryOk
@@ -44,6 +45,7 @@ def _is_asked_for(
 def query(channel: TransitionalChannel, method: BindingQuery) -> None:
     """binding.query: each flag of the answer says what was not found."""
     check_ticket(channel, method.ticket, PASSIVE, (_CLASS, _QUERY))
+    check_binding_seen(channel, method.exchange, method.queue, method.routing_key)
     vhost = channel.vhost
     exchange = vhost.exchanges.get(method.exchange)
     queue = vhost.queues.get(method.queue) if method.queue else None

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE
 from harebell.front.session010t.access import check_ticket
-from harebell.front.session09.permission import EXCHANGE, check, check_other_exchange
+from harebell.front.session09.permission import (
+    EXCHANGE,
+    QUEUE,
+    check,
+    check_any,
+    check_other_exchange,
+    may_see,
+)
 from harebell.front.session09.replies import hard, soft
 from harebell.front.tickets import ACTIVE, PASSIVE
 from harebell.model.exchange import KINDS
@@ -36,12 +43,14 @@ def declare(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> No
     right = PASSIVE if method.passive else ACTIVE
     check_ticket(channel, method.ticket, right, (_CLASS, _DECLARE))
     _check_named(name, _DECLARE)
-    existing = channel.vhost.exchanges.get(name)
     if method.passive:
+        check_any(channel, EXCHANGE, name)
         channel.vhost.exchange(name)
         return
     if method.type not in KINDS:
         raise hard(503, f"unknown exchange type '{method.type}'", _CLASS, _DECLARE)
+    check(channel, CONFIGURE, EXCHANGE, name)
+    existing = channel.vhost.exchanges.get(name)
     if existing is not None:
         _check_same(channel, existing, method)
     else:
@@ -69,7 +78,6 @@ def _make(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> None
     if method.alternate_exchange:
         arguments[ALTERNATE] = method.alternate_exchange
         arguments[ALTERNATE_ONCE] = True
-    check(channel, CONFIGURE, EXCHANGE, name)
     check_other_exchange(channel, EXCHANGE, name, arguments, ALTERNATE)
     channel.vhost.declare_exchange(
         name,
@@ -92,7 +100,10 @@ def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None
     for queue in channel.vhost.queues.values():
         if queue.arguments.get(QUEUE_ALTERNATE) == name:
             thing = rendered("exchange", name, channel.vhost.name)
-            text = f"{thing} is the alternate exchange of queue '{queue.name}'"
+            known = may_see(channel, QUEUE, queue.name)
+            text = f"{thing} is the alternate exchange of " + (
+                f"queue '{queue.name}'" if known else "a queue"
+            )
             raise soft(504, text, _CLASS, _DELETE)
     channel.vhost.delete_exchange(name, if_unused=method.if_unused)
     channel.hold_until_recorded()
@@ -101,6 +112,7 @@ def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None
 def query(channel: TransitionalChannel, method: ExchangeQuery) -> None:
     """exchange.query: what it is; no name means the default exchange."""
     check_ticket(channel, method.ticket, PASSIVE, (_CLASS, _QUERY))
+    check_any(channel, EXCHANGE, method.name)
     exchange = channel.vhost.exchanges.get(method.name)
     if exchange is None:
         answer = ExchangeQueryOk(not_found=True)

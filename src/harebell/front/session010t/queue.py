@@ -11,7 +11,8 @@ from harebell.front.session09.permission import (
     EXCHANGE,
     QUEUE,
     check,
-    check_other_exchange,
+    check_any,
+    check_forwarding,
     check_topic,
 )
 from harebell.front.session09.queue import GENERATED_PREFIX
@@ -52,8 +53,10 @@ def declare(channel: TransitionalChannel, method: methods.QueueDeclare) -> None:
     right = PASSIVE if method.passive else ACTIVE
     check_ticket(channel, method.ticket, right, (_CLASS, _DECLARE))
     if method.passive:
+        check_any(channel, QUEUE, name)
         queue = vhost.queue(name, connection)
     elif name in vhost.queues:
+        check(channel, CONFIGURE, QUEUE, name)
         queue = _same(channel, vhost.queue(name, connection), method)
     else:
         queue = _make(channel, method)
@@ -68,7 +71,6 @@ def declare(channel: TransitionalChannel, method: methods.QueueDeclare) -> None:
 
 def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDeclare) -> Queue:
     """A queue that exists keeps durable and auto-delete, whatever is asked for."""
-    check(channel, CONFIGURE, QUEUE, queue.name)
     alternate = queue.arguments.get(ALTERNATE, "")
     if method.alternate_exchange and method.alternate_exchange != alternate:
         thing = rendered("queue", queue.name, channel.vhost.name)
@@ -107,16 +109,15 @@ def _make(channel: TransitionalChannel, method: methods.QueueDeclare) -> Queue:
     made_up = name == ""
     if made_up:
         name = generated(GENERATED_PREFIX, connection.settings.rng)
-    elif name.startswith(RESERVED_PREFIX):
+    check(channel, CONFIGURE, QUEUE, name)
+    if not made_up and name.startswith(RESERVED_PREFIX):
         text = f"queue name '{name}' begins with the reserved '{RESERVED_PREFIX}'"
         raise hard(530, text, _CLASS, _DECLARE)
     arguments = dict(method.arguments)
     if method.alternate_exchange:
         arguments[ALTERNATE] = method.alternate_exchange
-    check(channel, CONFIGURE, QUEUE, name)
     vhost.check_room(name)
-    for key in ("x-dead-letter-exchange", ALTERNATE):
-        check_other_exchange(channel, QUEUE, name, arguments, key)
+    check_forwarding(channel, name, arguments)
     queue: Queue = vhost.declare_queue(
         name,
         durable=method.durable,
@@ -186,6 +187,7 @@ def delete(channel: TransitionalChannel, method: methods.QueueDelete) -> None:
     """queue.delete: what is left in it goes to its alternate exchange, if it has one."""
     check_ticket(channel, method.ticket, ACTIVE, (_CLASS, _DELETE))
     name = meant(channel, method.queue, _CLASS, _DELETE)
+    check(channel, CONFIGURE, QUEUE, name)
     queue = channel.vhost.queue(name, channel.connection)
     method.queue = name
     if leaves_messages(queue):

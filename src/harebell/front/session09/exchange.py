@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session09.names import clean
-from harebell.front.session09.permission import EXCHANGE, check, check_other_exchange, check_topic
+from harebell.front.session09.permission import (
+    EXCHANGE,
+    check,
+    check_any,
+    check_other_exchange,
+    check_topic,
+)
 from harebell.model.reserved import check_exchange_deletion, check_exchange_type
 from harebell.wire.v09 import methods
 
@@ -19,6 +25,7 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
     name = clean(method.exchange)
     if method.passive:
         channel.vhost.check_not_default(name)
+        check_any(channel, EXCHANGE, name)
         channel.vhost.exchange(name)
     else:
         check_exchange_type(method.type)

@@ -12,10 +12,11 @@ from harebell.auth.permissions import CONFIGURE
 from harebell.front.session09 import exchange
 from harebell.front.session09.names import clean
 from harebell.front.session09.older_access import check_ticket
-from harebell.front.session09.permission import EXCHANGE, check
+from harebell.front.session09.permission import EXCHANGE, check, check_binding_seen
 from harebell.front.session09.replies import hard
 from harebell.front.tickets import ACTIVE, PASSIVE
 from harebell.model.exchange import KINDS
+from harebell.model.reserved import check_exchange_deletion
 from harebell.model.resource import missing, rendered
 from harebell.wire.v09 import methods, methods_older
 
@@ -60,6 +61,9 @@ def delete(channel: OlderChannel, method: methods.ExchangeDelete) -> None:
     """exchange.delete: of one that is there."""
     check_ticket(channel, method.ticket, ACTIVE, _DELETE)
     name = clean(method.exchange)
+    if name:
+        check_exchange_deletion(name, channel.vhost.name)
+        check(channel, CONFIGURE, EXCHANGE, name)
     if name and name not in channel.vhost.exchanges:
         raise missing("exchange", name, channel.vhost.name)
     exchange.delete(channel, method)
@@ -68,6 +72,7 @@ def delete(channel: OlderChannel, method: methods.ExchangeDelete) -> None:
 def bound(channel: OlderChannel, method: methods_older.ExchangeBound) -> None:
     """exchange.bound: what is bound, without changing anything."""
     channel.connection.qpid = True
+    check_binding_seen(channel, method.exchange, method.queue, method.routing_key)
     code, text = _bound(channel, method)
     reply = methods_older.ExchangeBoundOk(reply_code=code, reply_text=text)
     channel.connection.send(channel.number, reply)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.auth.permissions import CONFIGURE
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.front.session09 import queue
 from harebell.front.session09.names import clean, meant
 from harebell.front.session09.older_access import check_ticket
+from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.replies import hard, soft
 from harebell.front.tickets import ACTIVE, PASSIVE, READ
 from harebell.model.queue.kind import Queue
@@ -54,12 +56,16 @@ def _as_it_is(method: methods.QueueDeclare, found: Queue) -> None:
 def bind(channel: OlderChannel, method: methods.QueueBind) -> None:
     """queue.bind: one that cannot be done ends the connection, unless something is missing."""
     check_ticket(channel, method.ticket, ACTIVE, _BIND)
+    if not clean(method.exchange):
+        text = "no queue may be bound to the default exchange, which is internal"
+        raise hard(530, text, *_BIND)
+    name = queue.check_binding(channel, method)
     exchange = channel.vhost.exchanges.get(clean(method.exchange))
     if exchange is not None:
-        if exchange.internal or exchange.default:
-            shown = "the default exchange" if exchange.default else f"'{exchange.name}'"
-            raise hard(530, f"no queue may be bound to {shown}, which is internal", *_BIND)
-        found = channel.vhost.queues.get(meant(method.queue, channel.last_queue))
+        if exchange.internal:
+            text = f"no queue may be bound to '{exchange.name}', which is internal"
+            raise hard(530, text, *_BIND)
+        found = channel.vhost.queues.get(name)
         if found is not None and found.durable and not exchange.durable:
             thing = rendered("queue", found.name, channel.vhost.name)
             text = f"{thing} is durable and exchange '{exchange.name}' is not"
@@ -88,6 +94,7 @@ def delete(channel: OlderChannel, method: methods.QueueDelete) -> None:
     """queue.delete: of one that is there."""
     check_ticket(channel, method.ticket, ACTIVE, _DELETE)
     name = meant(method.queue, channel.last_queue)
+    check(channel, CONFIGURE, QUEUE, name)
     if name not in channel.vhost.queues:
         raise missing("queue", name, channel.vhost.name)
     queue.delete(channel, method)

@@ -11,7 +11,8 @@ from harebell.front.session09.permission import (
     EXCHANGE,
     QUEUE,
     check,
-    check_other_exchange,
+    check_any,
+    check_forwarding,
     check_topic,
 )
 from harebell.model.binding import Binding
@@ -44,6 +45,7 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
         declare_reply(channel, name, nowait=method.nowait)
         return
     if method.passive:
+        check_any(channel, QUEUE, name)
         queue = channel.vhost.queue(name, channel.connection)
     else:
         made_up = name == ""
@@ -54,7 +56,7 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
         check(channel, CONFIGURE, QUEUE, name)
         if name not in channel.vhost.queues:
             channel.vhost.check_room(name)
-            check_other_exchange(channel, QUEUE, name, method.arguments, "x-dead-letter-exchange")
+            check_forwarding(channel, name, method.arguments)
         queue = channel.vhost.declare_queue(
             name,
             durable=method.durable,
@@ -85,15 +87,21 @@ def _binding_key(channel: Channel, method: methods.QueueBind | methods.QueueUnbi
     return method.routing_key
 
 
-def bind(channel: Channel, method: methods.QueueBind) -> None:
-    """queue.bind: binding twice is the same as once."""
+def check_binding(channel: Channel, method: methods.QueueBind | methods.QueueUnbind) -> str:
+    """Refuse a binding that the user may not make or undo; returns the name of the queue."""
     name = meant(method.queue, channel.last_queue)
-    key = _binding_key(channel, method)
     check_not_reply(name)
     check(channel, WRITE, QUEUE, name)
     channel.vhost.check_not_default(method.exchange)
     check(channel, READ, EXCHANGE, clean(method.exchange))
-    check_topic(channel, READ, clean(method.exchange), key)
+    check_topic(channel, READ, clean(method.exchange), _binding_key(channel, method))
+    return name
+
+
+def bind(channel: Channel, method: methods.QueueBind) -> None:
+    """queue.bind: binding twice is the same as once."""
+    name = check_binding(channel, method)
+    key = _binding_key(channel, method)
     # With both missing the exchange is named, and before a queue that is somebody else's, too.
     channel.vhost.exchange(clean(method.exchange))
     queue = channel.vhost.queue(name, channel.connection)
@@ -106,13 +114,8 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
 
 def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
     """queue.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
-    name = meant(method.queue, channel.last_queue)
+    name = check_binding(channel, method)
     key = _binding_key(channel, method)
-    check_not_reply(name)
-    check(channel, WRITE, QUEUE, name)
-    channel.vhost.check_not_default(method.exchange)
-    check(channel, READ, EXCHANGE, clean(method.exchange))
-    check_topic(channel, READ, clean(method.exchange), key)
     queue = channel.vhost.queues.get(name)
     exchange = channel.vhost.exchanges.get(clean(method.exchange))
     if queue is not None and exchange is not None:

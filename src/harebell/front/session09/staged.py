@@ -161,6 +161,8 @@ class StagedWork:
     def _sent_on(self, message: Message, other: str) -> bool:
         """Whether a message reaches a queue by the exchange for those that reach none."""
         place = self._places.get(other) or self._find(other)
+        if place.topic is not None:
+            check_topic(self._channel, WRITE, other, message.routing_key)
         copy = copy_message(message, other, message.routing_key)
         queues = self._channel.router.route(place.exchange, copy)
         if queues:

@@ -21,12 +21,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.permissions import WRITE
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.contents.sending import may_deliver, send_body
 from harebell.front.contents.starting import Wish, start
 from harebell.front.convert import converted
 from harebell.front.session09.content import Content
+from harebell.front.session09.permission import EXCHANGE, check
 from harebell.front.session09.replies import soft
 from harebell.front.session09.traced import delivered
 from harebell.model.consumer import Consumer
@@ -78,6 +80,7 @@ def _whole(channel: Channel, content: Content) -> None:
         )
     )
     exchange = BROADCAST if found.broadcast else ""
+    check(channel, WRITE, EXCHANGE, exchange)
     if not found.broadcast and proxy not in channel.vhost.queues:
         thing = f"no queue '{proxy}' in vhost '{channel.vhost.name}'"
         raise Refusal(ErrorKind.NOT_FOUND, f"{thing}: no proxy of that name is there")

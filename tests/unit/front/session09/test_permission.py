@@ -1,11 +1,10 @@
-"""Which method asks for which permission: a row for every method that a client may send.
+"""Permissions that change, topic permissions, and what is refused before they are asked for.
 
-The methods come from the protocol's own table, so one without a row fails here.
+Which method asks for what is in tests/conformance/permissions.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -15,121 +14,13 @@ from harebell.auth.topics import TopicPermission
 from harebell.wire.v09 import lease
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
-from harebell.wire.v09.bulk import BulkBatch, BulkRead, BulkSpan, BulkSpanOk
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.session09.world import HEADER_0_9_1, OctetPeer, World, publish
 
 Need = tuple[str, str, str]
 
 
-@dataclass
-class Row:
-    """One use of a method.
-
-    Args:
-        method: what is sent.
-        needs: action, kind and name of each resource, in the order they are asked for.
-        reply: the class of its answer; None without one.
-    """
-
-    method: Any
-    needs: list[Need]
-    reply: type | None
-    octets: bytes = field(default=b"")
-
-
 _DLX = {"x-dead-letter-exchange": "dlx"}
-_AE = {"alternate-exchange": "ae"}
-_READ = [("read", "queue", "q")]
-ROWS: dict[str, list[Row]] = {
-    "queue.declare": [
-        Row(m.QueueDeclare("new"), [("configure", "queue", "new")], m.QueueDeclareOk),
-        Row(m.QueueDeclare("q"), [("configure", "queue", "q")], m.QueueDeclareOk),
-        Row(m.QueueDeclare("q", passive=True), [], m.QueueDeclareOk),
-        Row(
-            m.QueueDeclare("new", arguments=_DLX),
-            [("configure", "queue", "new"), ("read", "queue", "new"), ("write", "exchange", "dlx")],
-            m.QueueDeclareOk,
-        ),
-    ],
-    "queue.bind": [
-        Row(
-            m.QueueBind("q", "x", "k"),
-            [("write", "queue", "q"), ("read", "exchange", "x")],
-            m.QueueBindOk,
-        )
-    ],
-    "queue.unbind": [
-        Row(
-            m.QueueUnbind("q", "x", "k"),
-            [("write", "queue", "q"), ("read", "exchange", "x")],
-            m.QueueUnbindOk,
-        )
-    ],
-    "queue.purge": [Row(m.QueuePurge("q"), [("read", "queue", "q")], m.QueuePurgeOk)],
-    "queue.delete": [Row(m.QueueDelete("q"), [("configure", "queue", "q")], m.QueueDeleteOk)],
-    "exchange.declare": [
-        Row(
-            m.ExchangeDeclare("new", "fanout"),
-            [("configure", "exchange", "new")],
-            m.ExchangeDeclareOk,
-        ),
-        Row(m.ExchangeDeclare("x", "fanout", passive=True), [], m.ExchangeDeclareOk),
-        Row(
-            m.ExchangeDeclare("new", "fanout", arguments=_AE),
-            [
-                ("configure", "exchange", "new"),
-                ("read", "exchange", "new"),
-                ("write", "exchange", "ae"),
-            ],
-            m.ExchangeDeclareOk,
-        ),
-    ],
-    "exchange.delete": [
-        Row(m.ExchangeDelete("x"), [("configure", "exchange", "x")], m.ExchangeDeleteOk)
-    ],
-    "exchange.bind": [
-        Row(
-            m.ExchangeBind("y", "x", "k"),
-            [("write", "exchange", "y"), ("read", "exchange", "x")],
-            m.ExchangeBindOk,
-        )
-    ],
-    "exchange.unbind": [
-        Row(
-            m.ExchangeUnbind("y", "x", "k"),
-            [("write", "exchange", "y"), ("read", "exchange", "x")],
-            m.ExchangeUnbindOk,
-        )
-    ],
-    "basic.consume": [Row(m.BasicConsume("q", "c"), [("read", "queue", "q")], m.BasicConsumeOk)],
-    "basic.get": [Row(m.BasicGet("q"), [("read", "queue", "q")], m.BasicGetEmpty)],
-    "lease.open": [Row(lease.LeaseOpen("q", "g"), _READ, lease.LeaseOpenOk)],
-    "lease.claim": [Row(lease.LeaseClaim("q", "g", 1), _READ, lease.LeaseClaimOk)],
-    "lease.commit": [Row(lease.LeaseCommit("q", "g", 1), _READ, lease.LeaseCommitOk)],
-    "lease.release": [Row(lease.LeaseRelease("q", "g", 1), _READ, lease.LeaseReleaseOk)],
-    "lease.renew": [Row(lease.LeaseRenew("q", "g", 1), _READ, lease.LeaseRenewOk)],
-    "lease.close": [Row(lease.LeaseClose("q", "g", 1), _READ, lease.LeaseCloseOk)],
-    "bulk.span": [Row(BulkSpan("q"), [("read", "queue", "q")], BulkSpanOk)],
-    "bulk.read": [Row(BulkRead("q", columns=b"value"), [("read", "queue", "q")], BulkBatch)],
-    "basic.publish": [
-        Row(None, [("write", "exchange", "x")], None, publish(b"b", "k", exchange="x")),
-        Row(None, [("write", "exchange", "amq.default")], None, publish(b"b", "none")),
-    ],
-}
-_FREE = """
-    access.request basic.ack basic.cancel basic.cancel-ok basic.nack basic.qos basic.recover
-    basic.recover-async basic.reject channel.close channel.close-ok channel.flow channel.flow-ok
-    channel.open confirm.select connection.blocked connection.close connection.close-ok
-    connection.open connection.secure-ok connection.start-ok connection.tune-ok
-    connection.unblocked connection.update-secret tx.commit tx.rollback tx.select
-    stage.open stage.append stage.commit stage.abort publisher.declare publisher.forget bulk.queues
-""".split()  # noqa: SIM905 - a table reads better so
-"""Methods that name no resource, or answer for one that was asked for before.
-
-What stage.commit publishes is asked for row by row; see test_stage.
-"""
-CASES = [(name, row) for name, rows in ROWS.items() for row in rows]
 
 
 def _peer() -> tuple[World, OctetPeer]:
@@ -152,52 +43,6 @@ def _allow(world: World, needs: list[Need]) -> None:
     assert user is not None
     user.permissions["/"] = Permissions(**patterns)
     world.broker.vhosts["/"].router.changed()
-
-
-def _send(peer: OctetPeer, row: Row) -> list[Any]:
-    if row.octets:
-        peer.give(row.octets)
-        return peer.methods()
-    peer.send(row.method)
-    return peer.methods()
-
-
-def test_every_method_of_a_client_has_a_row() -> None:
-    known = {method.name for method in AMQP_0_9_1.methods if method.from_client}
-    assert not set(ROWS) & set(_FREE)
-    assert known - set(_FREE) == set(ROWS)
-
-
-@pytest.mark.parametrize(("name", "row"), CASES)
-def test_the_permissions_of_the_row_are_enough(name: str, row: Row) -> None:
-    world, peer = _peer()
-    _allow(world, row.needs)
-    answers = _send(peer, row)
-    assert [type(answer) for answer in answers] == ([row.reply] if row.reply else [])
-
-
-@pytest.mark.parametrize(
-    ("name", "row", "missing"),
-    [(name, row, missing) for name, row in CASES for missing in row.needs],
-)
-def test_without_any_one_of_them_it_is_refused(name: str, row: Row, missing: Need) -> None:
-    world, peer = _peer()
-    _allow(world, [need for need in row.needs if need != missing])
-    (close,) = _send(peer, row)
-    action, kind, resource = missing
-    spec = AMQP_0_9_1.named(name)
-    assert close == m.ChannelClose(
-        403,
-        f"ACCESS_REFUSED - {action} access to {kind} '{resource}' in vhost '/' refused for user "
-        "'guest'",
-        spec.class_id,
-        spec.method_id,
-    )
-    if name not in ("queue.delete", "exchange.delete"):
-        assert "new" not in world.broker.vhosts["/"].queues
-        assert "new" not in world.broker.vhosts["/"].exchanges
-    assert "q" in world.broker.vhosts["/"].queues
-    assert "x" in world.broker.vhosts["/"].exchanges
 
 
 def test_what_is_taken_away_is_gone_at_the_next_publish() -> None:

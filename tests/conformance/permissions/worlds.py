@@ -1,0 +1,173 @@
+"""Brokers in several states, and a user's session of every version who does one thing there.
+
+What the session sends is octets over the real front; what comes back is looked through for a
+refusal, of the channel, the session or the connection.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from harebell.auth.permissions import ACTIONS, Permissions
+from harebell.auth.topics import TopicPermission
+from harebell.wire.v010 import commands as c
+from harebell.wire.v010 import controls as k
+from harebell.wire.v010.structs import Command, Composite
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.method import Method
+from harebell.wire.v09.spec import ProtocolSpec
+from tests.conformance import raw
+from tests.conformance.frames import BODY, HEADER, METHOD, frame
+from tests.conformance.permissions.matrix import FINAL, NAMES, SPECS, Need
+from tests.conformance.sites import MemorySite
+from tests.conformance.v010.raw import Peer010, assembly, octets_of
+from tests.conformance.v010t.peer import Peer as PeerT
+from tests.conformance.v08.peer import Peer8, Peer9
+
+_PEERS = {"0-8": Peer8, "0-9": Peer9, "0-9-1": raw.Peer, "transitional 0-10": PeerT}
+KEY = "k"
+"""The routing key of everything that is published and bound here."""
+
+
+class Content(NamedTuple):
+    """A method with a content.
+
+    Args:
+        method: the method or command.
+        class_id: of the content header.
+        properties: its property list; structs for 0-10.
+        body: the body.
+    """
+
+    method: Any
+    class_id: int = 60
+    properties: Any = b"\0\0"
+    body: bytes = b"body"
+
+
+Sent = Any
+"""A method, a command, a Content, or the payload of a method."""
+
+
+class Refused(NamedTuple):
+    """How the broker refused something: reply code and text."""
+
+    code: int
+    text: str
+
+
+def empty() -> MemorySite:
+    """A broker without anything of ours."""
+    return MemorySite()
+
+
+def furnished(kind: str = "fanout") -> MemorySite:
+    """A broker with queue q, and exchanges x, y and other of a type."""
+    site = MemorySite()
+    vhost = site.broker.vhosts["/"]
+    vhost.declare_queue("q")
+    for name in ("x", "y", "other"):
+        vhost.declare_exchange(name, kind)
+    return site
+
+
+def different() -> MemorySite:
+    """A broker where everything has one of the names, and is of other kinds or somebody else's."""
+    site = MemorySite()
+    vhost = site.broker.vhosts["/"]
+    for name in ("q", "new"):
+        vhost.declare_queue(name, exclusive=True, owner=object())
+    for name in ("x", "y", "other", "fresh"):
+        vhost.declare_exchange(name, "topic", durable=True, internal=True)
+    vhost.bind("x", vhost.exchange("y"), KEY, {})
+    return site
+
+
+def allow(site: MemorySite, needs: list[Need]) -> None:
+    """Give the user exactly these permissions, and let what was remembered go."""
+    patterns = {
+        action: "|".join(f"^{need.name}$" for need in needs if need.action == action)
+        for action in ACTIONS
+    }
+    user = site.users.get("guest")
+    assert user is not None
+    user.permissions["/"] = Permissions(**patterns)
+    site.broker.vhosts["/"].router.changed()
+
+
+def allow_topics(site: MemorySite, pattern: str) -> None:
+    """The user may use, at the exchanges that rows name, only routing keys that match."""
+    user = site.users.get("guest")
+    assert user is not None
+    topic = TopicPermission(pattern, pattern, "guest", "/")
+    exchanges = [name for kind, name in NAMES.values() if kind == "exchange"]
+    user.topic_permissions["/"] = dict.fromkeys(exchanges, topic)
+    site.broker.vhosts["/"].router.changed()
+
+
+class Session:
+    """A session of a user who may do everything when it begins.
+
+    Args:
+        site: the broker.
+        version: see `matrix.VERSIONS`.
+    """
+
+    def __init__(self, site: MemorySite, version: str) -> None:
+        self._wire = site.connect()
+        self._final = version == FINAL
+        self._spec: Any = SPECS.get(version)
+        if self._final:
+            self._peer: Any = Peer010(site, self._wire).open().attach()
+        else:
+            self._peer = _PEERS[version](site, self._wire).open()
+
+    def do(self, *sent: Sent) -> Refused | None:
+        """Send something; what it was refused with, if it was."""
+        for each in sent:
+            self._wire.write(self._octets(each))
+        return self._refusal()
+
+    def _octets(self, sent: Sent) -> bytes:
+        if self._final:
+            return _final(sent)
+        return _classic(sent, self._spec)
+
+    def _refusal(self) -> Refused | None:
+        if self._final:
+            while (found := self._peer.maybe()) is not None:
+                value = found.value
+                if isinstance(value, c.ExecutionException):
+                    return Refused(value.error_code, value.description or "")
+                if isinstance(value, k.ConnectionClose):
+                    return Refused(value.reply_code, value.reply_text or "")
+            assert not self._peer.ended, "the broker ended the connection"
+            return None
+        while (found := self._peer._frame(0.0)) is not None:
+            if found.kind != METHOD:
+                continue
+            method = self._spec.decode(found.payload)
+            if isinstance(method, m.ChannelClose | m.ConnectionClose):
+                return Refused(method.reply_code, method.reply_text)
+        assert not self._peer.ended, "the broker ended the connection"
+        return None
+
+
+def _classic(sent: Sent, spec: ProtocolSpec) -> bytes:
+    if isinstance(sent, bytes):
+        return frame(METHOD, 1, sent)
+    if isinstance(sent, Method):
+        return frame(METHOD, 1, spec.encode(sent))
+    header = sent.class_id.to_bytes(2) + bytes(2) + len(sent.body).to_bytes(8) + sent.properties
+    octets = frame(METHOD, 1, spec.encode(sent.method)) + frame(HEADER, 1, header)
+    return octets + (frame(BODY, 1, sent.body) if sent.body else b"")
+
+
+def _final(sent: Sent) -> bytes:
+    command, header, body = sent, [], b""
+    if isinstance(sent, Content):
+        command, header, body = sent.method, list(sent.properties), sent.body
+        assert all(isinstance(each, Composite) for each in header)
+        return assembly(command, header, body, 1, True, 65535)
+    assert isinstance(command, Command), command
+    return octets_of(command, 1, True)
