@@ -32,6 +32,7 @@ class Relay:
         late: seconds that each piece of what the broker says takes, one after the other.
         beats: how many heartbeats clients have sent.
         cut_at: octets of a request whose answer is lost together with its connection; once.
+        lose: octets of a request that never arrives, although its connection stays; once.
     """
 
     def __init__(self, port: int) -> None:
@@ -39,6 +40,7 @@ class Relay:
         self.deaf = False
         self.late = 0.0
         self.cut_at = b""
+        self.lose = b""
         self._target = port
         self._open: list[socket.socket] = []
         self._lock = threading.Lock()
@@ -95,6 +97,9 @@ class Relay:
                 if self.cut_at and self.cut_at in data:
                     self.cut_at = b""
                     ending.set()
+                if self.lose and self.lose in data:
+                    self.lose = b""
+                    continue
                 broker.sendall(data)
         _end(client, broker)
 

@@ -276,6 +276,8 @@ SPARK_GATHER_SECONDS = 1.0
 """Longest time that deliveries are gathered for one micro-batch, while they keep coming."""
 SPARK_FETCH_TIMEOUT_SECONDS = 30.0
 """Time without an answer, a connection or an expected delivery after which a query fails."""
+SPARK_CALLS_PER_TIMEOUT = 3
+"""Calls that fit into a timeout of a query: one that is not answered is made again."""
 SPARK_RECONNECT_SECONDS = 30.0
 """Time in which a write task has to get a lost connection back, unless told otherwise."""
 SPARK_RETRY_SECONDS = 0.2

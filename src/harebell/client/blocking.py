@@ -344,6 +344,13 @@ class Connection:
             self._end(self._core.error or ClientClosed("the connection was closed"))
         self._link.abort()
 
+    def abort(self) -> None:
+        """Close the socket at once, without connection.close: for a broker that does not answer."""
+        self._closing = True
+        if self._error is None:
+            self._end(self._core.error or ClientClosed("the connection was closed"))
+        self._link.abort()
+
     def __enter__(self) -> Connection:
         return self
 

@@ -14,7 +14,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import PREFETCH_MOST, SPARK_BATCH_BYTES, SPARK_CONSUMERS
+from harebell.base.limits import (
+    PREFETCH_MOST,
+    SPARK_BATCH_BYTES,
+    SPARK_CALLS_PER_TIMEOUT,
+    SPARK_CONSUMERS,
+)
 from harebell.client import blocking
 from harebell.client.errors import (
     AMQPError,
@@ -84,7 +89,8 @@ class Intake:
         url = options.url
         if url.name is None:
             url = replace(url, name=f"spark: {options.queue}")
-        self._connection = blocking.connect(url, call_timeout=options.fetch_timeout)
+        share = options.fetch_timeout / SPARK_CALLS_PER_TIMEOUT
+        self._connection = blocking.connect(url, call_timeout=share)
         self._channel = self._connection.channel(confirms=False)
 
     @property
@@ -185,6 +191,10 @@ class Intake:
     def close(self) -> None:
         """Close in good order: the broker has read our acknowledgements and takes back the rest."""
         self._connection.close()
+
+    def lost(self) -> None:
+        """Leave a connection that is broken, or whose broker does not answer, at once."""
+        self._connection.abort()
 
     def abandon(self) -> None:
         """Close a connection that may be broken."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from harebell.base.limits import SPARK_CALLS_PER_TIMEOUT
 from harebell.client import blocking
 from harebell.client.errors import (
     AMQPConnectionClosed,
@@ -56,7 +57,8 @@ class Link:
 
     Args:
         url: where the broker is, and as whom.
-        timeout: seconds after which an answer or a connection is given up.
+        timeout: seconds in which the broker has to answer. A call gets a share of them, so that one
+            whose answer is lost can be made again, on a new connection.
         name: what operators see the connection called, unless the address says so.
 
     Attributes:
@@ -88,7 +90,9 @@ class Link:
         """
         if self._connection is None:
             self._connection = blocking.connect(
-                self.url, call_timeout=self._timeout, background_heartbeats=True
+                self.url,
+                call_timeout=self._timeout / SPARK_CALLS_PER_TIMEOUT,
+                background_heartbeats=True,
             )
             self.made += 1
         return self._connection
@@ -108,15 +112,16 @@ class Link:
                 self._channel = None
                 raise
             except LOST as error:
-                self.abandon()
+                self.lost()
                 if not self.made or turned_away(error, known=True):
                     raise
                 if time.monotonic() >= give_up:
                     raise SourceError(
-                        f"the connection to {self.url.address} was lost and could not be made "
-                        f"again in {self._timeout:g} s: {error}"
+                        f"the broker at {self.url.address} could not be asked in "
+                        f"{self._timeout:g} s (fetchTimeout), on as many connections as it took: "
+                        f"{error}"
                     ) from error
-                _LOG.warning("lost the connection to %s: %s", self.url.address, error)
+                _LOG.warning("connecting to %s again: %s", self.url.address, error)
                 time.sleep(_RETRY_SECONDS)
 
     def opened(self) -> blocking.Channel:
@@ -133,6 +138,12 @@ class Link:
     def channel_is_over(self) -> None:
         """The broker has closed the channel."""
         self._channel = None
+
+    def lost(self) -> None:
+        """Leave a connection that is broken, or whose broker does not answer, at once."""
+        connection, self._connection, self._channel = self._connection, None, None
+        if connection is not None:
+            connection.abort()
 
     def abandon(self) -> None:
         """Close a connection that may be broken."""

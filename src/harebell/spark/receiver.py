@@ -14,7 +14,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -35,6 +37,8 @@ from harebell.spark.schema import Selection
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.5
+
+T = TypeVar("T")
 
 
 class Receiver:
@@ -72,7 +76,7 @@ class Receiver:
             SourceError: there is no queue.
         """
         with self._lock:
-            return self._opened(0).ready()
+            return self._patiently(lambda: self._opened(0).ready())
 
     def lag(self) -> int | None:
         """How many messages come after those of the last micro-batch, if that can be told."""
@@ -105,21 +109,25 @@ class Receiver:
             SourceError: the query cannot go on.
             AMQPError: the broker cannot be reached, or refuses.
         """
-        give_up = time.monotonic() + self._options.fetch_timeout
         with self._lock:
-            while True:
-                try:
-                    return self._advance(start, most, octets, draining)
-                except LOST as error:
-                    if not self._connected_before or turned_away(error, known=True):
-                        raise
-                    self._lost(start, error)
-                    if time.monotonic() >= give_up:
-                        raise SourceError(
-                            f"the connection to {self._options.url.address} was lost and could not "
-                            f"be made again in {self._options.fetch_timeout:g} s: {error}"
-                        ) from error
-                    time.sleep(_RETRY_SECONDS)
+            return self._patiently(lambda: self._advance(start, most, octets, draining))
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """What is answered, on as many connections as it takes."""
+        give_up = time.monotonic() + self._options.fetch_timeout
+        while True:
+            try:
+                return ask()
+            except LOST as error:
+                if not self._connected_before or turned_away(error, known=True):
+                    raise
+                self._lost(error)
+                if time.monotonic() >= give_up:
+                    raise SourceError(
+                        f"the connection to {self._options.url.address} was lost and could not "
+                        f"be made again in {self._options.fetch_timeout:g} s: {error}"
+                    ) from error
+                time.sleep(_RETRY_SECONDS)
 
     def settle_early(self, end: Offset) -> None:
         """Acknowledge what was received, although nothing was committed."""
@@ -161,7 +169,7 @@ class Receiver:
             self._keep()
         return self._intake
 
-    def _lost(self, start: Offset, error: AMQPError) -> None:
+    def _lost(self, error: AMQPError) -> None:
         intake, self._intake = self._intake, None
         if intake is None:
             return
@@ -172,8 +180,8 @@ class Receiver:
             error,
             self._options.queue,
         )
-        intake.abandon()
-        # Everything before `start` is committed, everything after is delivered again.
+        intake.lost()
+        # What was not acknowledged is delivered again.
         intake.spool.drop()
 
     def _leave(self, intake: Intake, start: Offset) -> None:
@@ -274,15 +282,16 @@ class Receiver:
     # --- between the calls ----------------------------------------------------------------------
 
     def _keep(self) -> None:
-        if self._keeper is None or not self._keeper.is_alive():
-            self._over.clear()
+        if self._keeper is None or not self._keeper.is_alive() or self._over.is_set():
+            # One that was told to end may not have seen it yet, and will not serve any more.
+            self._over = threading.Event()
             self._keeper = threading.Thread(
-                target=self._serve, name="harebell-spark-keeper", daemon=True
+                target=self._serve, args=(self._over,), name="harebell-spark-keeper", daemon=True
             )
             self._keeper.start()
 
-    def _serve(self) -> None:
-        while not self._over.wait(SPARK_KEEP_SECONDS):
+    def _serve(self, over: threading.Event) -> None:
+        while not over.wait(SPARK_KEEP_SECONDS):
             if not self._lock.acquire(blocking=False):
                 continue
             try:

@@ -36,8 +36,8 @@ from harebell.spark.schema import Selection
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
-_LINKS: dict[URL, Link] = {}
-"""Connections of this worker process."""
+_LINKS: dict[tuple[URL, float], Link] = {}
+"""Connections of this worker process, by all that makes one different from another."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,10 @@ class Rows:
                 yield decoded(batch, self.wanted, self.body_format, self.mode)
 
     def _fetched(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
-        link = _LINKS.get(partition.url)
+        settings = (partition.url, self.fetch_timeout)
+        link = _LINKS.get(settings)
         if link is None:
-            link = _LINKS[partition.url] = Link(partition.url, self.fetch_timeout, "spark: task")
+            link = _LINKS[settings] = Link(*settings, "spark: task")
         for one in partition.ranges:
             yield from self._range(link, one)
 
@@ -170,7 +171,7 @@ class Rows:
                 link.channel_is_over()
                 raise _explained(one, error) from error
             except LOST as error:
-                link.abandon()
+                link.lost()
                 if turned_away(error, known=link.made > 0):
                     raise SourceError(
                         f"a task that reads queue {one.queue!r} is not let in by the broker at "
@@ -178,10 +179,11 @@ class Rows:
                     ) from error
                 if time.monotonic() >= give_up:
                     raise SourceError(
-                        f"a task lost its connection to {link.url.address} at position {position} "
-                        f"of queue {one.queue!r}, and could not go on in {self.fetch_timeout:g} s: "
-                        f"{error}"
+                        f"a task could not read queue {one.queue!r} from position {position} on "
+                        f"in {self.fetch_timeout:g} s (fetchTimeout), on as many connections to "
+                        f"{link.url.address} as it took: {error}"
                     ) from error
+                _LOG.warning("connecting to %s again: %s", link.url.address, error)
                 time.sleep(_RETRY_SECONDS)
 
 
