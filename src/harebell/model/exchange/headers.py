@@ -10,7 +10,7 @@ and so are a text and its octets. What stands in an array or a table counts with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -18,16 +18,19 @@ from harebell.base.message import Message
 from harebell.model.binding import Binding, frozen
 from harebell.model.equivalence import shown, type_name
 from harebell.model.exchange.kind import Exchange
+from harebell.model.exchange.pairs import Pair, PairIndex
+from harebell.model.exchange.slots import Slots
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
 
-_HOW: dict[str, tuple[Callable[[Iterable[bool]], bool], bool]] = {
-    "all": (all, False),
-    "any": (any, False),
-    "all-with-x": (all, True),
-    "any-with-x": (any, True),
+# By what x-match says: whether all have to fit, and whether names that begin with "x-" count.
+_HOW = {
+    "all": (True, False),
+    "any": (False, False),
+    "all-with-x": (True, True),
+    "any-with-x": (False, True),
 }
 
 
@@ -44,24 +47,26 @@ def _compared(value: Any) -> Hashable:
     return frozen(value)
 
 
-def fits(arguments: Mapping[str, Any], headers: Mapping[str, Any]) -> bool:
-    """Whether headers satisfy a binding's arguments."""
-    combine, with_x = _HOW[arguments.get("x-match", "all")]
-    return combine(
-        name in headers and (wanted is None or _compared(headers[name]) == _compared(wanted))
+def _pairs(arguments: Mapping[str, Any], with_x: bool) -> list[Pair]:
+    """What a binding's arguments ask for: a name, with its value or with any."""
+    return [
+        (name,) if wanted is None else (name, _compared(wanted))
         for name, wanted in arguments.items()
         if name != "x-match" and (with_x or not name.startswith("x-"))
-    )
+    ]
 
 
 class HeadersExchange(Exchange):
-    """Every binding is asked."""
+    """Bindings by what they ask for."""
 
     KIND = "headers"
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
         self.by_key = False
+        self._index = PairIndex()
+        self._slots = Slots()
+        self._names: dict[str, int] = {}
 
     @property
     def needs_headers(self) -> bool:
@@ -83,15 +88,30 @@ class HeadersExchange(Exchange):
             )
 
     def added(self, binding: Binding) -> None:
-        """Nothing to keep beside the binding."""
+        """File what the binding asks for."""
+        every, with_x = _HOW[binding.arguments.get("x-match", "all")]
+        pairs = _pairs(binding.arguments, with_x)
+        for pair in pairs:
+            self._names[pair[0]] = self._names.get(pair[0], 0) + 1
+        self._index.add(pairs, every, self._slots.use(binding.destination))
 
     def removed(self, binding: Binding) -> None:
-        """Nothing to forget beside the binding."""
+        """Forget what the binding asked for."""
+        every, with_x = _HOW[binding.arguments.get("x-match", "all")]
+        pairs = _pairs(binding.arguments, with_x)
+        for pair in pairs:
+            self._names[pair[0]] -= 1
+            if not self._names[pair[0]]:
+                del self._names[pair[0]]
+        self._index.remove(pairs, every, self._slots.leave(binding.destination))
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
         """Destinations whose arguments the headers fit."""
-        return [
-            binding.destination
-            for binding in self.bindings.values()
-            if fits(binding.arguments, headers)
-        ]
+        pairs: list[Pair] = []
+        for name, value in headers.items():
+            # Nobody looks into a header, which may be a large table, that no binding names.
+            if name in self._names:
+                pairs += [(name,), (name, _compared(value))]
+        found = self._slots.found(self._index.match(pairs))
+        self.looked_at = self._index.cost
+        return found

@@ -14,3 +14,4 @@ cdef class Exchange:
     cdef public long long routes_epoch
     cdef public long long published
     cdef public str identity
+    cdef public long long looked_at

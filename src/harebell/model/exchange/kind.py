@@ -42,6 +42,7 @@ class Exchange:
         remembered. routes: destinations by routing key, as the router found them in epoch
         `routes_epoch`.
         identity: of its log, if its kind keeps one; the vhost or a restart sets it.
+        looked_at: what the last match cost where that is known: bindings and nodes looked at.
     """
 
     KIND = ""
@@ -73,6 +74,7 @@ class Exchange:
         self.routes_epoch = -1
         self.published = 0
         self.identity = ""
+        self.looked_at = 0
 
     @classmethod
     def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:

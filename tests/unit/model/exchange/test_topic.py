@@ -1,4 +1,4 @@
-"""Topic matching against an independent matcher, and the trie's shape against what is bound."""
+"""Topic matching against an independent matcher, and what is kept against what is bound."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.model.binding import Binding
-from harebell.model.exchange.topic import TopicExchange, pattern_words
+from harebell.model.exchange.topic import TopicExchange
 from tests.unit.model.things import message, queue
 
 words = st.sampled_from(["a", "b", "", "*", "#"])
 patterns = st.lists(words, min_size=1, max_size=6).map(".".join)
+QUEUE = queue("q")
 keys = st.lists(st.sampled_from(["a", "b", "c", "", "*", "#"]), min_size=1, max_size=6).map(
     ".".join
 )
@@ -45,7 +46,7 @@ def reached(exchange: TopicExchange, key: str) -> list[str]:
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(patterns, unique=True, max_size=8), st.lists(keys, min_size=1, max_size=5))
-def test_the_trie_finds_what_the_rule_finds(some: list[str], routed: list[str]) -> None:
+def test_the_exchange_finds_what_the_rule_finds(some: list[str], routed: list[str]) -> None:
     exchange = bound(*some)
     for key in routed:
         expected = sorted(p for p in some if fits(split(p), split(key)))
@@ -69,11 +70,12 @@ def test_unbinding_takes_away_that_pattern_and_no_other(
 
 
 @given(st.lists(patterns, unique=True, max_size=8))
-def test_nothing_of_the_trie_stays_when_the_last_binding_went(some: list[str]) -> None:
+def test_nothing_of_the_index_stays_when_the_last_binding_went(some: list[str]) -> None:
     exchange = bound(*some)
     for identity in list(exchange.bindings):
         exchange.unbind(identity)
-    assert exchange._root.bare()
+    assert len(exchange._index) == 0
+    assert len(exchange._slots) == 0
 
 
 @pytest.mark.parametrize(
@@ -104,7 +106,16 @@ def test_the_corner_cases_are_as_everybody_knows_them(
 
 def test_patterns_that_mean_the_same_each_match() -> None:
     assert reached(bound("#", "#.#", "#.#.#"), "a.b") == ["#", "#.#", "#.#.#"]
-    assert pattern_words("a.#.#.b.#") == ["a", "#", "b", "#"]
+    assert reached(bound("#.*", "*.#", "#.*.#"), "a") == ["#.*", "#.*.#", "*.#"]
+
+
+def test_a_queue_that_many_patterns_lead_to_is_found_once() -> None:
+    exchange = TopicExchange("t")
+    for pattern in ("#", "a.#", "*", "a"):
+        exchange.bind(Binding(exchange, QUEUE, pattern, {}))
+    assert list(exchange.match(message(key="a"), {})) == [QUEUE]
+    # The first pattern found is enough.
+    assert exchange.looked_at <= 5
 
 
 def test_many_hashes_against_a_long_key_stay_cheap() -> None:

@@ -1,0 +1,47 @@
+cdef enum:
+    ANY = 0
+    UNKNOWN = -1
+    BUCKET = 128
+    LEFT = 0
+    RIGHT = 1
+    FREE = 2
+    SIZE = 0
+    SLOT = 1
+    MORE = 2
+    NEED = 3
+    PREFIX = 4
+    SUFFIX = 5
+    SEGMENTS = 6
+    WORDS = 7
+
+cdef void* grown(void* old, size_t octets) except NULL
+
+cdef class Entry:
+    cdef tuple parts
+    cdef bint many
+    cdef dict slots
+    cdef Node node
+
+    cdef Py_ssize_t segments(self)
+
+cdef class Node:
+    cdef int kind
+    cdef int depth
+    cdef Py_ssize_t held
+    cdef bint divided
+    cdef list bucket
+    cdef dict children
+    cdef dict segments
+    cdef Node one
+    cdef Node many
+    cdef int* packed
+    cdef Py_ssize_t packed_size
+    cdef bint stale
+    cdef int* segment
+
+    cdef tuple step(self, Entry entry)
+    cdef Node child(self, tuple step)
+    cdef Node grow(self, tuple step)
+    cdef int cut(self, tuple step) except -1
+    cdef int pack(self) except -1
+    cdef Py_ssize_t pack_one(self, int* into, Entry entry) except -1

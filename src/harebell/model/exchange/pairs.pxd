@@ -1,0 +1,23 @@
+cimport cython
+
+cdef class Wanted:
+    cdef public tuple pairs
+    cdef public Py_ssize_t slot
+    cdef public long long uses
+    cdef public Py_ssize_t filed
+
+cdef class PairIndex:
+    cdef readonly long long cost
+    cdef dict _ids
+    cdef list _uses
+    cdef list _free
+    cdef list _all
+    cdef list _any
+    cdef dict _always
+    cdef dict _wanted
+    cdef bytearray _there
+    cdef bytearray _seen
+
+    @cython.locals(flags=bytearray, seen=bytearray, wanted=Wanted, slot=Py_ssize_t,
+                   each=Py_ssize_t, pairs=tuple)
+    cdef int _look(self, dict filed, list found) except -1

@@ -1,0 +1,167 @@
+"""Which sets of headers are there, or which have one that is there, without asking each of them.
+
+Every pair of a name and a value has a number. A set of which all have to be there is filed under
+one of them, the one with the fewest sets so far, and looked at only when that one is there; a set
+of which any will do is filed under each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+Pair = tuple[str] | tuple[str, Hashable]
+"""A name, and any value or just this one."""
+
+
+class Wanted:
+    """A set of pairs that lead to a destination together."""
+
+    def __init__(self, pairs: tuple[int, ...], slot: int) -> None:
+        self.pairs = pairs
+        self.slot = slot
+        self.uses = 0
+        self.filed = -1
+
+
+class PairIndex:
+    """Sets of pairs with numbers, and which numbers the pairs of a message lead to.
+
+    Attributes:
+        cost: sets that the last match looked at.
+    """
+
+    def __init__(self) -> None:
+        self.cost = 0
+        self._ids: dict[Pair, int] = {}
+        self._uses: list[int] = []
+        self._free: list[int] = []
+        self._all: list[dict[tuple[tuple[int, ...], int], Wanted]] = []
+        self._any: list[dict[int, int]] = []
+        self._always: dict[int, int] = {}
+        self._wanted: dict[tuple[tuple[int, ...], int], Wanted] = {}
+        # Flags by the number of a pair, and by that of a destination; all 0 between matches.
+        self._there = bytearray()
+        self._seen = bytearray()
+
+    def __len__(self) -> int:
+        """How many different pairs there are."""
+        return len(self._ids)
+
+    def add(self, pairs: Iterable[Pair], every: bool, slot: int) -> None:
+        """One more set leads to a number from 0; the same twice has to be removed twice.
+
+        Args:
+            pairs: of the set.
+            every: whether all of them have to be there, or any.
+            slot: the number.
+        """
+        ids = self._numbered(pairs)
+        if slot >= len(self._seen):
+            self._seen.extend(bytes(slot + 1 - len(self._seen)))
+        if not every:
+            for each in ids:
+                self._any[each][slot] = self._any[each].get(slot, 0) + 1
+        elif not ids:
+            self._always[slot] = self._always.get(slot, 0) + 1
+        else:
+            key = (ids, slot)
+            wanted = self._wanted.get(key)
+            if wanted is None:
+                wanted = self._wanted[key] = Wanted(ids, slot)
+                wanted.filed = min(ids, key=lambda each: len(self._all[each]))
+                self._all[wanted.filed][key] = wanted
+            wanted.uses += 1
+
+    def remove(self, pairs: Iterable[Pair], every: bool, slot: int) -> None:
+        """Forget what `add` was told."""
+        listed = list(pairs)
+        ids = tuple([self._ids[pair] for pair in listed])
+        if not every:
+            for each in ids:
+                _less(self._any[each], slot)
+        elif not ids:
+            _less(self._always, slot)
+        else:
+            key = (ids, slot)
+            wanted = self._wanted[key]
+            wanted.uses -= 1
+            if not wanted.uses:
+                del self._wanted[key]
+                del self._all[wanted.filed][key]
+        for pair in listed:
+            number = self._ids[pair]
+            self._uses[number] -= 1
+            if not self._uses[number]:
+                del self._ids[pair]
+                self._free.append(number)
+
+    def _numbered(self, pairs: Iterable[Pair]) -> tuple[int, ...]:
+        ids: list[int] = []
+        for pair in pairs:
+            number = self._ids.get(pair)
+            if number is None:
+                if self._free:
+                    number = self._free.pop()
+                else:
+                    number = len(self._uses)
+                    self._uses.append(0)
+                    self._all.append({})
+                    self._any.append({})
+                    self._there.append(0)
+                self._ids[pair] = number
+            self._uses[number] += 1
+            ids.append(number)
+        return tuple(ids)
+
+    def match(self, pairs: Iterable[Pair]) -> list[int]:
+        """The numbers that the pairs of a message lead to, each once."""
+        there: list[int] = []
+        flags = self._there
+        for pair in pairs:
+            number = self._ids.get(pair)
+            if number is not None and not flags[number]:
+                flags[number] = 1
+                there.append(number)
+        found = list(self._always)
+        seen = self._seen
+        for slot in found:
+            seen[slot] = 1
+        cost = len(found)
+        for number in there:
+            for slot in self._any[number]:
+                cost += 1
+                if not seen[slot]:
+                    seen[slot] = 1
+                    found.append(slot)
+            if self._all[number]:
+                cost += len(self._all[number])
+                self._look(self._all[number], found)
+        for number in there:
+            flags[number] = 0
+        for slot in found:
+            seen[slot] = 0
+        self.cost = cost
+        return found
+
+    def _look(self, filed: dict[tuple[tuple[int, ...], int], Wanted], found: list[int]) -> int:
+        """Look at the sets that are filed under a pair which is there."""
+        flags = self._there
+        seen = self._seen
+        for wanted in filed.values():
+            slot = wanted.slot
+            if seen[slot]:
+                continue
+            pairs = wanted.pairs
+            for each in pairs:
+                if not flags[each]:
+                    break
+            else:
+                seen[slot] = 1
+                found.append(slot)
+        return 0
+
+
+def _less(counted: dict[int, int], slot: int) -> None:
+    counted[slot] -= 1
+    if not counted[slot]:
+        del counted[slot]

@@ -1,0 +1,57 @@
+"""Destinations by small numbers, for indexes that know nothing but numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.queue.kind import Queue
+
+
+class Slots:
+    """A number from 0 for each destination; one that is free again is used again.
+
+    Attributes:
+        destinations: by number; None where one is free.
+    """
+
+    def __init__(self) -> None:
+        self.destinations: list[Exchange | Queue | None] = []
+        self._numbers: dict[Exchange | Queue, int] = {}
+        self._uses: list[int] = []
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        """How many destinations have a number."""
+        return len(self._numbers)
+
+    def use(self, destination: Exchange | Queue) -> int:
+        """The number of a destination, which is used once more."""
+        number = self._numbers.get(destination)
+        if number is None:
+            if self._free:
+                number = self._free.pop()
+                self.destinations[number] = destination
+            else:
+                number = len(self.destinations)
+                self.destinations.append(destination)
+                self._uses.append(0)
+            self._numbers[destination] = number
+        self._uses[number] += 1
+        return number
+
+    def leave(self, destination: Exchange | Queue) -> int:
+        """The number of a destination, which is used once less."""
+        number = self._numbers[destination]
+        self._uses[number] -= 1
+        if self._uses[number] == 0:
+            del self._numbers[destination]
+            self.destinations[number] = None
+            self._free.append(number)
+        return number
+
+    def found(self, numbers: list[int]) -> list[Exchange | Queue]:
+        """The destinations of numbers that are in use."""
+        there = self.destinations
+        return [each for number in numbers if (each := there[number]) is not None]
