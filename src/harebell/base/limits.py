@@ -23,6 +23,10 @@ HEARTBEAT_SECONDS = 60
 """Heartbeat interval offered in connection.tune."""
 HANDSHAKE_TIMEOUT_SECONDS = 10.0
 """Time from connecting to connection.open-ok."""
+UNAUTHENTICATED_CONNECTIONS = 4_096
+"""Connections that have not logged in yet; one more is turned away."""
+UNAUTHENTICATED_PER_ADDRESS = 1_024
+"""The same from one address, behind which there may be many clients."""
 CLOSE_TIMEOUT_SECONDS = 10.0
 """Time we wait for close-ok after sending connection.close."""
 REFUSAL_PAUSE_SECONDS = 3.0
@@ -223,6 +227,10 @@ HEAP_KEEP_BYTES = 16_777_216
 """Freed memory at the top of the heap that is kept for the next turn."""
 HEAP_MAP_BYTES = 4_194_304
 """Size from which a buffer is mapped by itself and given back when it is freed."""
+ACCEPTS_PER_TURN = 100
+"""Connections that a TLS listener accepts at a time; the others follow in the next turn."""
+ACCEPT_PAUSE_SECONDS = 1.0
+"""Time that it accepts none when the system has no files or memory for more."""
 BACKLOG_CONNECTIONS = 1_024
 """Connections that wait to be accepted."""
 CONTROL_PATH_BYTES = 107

@@ -17,7 +17,7 @@ from harebell.base.errors import HarebellError
 from harebell.cli.failure import Failure, WrongUsage
 from harebell.cli.verb import Verb
 from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, load
-from harebell.server.settings import SETTINGS
+from harebell.server.settings import PREFIX, SETTINGS
 
 if TYPE_CHECKING:
     from harebell.auth.users import Users
@@ -53,11 +53,11 @@ def setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)
 
 
-def _refuse_secret(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+def _refuse_secret(_ctx: click.Context, param: click.Parameter, value: str | None) -> None:
     if value is not None:
         raise click.UsageError(
-            "Other users can read command lines: give the password in HAREBELL_DEFAULT_PASS or in "
-            "the configuration file"
+            f"Other users can read command lines: give {param.name} in "
+            f"{PREFIX}{(param.name or '').upper()} or in the configuration file"
         )
 
 
@@ -68,6 +68,7 @@ def _refuse_secret(_ctx: click.Context, _param: click.Parameter, value: str | No
 )
 @setting_flags
 @click.option("--default-pass", hidden=True, expose_value=False, callback=_refuse_secret)
+@click.option("--tls-key-password", hidden=True, expose_value=False, callback=_refuse_secret)
 def serve(config_file: str | None, **flags: str | None) -> None:
     """Run a broker.
 

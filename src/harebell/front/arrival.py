@@ -39,6 +39,7 @@ class Arrival(Link):
         hub.connections.add(self)
         hub.accepted += 1
         self.origin = hub.accepted
+        hub.newcomers.add(self.origin, peer.address)
         if hub.offenders.blocked(peer.address, now):
             self.cut()
 

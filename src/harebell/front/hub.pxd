@@ -9,6 +9,7 @@ cdef class Hub:
     cdef public set shortages
     cdef public bint short
     cdef public object finishing
+    cdef public object newcomers
     cdef public object offenders
     cdef public dict sessions
     cdef public dict named_sessions

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.gauge import Gauge
 from harebell.front.checkpoints import Checkpoints
+from harebell.front.newcomers import Newcomers
 from harebell.front.offenders import Offenders
 from harebell.front.tickets import Tickets
 
@@ -49,6 +50,7 @@ class Hub:
         finishing: the publisher that may bring its message or transaction to an end although memory
             is short.
         named_sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
+        newcomers: the connections that are not open yet.
         offenders: who keeps failing to begin a connection.
         sessions: those of transitional 0-10 that outlive their channels, by identifier.
         tickets: the access tickets of versions before 0-9-1.
@@ -64,6 +66,7 @@ class Hub:
         self.shortages: set[str] = set()
         self.short = False
         self.finishing: Link | None = None
+        self.newcomers = Newcomers()
         self.offenders = Offenders()
         self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0

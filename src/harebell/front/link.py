@@ -278,6 +278,7 @@ class Link(FrameSink):
         self.closing = True
         self.drop_held()
         self.hub.connections.discard(self)
+        self.hub.newcomers.remove(self.origin)
 
     def cut(self) -> None:
         """End the connection without a word more."""
@@ -300,6 +301,11 @@ class Link(FrameSink):
             self.settings.journal("warning", f"{self.peer}: {why}")
             self.cut()
         return False
+
+    def has_opened(self) -> None:
+        """The handshake is done, and whoever is there may stay."""
+        self.hub.newcomers.remove(self.origin)
+        self.hub.offenders.opened(self.peer.address)
 
     def remember_failure(self) -> None:
         """It failed before it was open: whoever keeps doing that is turned away."""

@@ -42,6 +42,7 @@ from harebell.server.listener import Listener, StartError, listen
 from harebell.server.manage.desk import Desk
 from harebell.server.manage.site import Site
 from harebell.server.storage import Storage
+from harebell.server.tls import ServerTls
 from harebell.server.told_log import ToldLog
 
 __all__ = ["App", "StartError", "run"]
@@ -95,6 +96,8 @@ class App:
         self.timers = self.broker.timers
         self._alarm: asyncio.TimerHandle | None = None
         self.hub = Hub(gauge)
+        self.hub.newcomers.most = config.unauthenticated_connection_max
+        self.hub.newcomers.most_per_address = config.unauthenticated_connection_max_per_address
         self.overdue = Overdue(self.hub, config.consumer_timeout)
         self.users = Users(os.urandom, cram=CRAM_MD5 in (config.auth_mechanisms or ()))
         self._restore()
@@ -102,6 +105,7 @@ class App:
         self.settings = self._make_settings(config, host)
         self.read_buffer = memoryview(bytearray(limits.READ_BUFFER_BYTES))
         self.listeners: list[Listener] = []
+        self.tls: ServerTls | None = None
         self._flushing = False
         self._ticking: asyncio.TimerHandle | None = None
         self._tick_due = 0.0
@@ -226,6 +230,14 @@ class App:
         self._tick_later()
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._stop.set)
+        self.loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    def _reload(self) -> None:
+        """Read again what can change while the broker runs: the TLS files."""
+        if self.tls is None:
+            self.journal.write("info", "SIGHUP: there are no TLS files to read again")
+        else:
+            self.tls.reload()
 
     async def wait(self) -> None:
         """Until a signal asks the broker to stop."""
@@ -331,6 +343,8 @@ class App:
             self._excuse(now - self._tick_due)
         self.storage.tell_time()
         self._look_at_disk()
+        if self.tls is not None:
+            self.tls.look()
         for connection in list(self.hub.connections):
             connection.tick(now)
         self.overdue.look(now)

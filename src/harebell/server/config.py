@@ -51,19 +51,27 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How a broker is set up; see docs/configuration.md for what each key means."""
 
     host: str = "127.0.0.1"
-    port: int = 5672
+    port: int | None = 5672
     listen: tuple[tuple[str, str, int], ...] | None = None
     data_dir: Path = msgspec.field(default_factory=default_data_dir)
     tls_port: int | None = None
     tls_cert: str | None = None
     tls_key: str | None = None
     tls_ca: str | None = None
+    tls_key_password: str | None = None
+    tls_key_password_file: str | None = None
+    tls_verify: str = "verify_peer"
+    tls_fail_if_no_peer_cert: bool = False
+    tls_min_version: str = "tlsv1.2"
+    tls_ciphers: str | None = None
     tls_login_from: str = DISTINGUISHED_NAME
     auth_mechanisms: tuple[str, ...] | None = None
     anonymous_login_user: str | None = None
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0
     connection_max: int = 0
+    unauthenticated_connection_max: int = limits.UNAUTHENTICATED_CONNECTIONS
+    unauthenticated_connection_max_per_address: int = limits.UNAUTHENTICATED_PER_ADDRESS
     consumer_max_per_channel: int = limits.CONSUMERS_PER_CHANNEL
     vhost_max: int = 0
     cluster_queue_limit: int = 0
@@ -242,14 +250,29 @@ def _line_of(name: str, text: str) -> int:
 
 def _check_together(config: Config) -> None:
     """Rules about more than one key."""
+    if config.port is None and config.tls_port is None and not config.listen:
+        raise ConfigError("port is none, and neither tls_port nor listen is set: set one of them")
     if config.tls_port is None:
-        for name in ("tls_cert", "tls_key", "tls_ca"):
+        for name in ("tls_cert", "tls_key", "tls_ca", "tls_key_password_file", "tls_ciphers"):
             if getattr(config, name) is not None:
                 raise ConfigError(f"{name} is set but tls_port is not: set tls_port to serve TLS")
-        return
+    else:
+        _check_tls(config)
+    if config.tls_fail_if_no_peer_cert and (
+        config.tls_ca is None or config.tls_verify == "verify_none"
+    ):
+        raise ConfigError(
+            "tls_fail_if_no_peer_cert is true but certificates are not checked: set tls_ca, and "
+            "tls_verify to verify_peer"
+        )
+
+
+def _check_tls(config: Config) -> None:
     for name in ("tls_cert", "tls_key"):
         if getattr(config, name) is None:
             raise ConfigError(f"tls_port is set but {name} is not: TLS needs the PEM file")
+    if config.tls_key_password is not None and config.tls_key_password_file is not None:
+        raise ConfigError("tls_key_password and tls_key_password_file are both set: leave one out")
     if config.tls_port == config.port != 0:
         raise ConfigError(
             f"port and tls_port are both {config.port}: AMQP and AMQP over TLS need two ports"

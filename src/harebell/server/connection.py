@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import socket
 import termios
-from typing import TYPE_CHECKING, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
 
 from harebell.base.limits import (
     FULL_READS_PER_TURN,
@@ -23,10 +25,12 @@ from harebell.base.limits import (
 from harebell.front.link import Link
 from harebell.front.peer import Peer
 from harebell.server.certificate import login_name
+from harebell.server.securing import cut
 from harebell.wire import FINAL_0_10
 
 if TYPE_CHECKING:
     from harebell.server.app import App
+    from harebell.server.tls import ServerTls
 
 _INT_OCTETS = 4
 
@@ -36,7 +40,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     Args:
         app: the broker's shell.
-        tls: whether the listener speaks TLS.
+        tls: the listener's side of TLS; None for plain AMQP.
         dialect: what `AMQP 1 1 0 10` means to the listener, as in `Peer`.
     """
 
@@ -45,20 +49,24 @@ class ServerProtocol(asyncio.BufferedProtocol):
         "_dialect",
         "_ending",
         "_full_reads",
+        "_plain",
         "_reading",
         "_resting",
+        "_securing",
         "_tls",
         "connection",
         "transport",
     )
 
-    def __init__(self, app: App, tls: bool, dialect: str = FINAL_0_10) -> None:
+    def __init__(self, app: App, tls: ServerTls | None, dialect: str = FINAL_0_10) -> None:
         self._app = app
         self._tls = tls
         self._dialect = dialect
         self._reading = True
         self._full_reads = 0
         self._resting = False
+        self._plain: socket.socket | None = None
+        self._securing: asyncio.Task[None] | None = None
         self._ending: asyncio.TimerHandle | None = None
         self.connection: Link | None = None
         self.transport: asyncio.Transport | None = None
@@ -66,21 +74,34 @@ class ServerProtocol(asyncio.BufferedProtocol):
     # --- what the transport calls ---------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A peer has connected."""
+        """A peer has connected; over TLS, its handshake is done."""
         self.transport = cast(asyncio.Transport, transport)
-        if not self._app.has_room():
+        self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
+        own = transport.get_extra_info("sockname") or ("", 0)
+        there = transport.get_extra_info("peername") or ("", 0)
+        if self._tls is None:
+            if not self._arrive(there, own):
+                self.transport.abort()
+            return
+        connection = self.connection
+        if connection is None or connection.closing:
             self.transport.abort()
             return
-        name = transport.get_extra_info("peername")
-        own = transport.get_extra_info("sockname") or ("", 0)
-        there = name or ("", 0)
-        name_in = login_name(transport.get_extra_info("peercert"), self._app.config.tls_login_from)
-        peer = Peer(there[0], there[1], self._tls, own[0], own[1], self._dialect, name_in)
-        self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
-        self.connection = self._app.accept(peer)
-        self.connection.shell = self
-        if self.connection.closing:
-            self._app.flush_soon()
+        name = login_name(transport.get_extra_info("peercert"), self._app.config.tls_login_from)
+        connection.peer = replace(connection.peer, certificate=name)
+
+    def secure(self, link: socket.socket) -> None:
+        """Take an accepted socket, and have the loop shake hands over TLS."""
+        try:
+            there, own = link.getpeername(), link.getsockname()
+        except OSError:
+            link.close()
+            return
+        if not self._arrive(there, own):
+            link.close()
+            return
+        self._plain = link
+        self._securing = self._app.loop.create_task(self._shake_hands(link))
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Where the next read goes: one buffer for all, used up before the next read."""
@@ -146,7 +167,11 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def flush(self, now: float) -> None:
         """Write what the connection has, and see what it wants."""
         connection, transport = self.connection, self.transport
-        if connection is None or transport is None:
+        if connection is None:
+            return
+        if transport is None:
+            if connection.finished:
+                self.abort()
             return
         data = connection.take_output(now)
         if data:
@@ -163,20 +188,58 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Close the socket at once."""
         if self.transport is not None:
             self.transport.abort()
+        elif self._plain is not None:
+            cut(self._plain)
 
     def unread(self) -> bool:
         """Whether the system has octets from the peer that were not read yet."""
-        plain = None if self.transport is None else self.transport.get_extra_info("socket")
-        if plain is None:
+        link = None if self.transport is None else self.transport.get_extra_info("socket")
+        if link is None:
             return False
         count = bytearray(_INT_OCTETS)
         try:
-            fcntl.ioctl(plain.fileno(), termios.FIONREAD, count)
+            fcntl.ioctl(link.fileno(), termios.FIONREAD, count)
         except OSError:
             return False
         return any(count)
 
     # --- inside ---------------------------------------------------------------------------------
+
+    def _arrive(self, there: tuple[Any, ...], own: tuple[Any, ...]) -> bool:
+        """Have a connection for a new socket; False when there are too many."""
+        app = self._app
+        peer = Peer(there[0], there[1], self._tls is not None, own[0], own[1], self._dialect)
+        if not app.has_room() or not app.hub.newcomers.admits(peer.address, app.journal.write):
+            return False
+        self.connection = app.accept(peer)
+        self.connection.shell = self
+        if self.connection.closing:
+            app.flush_soon()
+        return True
+
+    async def _shake_hands(self, link: socket.socket) -> None:
+        """The TLS handshake; `connection_made` is called when it is done."""
+        app, tls = self._app, self._tls
+        assert tls is not None, "only a TLS listener has handshakes"
+        try:
+            await app.loop.connect_accepted_socket(
+                lambda: self,
+                link,
+                ssl=tls.context,
+                # The connection's own deadline, which began with the socket, comes before.
+                ssl_handshake_timeout=2 * app.config.handshake_timeout_seconds,
+            )
+        except OSError as error:
+            link.close()
+            connection = self.connection
+            if connection is not None and not connection.closing:
+                why = getattr(error, "reason", None) or str(error) or "the peer ended it"
+                app.journal.write("warning", f"{connection.peer}: the TLS handshake failed: {why}")
+                connection.remember_failure()
+            self._gone()
+            self.connection = None
+        finally:
+            self._plain = None
 
     def _take_turns(self) -> None:
         """Let other sockets have a turn: the loop would read a busy one again and again."""

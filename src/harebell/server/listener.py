@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ssl
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harebell.base import limits
-from harebell.base.errors import HarebellError
 from harebell.server.connection import ServerProtocol
+from harebell.server.securing import Acceptor, bound
+from harebell.server.tls import ServerTls, StartError
 from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10
 
 if TYPE_CHECKING:
     from harebell.server.app import App
-    from harebell.server.config import Config
 
+
+__all__ = ["Listener", "StartError", "listen"]
 
 DIALECTS = {"amqp-0-10t": TRANSITIONAL_0_10}
 """What the header `AMQP 1 1 0 10` means to listeners of a scheme; elsewhere the final 0-10."""
-
-
-class StartError(HarebellError):
-    """The broker cannot start; the text is a sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +37,7 @@ class Listener:
     scheme: str
     host: str
     port: int
-    server: asyncio.Server
+    server: asyncio.Server | Acceptor
 
     @property
     def shown(self) -> str:
@@ -58,40 +55,29 @@ _WHY = {
 
 
 async def _open(
-    app: App, host: str, port: int, tls: ssl.SSLContext | None, scheme: str = ""
+    app: App, host: str, port: int, tls: ServerTls | None, scheme: str = ""
 ) -> Listener:
     dialect = DIALECTS.get(scheme, FINAL_0_10)
+    server: asyncio.Server | Acceptor
     try:
-        server = await app.loop.create_server(
-            lambda: ServerProtocol(app, tls is not None, dialect),
-            host,
-            port,
-            ssl=tls,
-            backlog=limits.BACKLOG_CONNECTIONS,
-        )
+        if tls is None:
+            server = await app.loop.create_server(
+                lambda: ServerProtocol(app, None, dialect),
+                host,
+                port,
+                backlog=limits.BACKLOG_CONNECTIONS,
+            )
+        else:
+            server = Acceptor(
+                app.loop,
+                await bound(app.loop, host, port),
+                lambda link: ServerProtocol(app, tls, dialect).secure(link),
+            )
     except OSError as error:
         why = _WHY.get(error.errno or 0, f"cannot be listened on: {error.strerror or error}")
         raise StartError(f"{host}:{port} {why}") from None
-    bound = server.sockets[0].getsockname()
-    return Listener(scheme or ("amqps" if tls else "amqp"), bound[0], bound[1], server)
-
-
-def tls_context(config: Config) -> ssl.SSLContext:
-    """The server's TLS context from the configured files.
-
-    Raises:
-        StartError: a file is missing or unusable.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(config.tls_cert or "", config.tls_key or None)
-        if config.tls_ca:
-            context.load_verify_locations(config.tls_ca)
-            context.verify_mode = ssl.CERT_OPTIONAL
-    except (OSError, ssl.SSLError) as error:
-        files = ", ".join(f for f in (config.tls_cert, config.tls_key, config.tls_ca) if f)
-        raise StartError(f"cannot use the TLS files {files}: {error}") from None
-    return context
+    there = server.sockets[0].getsockname()
+    return Listener(scheme or ("amqps" if tls else "amqp"), there[0], there[1], server)
 
 
 async def listen(app: App) -> list[Listener]:
@@ -101,9 +87,12 @@ async def listen(app: App) -> list[Listener]:
         StartError: one of them cannot be had.
     """
     config = app.config
-    listeners = [await _open(app, config.host, config.port, None)]
+    listeners = []
+    if config.port is not None:
+        listeners.append(await _open(app, config.host, config.port, None))
     if config.tls_port is not None:
-        listeners.append(await _open(app, config.host, config.tls_port, tls_context(config)))
+        app.tls = ServerTls(config, app.journal.write)
+        listeners.append(await _open(app, config.host, config.tls_port, app.tls))
     for scheme, host, port in config.listen or ():
         listeners.append(await _open(app, host, port, None, scheme))
     return listeners

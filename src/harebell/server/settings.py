@@ -200,6 +200,31 @@ def switch(value: Any) -> bool:
     return word in ("true", "on")
 
 
+def port_or_none(value: Any) -> int | None:
+    """A port, or a word for none."""
+    if isinstance(value, str) and value.strip().lower() in ("none", "off"):
+        return None
+    try:
+        number: int = whole(0, _PORT_MAX)(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or none") from None
+    return number
+
+
+def ciphers(value: Any) -> str:
+    """A list of ciphers that OpenSSL knows."""
+    # Imported for who sets them: this table is read by every verb that asks a broker.
+    import ssl
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).set_ciphers(value)
+    except (TypeError, ValueError, ssl.SSLError):
+        raise ValueError(
+            "must be a list of ciphers as OpenSSL writes it, such as ECDHE+AESGCM:ECDHE+CHACHA20"
+        ) from None
+    return str(value)
+
+
 def version(value: Any) -> str:
     """A version, as clients take it apart."""
     if not isinstance(value, str) or not re.fullmatch(r"\d{1,9}(\.\d{1,9}){1,3}", value.strip()):
@@ -269,6 +294,11 @@ def pem_file(value: Any) -> str:
     return str(file("a PEM file")(value))
 
 
+def password_file(value: Any) -> str:
+    """A file with a passphrase that can be read now."""
+    return str(file("a file with a passphrase")(value))
+
+
 def _listening(value: str) -> tuple[str, str, int] | None:
     """One URL of `listen`, taken apart; None when it is none."""
     found = _LISTEN.fullmatch(value.strip())
@@ -295,13 +325,31 @@ def listening(value: Any) -> tuple[tuple[str, str, int], ...]:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("host", address, "Address to listen on."),
-    Setting("port", whole(0, _PORT_MAX), "Port for AMQP; 0 takes a free one and prints it."),
+    Setting(
+        "port",
+        port_or_none,
+        "Port for AMQP; 0 takes a free one and prints it, none serves no plain AMQP.",
+    ),
     Setting("listen", listening, "More addresses: amqp://host:port, amqp-0-10t://host:port."),
     Setting("data_dir", folder, "Directory for everything the broker keeps."),
     Setting("tls_port", whole(0, _PORT_MAX), "Port for AMQP over TLS; without it there is no TLS."),
     Setting("tls_cert", pem_file, "Certificate chain of the broker (PEM)."),
     Setting("tls_key", pem_file, "Private key of the certificate (PEM)."),
     Setting("tls_ca", pem_file, "Authorities that client certificates are checked against (PEM)."),
+    Setting("tls_key_password", text, "Passphrase of that key.", secret=True),
+    Setting("tls_key_password_file", password_file, "File with the passphrase of that key."),
+    Setting(
+        "tls_verify",
+        choice("verify_peer", "verify_none"),
+        "Whether certificates that clients show are checked against tls_ca.",
+    ),
+    Setting(
+        "tls_fail_if_no_peer_cert",
+        switch,
+        "Turn clients away that show no certificate.",
+    ),
+    Setting("tls_min_version", choice("tlsv1.2", "tlsv1.3"), "Oldest version of TLS."),
+    Setting("tls_ciphers", ciphers, "Ciphers of TLS 1.2, as OpenSSL writes them."),
     Setting(
         "tls_login_from",
         choice(*LOGIN_NAMES),
@@ -324,6 +372,16 @@ SETTINGS: tuple[Setting, ...] = (
         "Most channels of all connections together; 0 for no limit.",
     ),
     Setting("connection_max", whole(0, _COUNT_MAX), "Most connections; 0 for no limit."),
+    Setting(
+        "unauthenticated_connection_max",
+        whole(0, _COUNT_MAX),
+        "Most connections that have not logged in yet; 0 for no limit.",
+    ),
+    Setting(
+        "unauthenticated_connection_max_per_address",
+        whole(0, _COUNT_MAX),
+        "Most of them from one address; 0 for no limit.",
+    ),
     Setting(
         "consumer_max_per_channel",
         whole(0, _COUNT_MAX),

@@ -74,8 +74,8 @@ def test_a_password_has_no_flag_and_is_not_shown() -> None:
 @pytest.mark.parametrize(
     ("name", "wrong", "allowed"),
     [
-        ("port", "amqp", "a whole number from 0 to 65535, not 'amqp'"),
-        ("port", "65536", "a whole number from 0 to 65535, not '65536'"),
+        ("port", "amqp", "a whole number from 0 to 65535, or none, not 'amqp'"),
+        ("port", "65536", "a whole number from 0 to 65535, or none, not '65536'"),
         ("port", "-1", "a whole number"),
         ("port", "1_000", "a whole number"),
         ("heartbeat", "1.5", "a whole number"),
@@ -116,7 +116,9 @@ def test_a_wrong_value_is_refused_with_its_source_and_what_is_allowed(
 def test_a_wrong_type_in_the_file_is_refused_with_file_and_line(tmp_path: Path, value: str) -> None:
     file = write(tmp_path, f'host = "127.0.0.1"\n\nport = {value}\n')
     text = refusal(config_file=file)
-    assert text.startswith(f"{file}, line 3: port must be a whole number from 0 to 65535, not ")
+    assert text.startswith(
+        f"{file}, line 3: port must be a whole number from 0 to 65535, or none, not "
+    )
 
 
 @pytest.mark.parametrize("name", list(BY_NAME))
@@ -249,6 +251,17 @@ def test_tls_wants_its_port_its_certificate_and_its_key(tmp_path: Path) -> None:
     assert "tls_key is not" in refusal(flags={"tls_port": "5671", "tls_cert": str(pem)})
     assert "both 5672" in refusal(flags={"tls_port": "5672", **both})
     assert load({"tls_port": "0", "port": "0", **both}, {}).tls_cert == str(pem)
+    required = {"tls_port": "0", "tls_fail_if_no_peer_cert": "true", **both}
+    assert "set tls_ca" in refusal(flags=required)
+    unchecked = {"tls_ca": str(pem), "tls_verify": "verify_none"}
+    assert "tls_verify to verify_peer" in refusal(flags={**required, **unchecked})
+    assert "must be a list of ciphers" in refusal(flags={"tls_ciphers": "NONSENSE"})
+
+
+def test_a_broker_listens_somewhere() -> None:
+    text = "port is none, and neither tls_port nor listen is set: set one of them"
+    assert refusal(flags={"port": "none"}) == text
+    assert load({"port": "off", "listen": "amqp://127.0.0.1:1"}, {}).port is None
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "0.0.0.0", "fe80::1%eth0"])

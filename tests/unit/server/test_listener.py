@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from harebell.server.config import Config
-from harebell.server.listener import Listener, StartError, tls_context
+from harebell.server.listener import Listener, StartError
+from harebell.server.tls import tls_context
 from harebell.wire.v09 import methods as m
 from tests.interop.client.certificates import make_certificates
 from tests.running import command, environment, running_broker

@@ -140,7 +140,7 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
     connection.state = ConnectionState.OPEN
     connection.scanner.fast = True
     connection.broker.events.actor = user
-    connection.hub.offenders.opened(connection.peer.address)
+    connection.has_opened()
     connection_created(connection)
     connection.send_control(0, controls.ConnectionOpenOk())
     connection.settings.journal(

@@ -25,6 +25,17 @@ def _opened(connection: Link) -> list[Link]:
     return [each for each in connection.hub.connections if each.state is ConnectionState.OPEN]
 
 
+def _counted(connection: Link) -> int:
+    """Connections that count beside this one: those that are open, and those that came earlier."""
+    ending = (ConnectionState.CLOSING, ConnectionState.CLOSED)
+    return sum(
+        (each.state is ConnectionState.OPEN or each.origin < connection.origin)
+        and each.state not in ending
+        and not each.closing
+        for each in connection.hub.connections
+    )
+
+
 def check_connection(connection: Link, vhost: VHost) -> None:
     """Refuse a connection that is one too many.
 
@@ -33,7 +44,7 @@ def check_connection(connection: Link, vhost: VHost) -> None:
     """
     user = connection.user
     most = connection.settings.connection_max
-    if most and len(_opened(connection)) >= most:
+    if most and _counted(connection) >= most:
         text = f"connection refused: node connection limit ({most}) is reached"
         raise hard(530, text, *_CONNECTION_OPEN)
     if vhost.limits:

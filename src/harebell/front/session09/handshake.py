@@ -167,7 +167,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     connection.state = ConnectionState.OPEN
     connection.scanner.fast = True
     connection.broker.events.actor = connection.user.name
-    connection.hub.offenders.opened(connection.peer.address)
+    connection.has_opened()
     connection_created(connection)
     connection.send(0, methods.ConnectionOpenOk())
     connection.settings.journal(

@@ -1,0 +1,74 @@
+"""Connections that nobody has logged in on yet: how many there may be, in all and per address.
+
+They count from the socket's first moment, TLS handshake included, until connection.open, or until
+their socket is closed. One that is too many is not served at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Newcomers:
+    """Connections that are not open yet, by address.
+
+    Attributes:
+        most: how many there may be; 0 for no limit.
+        most_per_address: how many from one address; 0 for no limit.
+    """
+
+    def __init__(self) -> None:
+        self.most = 0
+        self.most_per_address = 0
+        self._address_of: dict[int, str] = {}
+        self._counts: dict[str, int] = {}
+        self._logged: set[str | None] = set()
+
+    def __len__(self) -> int:
+        return len(self._address_of)
+
+    def admits(self, address: str, journal: Callable[[str, str], None]) -> bool:
+        """Whether one more may come from an address.
+
+        Args:
+            address: where it comes from.
+            journal: takes a line when the first one is turned away.
+        """
+        if self.most and len(self._address_of) >= self.most:
+            self._log(None, f"{self.most} connections have not logged in yet", journal)
+            return False
+        count = self._counts.get(address, 0)
+        if self.most_per_address and count >= self.most_per_address:
+            where = address or "a local socket"
+            self._log(address, f"{count} connections from {where} have not logged in yet", journal)
+            return False
+        return True
+
+    def add(self, origin: int, address: str) -> None:
+        """A connection has come.
+
+        Args:
+            origin: its number.
+            address: where it comes from.
+        """
+        self._address_of[origin] = address
+        self._counts[address] = self._counts.get(address, 0) + 1
+
+    def remove(self, origin: int) -> None:
+        """A connection is open, or gone; one that is not known is fine."""
+        address = self._address_of.pop(origin, None)
+        if address is None:
+            return
+        count = self._counts.pop(address) - 1
+        if count:
+            self._counts[address] = count
+        if self._logged:
+            if 2 * count <= self.most_per_address:
+                self._logged.discard(address)
+            if 2 * len(self._address_of) <= self.most:
+                self._logged.discard(None)
+
+    def _log(self, what: str | None, text: str, journal: Callable[[str, str], None]) -> None:
+        if what not in self._logged:
+            self._logged.add(what)
+            journal("warning", f"{text}: more are turned away")

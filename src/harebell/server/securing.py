@@ -1,0 +1,98 @@
+"""Listening for TLS: a socket counts as a connection before its handshake, and has its deadline.
+
+asyncio's own TLS servers call nobody before the handshake is done: a peer that sends half a
+ClientHello would not be counted, and would have a minute. So sockets are accepted here, and given
+to the event loop for the handshake when the connection knows of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+from harebell.base.limits import ACCEPT_PAUSE_SECONDS, ACCEPTS_PER_TURN, BACKLOG_CONNECTIONS
+
+_SHORT = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+
+
+async def bound(loop: asyncio.AbstractEventLoop, host: str, port: int) -> list[socket.socket]:
+    """Sockets that listen on every address of a host.
+
+    Raises:
+        OSError: an address cannot be had.
+    """
+    found = await loop.getaddrinfo(
+        host, port, type=socket.SOCK_STREAM, flags=socket.AddressInfo.AI_PASSIVE
+    )
+    sockets: list[socket.socket] = []
+    try:
+        for family, address in dict.fromkeys((each[0], each[4]) for each in found):
+            made = socket.socket(family, socket.SOCK_STREAM)
+            sockets.append(made)
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            made.bind(address)
+            made.listen(BACKLOG_CONNECTIONS)
+            made.setblocking(False)
+    except OSError:
+        for each in sockets:
+            each.close()
+        raise
+    return sockets
+
+
+class Acceptor:
+    """Accepts sockets without reading from them.
+
+    Args:
+        loop: the event loop.
+        sockets: listen already.
+        accepted: called with every new socket.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        sockets: list[socket.socket],
+        accepted: Callable[[socket.socket], None],
+    ) -> None:
+        self.sockets = sockets
+        self._loop = loop
+        self._accepted = accepted
+        self._watch()
+
+    def close(self) -> None:
+        """Accept nobody more."""
+        for each in self.sockets:
+            if each.fileno() >= 0:
+                self._loop.remove_reader(each.fileno())
+                each.close()
+
+    def _watch(self) -> None:
+        for each in self.sockets:
+            if each.fileno() >= 0:
+                self._loop.add_reader(each.fileno(), self._accept, each)
+
+    def _accept(self, listening: socket.socket) -> None:
+        for _ in range(ACCEPTS_PER_TURN):
+            try:
+                link, _address = listening.accept()
+            except OSError as error:
+                if error.errno in _SHORT:
+                    # The peers wait in the backlog until there are files again.
+                    for each in self.sockets:
+                        self._loop.remove_reader(each.fileno())
+                    self._loop.call_later(ACCEPT_PAUSE_SECONDS, self._watch)
+                return
+            link.setblocking(False)
+            self._accepted(link)
+
+
+def cut(link: socket.socket) -> None:
+    """End a socket whose handshake the event loop is at; it closes it then."""
+    with suppress(OSError):
+        link.shutdown(socket.SHUT_RDWR)
