@@ -13,11 +13,15 @@ Everything of one connection belongs to one event loop.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+import ssl
+import threading
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
 from harebell.base.limits import CLIENT_BUFFER_MESSAGES
+from harebell.client import tls
 from harebell.client.aio_channel import Channel
 from harebell.client.aio_consumer import Consumer, Delivery, PendingConfirm
 from harebell.client.aio_link import Link, dial
@@ -27,6 +31,7 @@ from harebell.client.core import Connection as Core
 from harebell.client.errors import (
     AMQPError,
     ClientClosed,
+    ConcurrentUse,
     ConnectionLost,
     RecoveryFailed,
 )
@@ -41,6 +46,7 @@ from harebell.client.recovery import (
     resend,
     wanted,
 )
+from harebell.client.reports import Reports
 from harebell.client.topology import Topology
 from harebell.client.url import URL
 from harebell.client.versions import new_core
@@ -72,9 +78,17 @@ class Connection:
     """
 
     def __init__(
-        self, url: URL, recovery: Recovery | None, rng: Random, properties: dict[str, Any]
+        self,
+        url: URL,
+        recovery: Recovery | None,
+        rng: Random,
+        properties: dict[str, Any],
+        ssl_context: ssl.SSLContext | None,
     ) -> None:
         self.url = url
+        self._given_context = ssl_context
+        self._reports = Reports("aio", url)
+        self._thread = threading.get_ident()
         self.blocked = asyncio.Event()
         self.unblocked = asyncio.Event()
         self.unblocked.set()
@@ -106,7 +120,8 @@ class Connection:
 
     async def _dial(self) -> Link:
         core = new_core(self.url, self._loop.time(), self._properties, self._rng)
-        return await dial(core, self.url)
+        context = tls.chosen_context(self.url, self._given_context)
+        return await dial(core, self.url, context)
 
     def _use(self, link: Link) -> None:
         self._link = link
@@ -186,8 +201,21 @@ class Connection:
             return False
         return self.recovering or recoverable(error)
 
+    def check_thread(self) -> None:
+        """See that this is the thread of the connection's event loop.
+
+        Raises:
+            ConcurrentUse: it is another one.
+        """
+        if threading.get_ident() != self._thread:
+            raise ConcurrentUse(
+                "this connection belongs to the event loop of another thread: call "
+                "asyncio.run_coroutine_threadsafe(coroutine, loop) from here"
+            )
+
     async def usable(self) -> None:
         """Wait while the connection recovers; raises when it is closed."""
+        self.check_thread()
         if not self.recovering and self._link is not None and not self._over.is_set():
             return
         await self._settled.wait()
@@ -231,8 +259,9 @@ class Connection:
             self._link.touch()
 
     def later(self, action: Callable[[], None]) -> None:
-        """Run it in the loop, from wherever a garbage collector may be."""
-        if not self._loop.is_closed():
+        """Run it in the loop, from whatever thread the garbage collector runs in."""
+        with contextlib.suppress(RuntimeError):
+            # Another thread may close the loop at any time.
             self._loop.call_soon_threadsafe(action)
 
     def forget_channel(self, number: int) -> None:
@@ -271,6 +300,7 @@ class Connection:
             return
         if error is not None and self.survives(error):
             self.recovering = True
+            self._reports.lost(error)
             self._settled.clear()
             self._task = self._loop.create_task(self._recover(error))
             return
@@ -280,6 +310,7 @@ class Connection:
         if self._over.is_set():
             return
         self._error = error
+        self._reports.ended(error)
         self._over.set()
         self.recovering = False
         self._settled.set()
@@ -299,9 +330,11 @@ class Connection:
                     await self._restore()
                 except AMQPError as failure:
                     error = failure
+                    self._reports.failed(backoff.tried, failure)
                     if not backoff.failed(refused=refused(failure)):
                         break
                 else:
+                    self._reports.regained(backoff.tried)
                     if self.on_recovered is not None:
                         self.on_recovered()
                     return
@@ -417,6 +450,7 @@ def connect(
     recover: bool | Recovery = False,
     rng: Random | None = None,
     properties: dict[str, Any] | None = None,
+    ssl_context: ssl.SSLContext | None = None,
 ) -> _Connecting:
     """Open a connection, to be awaited or to be entered with `async with`.
 
@@ -427,6 +461,7 @@ def connect(
             says how.
         rng: entropy for the jitter of the delays between attempts.
         properties: added to what the broker is told about this client.
+        ssl_context: settings of TLS, instead of the parameters of an amqps:// address.
 
     Raises:
         URLError: the address is wrong.
@@ -435,5 +470,5 @@ def connect(
     address = URL.of(url, version)
     entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
     return _Connecting(
-        lambda: Connection(address, wanted(recover), entropy, dict(properties or {}))
+        lambda: Connection(address, wanted(recover), entropy, dict(properties or {}), ssl_context)
     )

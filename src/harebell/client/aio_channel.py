@@ -178,6 +178,7 @@ class Channel:
 
         It does not wait for the socket either: await one of the answers now and then.
         """
+        self.connection.check_thread()
         message = outgoing(body, exchange, routing_key, properties)
         confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
         self.connection.touch()
@@ -262,6 +263,7 @@ class Channel:
     async def ready_to_publish(self) -> None:
         """Wait while the connection recovers, the broker pauses us, or the socket is full."""
         connection = self.connection
+        connection.check_thread()
         if connection.recovering:
             await connection.usable()
         if not self._flowing.is_set() and self.is_open:

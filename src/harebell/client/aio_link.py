@@ -157,7 +157,7 @@ class Link(asyncio.BufferedProtocol):
             self.abort()
 
 
-async def dial(core: Core, url: URL) -> Link:
+async def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> Link:
     """Connect and shake hands.
 
     Raises:
@@ -166,8 +166,8 @@ async def dial(core: Core, url: URL) -> Link:
     loop = asyncio.get_running_loop()
     link = Link(core, loop)
     options: dict[str, Any] = {}
-    if url.tls:
-        options = {"ssl": tls.client_context(url), "server_hostname": tls.server_name(url)}
+    if context is not None:
+        options = {"ssl": context, "server_hostname": tls.server_name(url)}
     try:
         async with asyncio.timeout(url.connection_timeout):
             await loop.create_connection(lambda: link, url.host, url.port, **options)

@@ -15,11 +15,13 @@ unless it asks for `background_heartbeats`, a thread that does nothing but beat.
 from __future__ import annotations
 
 import random
+import ssl
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from harebell.base.limits import CLIENT_WRITE_BYTES
+from harebell.client import tls
 from harebell.client.blocking_channel import Channel
 from harebell.client.blocking_consumer import (
     Consumer,
@@ -49,6 +51,7 @@ from harebell.client.recovery import (
     resend,
     wanted,
 )
+from harebell.client.reports import Reports
 from harebell.client.topology import Topology
 from harebell.client.url import URL
 from harebell.client.versions import new_core
@@ -79,6 +82,7 @@ class Connection:
         properties: told to the broker.
         call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
         background_heartbeats: whether a thread beats while no call is made.
+        ssl_context: settings of TLS, instead of those of the address.
 
     Attributes:
         channels: the open channels, by number.
@@ -93,8 +97,11 @@ class Connection:
         properties: dict[str, Any],
         call_timeout: float | None,
         background_heartbeats: bool,
+        ssl_context: ssl.SSLContext | None,
     ) -> None:
         self.url = url
+        self._given_context = ssl_context
+        self._reports = Reports("blocking", url)
         self.channels: dict[int, Channel] = {}
         self.buffered = 0
         self.recovering = False
@@ -114,8 +121,10 @@ class Connection:
         self._use(link)
 
     def _dial(self) -> Link:
+        # Settings that cannot work should fail before anything is sent.
+        context = tls.chosen_context(self.url, self._given_context)
         core = new_core(self.url, time.monotonic(), self._properties, self._rng)
-        return dial(core, self.url)
+        return dial(core, self.url, context)
 
     def _use(self, link: Link) -> None:
         self._link = link
@@ -224,6 +233,7 @@ class Connection:
 
     def usable(self) -> None:
         """Recover if the connection was lost; raises when it is closed."""
+        self._link.check_free()
         self._drop_abandoned()
         if self._core.finished or self._error is not None:
             self._over()
@@ -284,6 +294,7 @@ class Connection:
 
     def _end(self, error: AMQPError) -> None:
         self._error = error
+        self._reports.ended(error)
         if self._beater is not None:
             self._beater.stop()
         for channel in list(self.channels.values()):
@@ -295,6 +306,7 @@ class Connection:
         backoff = Backoff(self._recovery, self._rng)
         error = cause
         self.recovering = True
+        self._reports.lost(cause)
         try:
             while True:
                 time.sleep(backoff.delay())
@@ -302,10 +314,12 @@ class Connection:
                     self._restore()
                 except AMQPError as failure:
                     error = failure
+                    self._reports.failed(backoff.tried, failure)
                     if not backoff.failed(refused=refused(failure)):
                         break
                 else:
                     self.recovering = False
+                    self._reports.regained(backoff.tried)
                     if self.on_recovered is not None:
                         self.on_recovered()
                     return
@@ -382,6 +396,7 @@ def connect(
     properties: dict[str, Any] | None = None,
     call_timeout: float | None = None,
     background_heartbeats: bool = False,
+    ssl_context: ssl.SSLContext | None = None,
 ) -> Connection:
     """Connect to a broker; the connection is a context manager that closes itself.
 
@@ -394,6 +409,7 @@ def connect(
         properties: added to what the broker is told about this client.
         call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
         background_heartbeats: beat in a thread while the program makes no calls.
+        ssl_context: settings of TLS, instead of the parameters of an amqps:// address.
 
     Raises:
         URLError: the address is wrong.
@@ -408,4 +424,5 @@ def connect(
         dict(properties or {}),
         call_timeout,
         background_heartbeats,
+        ssl_context,
     )

@@ -17,7 +17,7 @@ from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.client import tls
 from harebell.client.blocking_socket import SharedSocket
 from harebell.client.core import Connection as Core
-from harebell.client.errors import ConnectionFailed, ConnectTimeout
+from harebell.client.errors import ConcurrentUse, ConnectionFailed, ConnectTimeout
 from harebell.client.url import URL
 
 _BEATS = 3
@@ -25,14 +25,12 @@ _STOP_SECONDS = 2.0
 _WAIT_SECONDS = 0.5
 
 
-def _connect(url: URL) -> socket.socket:
+def _connect(url: URL, context: ssl.SSLContext | None) -> socket.socket:
     """A connected socket, encrypted if the address says so.
 
     Raises:
         ConnectionFailed: with the address and the reason.
     """
-    # Settings that cannot work should fail before anything is sent.
-    context = tls.client_context(url) if url.tls else None
     plain: socket.socket | None = None
     try:
         plain = socket.create_connection((url.host, url.port), timeout=url.connection_timeout)
@@ -63,11 +61,13 @@ class Link:
     Args:
         core: the connection's state.
         url: where to connect to.
+        context: settings of TLS; None without it.
     """
 
-    def __init__(self, core: Core, url: URL) -> None:
+    def __init__(self, core: Core, url: URL, context: ssl.SSLContext | None = None) -> None:
         self.core = core
-        self._socket = SharedSocket(_connect(url), core.heartbeat_frame)
+        self._socket = SharedSocket(_connect(url, context), core.heartbeat_frame)
+        self._entrance = threading.RLock()
         self._buffer = bytearray(READ_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._open = True
@@ -85,12 +85,17 @@ class Link:
         Returns:
             Whether everything was written, or the connection ended.
         """
-        while self._write() and not self.core.finished:
-            if until is not None and time.monotonic() >= until:
-                return False
-            self._wait(until, writing=True)
-        self._finish_if_over()
-        return True
+        if not self._entrance.acquire(blocking=False):
+            raise _used_twice()
+        try:
+            while self._write() and not self.core.finished:
+                if until is not None and time.monotonic() >= until:
+                    return False
+                self._wait(until, writing=True)
+            self._finish_if_over()
+            return True
+        finally:
+            self._entrance.release()
 
     def pump(self, timeout: float | None) -> bool:
         """Write everything, then read what there is, waiting for it.
@@ -102,17 +107,32 @@ class Link:
             Whether something came or the connection ended.
         """
         until = None if timeout is None else time.monotonic() + timeout
-        while not self.core.finished:
-            written = self.flush(until)
-            if self.core.finished:
-                break
-            if self._wait(until, writing=not written):
-                self.flush(until)
-                return True
-            if until is not None and time.monotonic() >= until:
-                return False
-        self._finish_if_over()
-        return True
+        if not self._entrance.acquire(blocking=False):
+            raise _used_twice()
+        try:
+            while not self.core.finished:
+                written = self.flush(until)
+                if self.core.finished:
+                    break
+                if self._wait(until, writing=not written):
+                    self.flush(until)
+                    return True
+                if until is not None and time.monotonic() >= until:
+                    return False
+            self._finish_if_over()
+            return True
+        finally:
+            self._entrance.release()
+
+    def check_free(self) -> None:
+        """See that no other thread reads or writes now.
+
+        Raises:
+            ConcurrentUse: one does.
+        """
+        if not self._entrance.acquire(blocking=False):
+            raise _used_twice()
+        self._entrance.release()
 
     def beat(self) -> None:
         """Send a heartbeat; the only method for another thread than the connection's."""
@@ -183,13 +203,20 @@ class Link:
             self.abort()
 
 
-def dial(core: Core, url: URL) -> Link:
+def _used_twice() -> ConcurrentUse:
+    return ConcurrentUse(
+        "another thread is using this connection now: a blocking connection belongs to one thread "
+        "at a time, so give each thread one of its own, or a lock to all of them"
+    )
+
+
+def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> Link:
     """Connect and shake hands.
 
     Raises:
         ConnectionFailed: with the address and the reason.
     """
-    link = Link(core, url)
+    link = Link(core, url, context)
     try:
         while not core.opened.done:
             link.pump(None)

@@ -126,6 +126,10 @@ class RecoveryFailed(AMQPError):
     """The connection broke and could not be restored; `__cause__` has the last reason."""
 
 
+class ConcurrentUse(RuntimeError):
+    """A connection is used by two threads at once, or by another thread than its event loop's."""
+
+
 class ClientClosed(AMQPError):
     """The channel or connection was closed by this program."""
 

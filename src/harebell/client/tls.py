@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 
 from harebell.client.errors import ConnectionFailed
-from harebell.client.url import URL, VERIFY_NONE
+from harebell.client.url import URL, VERIFY_NONE, VERIFY_PEER, URLError
 
 
 def client_context(url: URL) -> ssl.SSLContext:
@@ -27,6 +27,29 @@ def client_context(url: URL) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
+
+
+def chosen_context(url: URL, given: ssl.SSLContext | None) -> ssl.SSLContext | None:
+    """The TLS settings of a connection; None without TLS.
+
+    Args:
+        url: the address.
+        given: settings of the program's own, instead of those of the address.
+
+    Raises:
+        URLError: the address says other things than what was given.
+        ConnectionFailed: a certificate file cannot be read.
+    """
+    if given is None:
+        return client_context(url) if url.tls else None
+    if not url.tls:
+        raise URLError("ssl_context is given, but the address does not begin with amqps://")
+    for name in ("cacertfile", "certfile", "keyfile"):
+        if getattr(url, name) is not None:
+            raise URLError(f"ssl_context and {name} are both given: the context says all of it")
+    if url.verify != VERIFY_PEER:
+        raise URLError(f"ssl_context and verify={url.verify} are both given: say it in the context")
+    return given
 
 
 def server_name(url: URL) -> str:

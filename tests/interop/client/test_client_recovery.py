@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import random
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -317,3 +318,35 @@ async def test_what_the_program_gave_up_while_the_broker_was_away_does_not_come_
     await do(cancelled.cancel())
     assert connection.channels == {kept.number: kept}
     assert (await do(kept.declare_queue(queue.name, passive=True))).consumer_count == 0
+
+
+async def test_a_loss_and_a_recovery_are_logged(
+    harebell: Broker, api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "harebell.client")
+    connection = await api.connect(harebell.url, recover=QUICK)
+    alone = await api.connect(harebell.url)
+    channel = await do(connection.channel())
+    lonely = await do(alone.channel())
+    async with restarted(harebell):
+        pass
+    await back(channel)
+    for _ in range(2):
+        with contextlib.suppress(ConnectionLost):
+            await do(lonely.qos(1))
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    where = f"127.0.0.1:{connection.url.port}"
+    name = "harebell.client.aio" if api.name == "asyncio" else "harebell.client.blocking"
+    assert {record.name for record in caplog.records} == {name}
+    assert any(
+        level == "WARNING" and text.startswith(f"lost the connection to {where}, recovering: ")
+        for level, text in said
+    )
+    assert any(
+        level == "INFO" and text.startswith(f"connected to {where} again after ")
+        for level, text in said
+    )
+    assert any(
+        level == "WARNING" and text.startswith(f"lost the connection to {where}: ")
+        for level, text in said
+    )

@@ -6,6 +6,7 @@ a busy machine does now and then; here it happens every time.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 import threading
@@ -13,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from harebell.client import blocking, blocking_link
+from harebell.client import aio, blocking, blocking_link
 from harebell.client.blocking_socket import SharedSocket
-from harebell.client.url import VERSIONS
+from harebell.client.errors import ConcurrentUse
+from harebell.client.url import URL, VERSIONS
+from harebell.wire.v09.frames import FrameSink
 from tests.interop.client.apis import unique
 from tests.interop.client.brokers import Broker
 
@@ -46,8 +49,8 @@ def beating(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     event = threading.Event()
     connect = blocking_link._connect
 
-    def connect_slowly(url: object) -> socket.socket:
-        slow = Slow(fileno=connect(url).detach())  # type: ignore[arg-type]
+    def connect_slowly(url: URL, context: None) -> socket.socket:
+        slow = Slow(fileno=connect(url, context).detach())
         slow.beating = event
         return slow
 
@@ -132,3 +135,87 @@ def test_a_heartbeat_that_tls_could_not_write_is_finished_first(certificates: Pa
     assert received.replace(HEARTBEAT, b"") == b"data that comes after it"
     shared.close()
     accepted[0].close()
+
+
+class Staying(FrameSink):
+    """A sink that keeps the thread that reads until the test lets it go."""
+
+    def __init__(self) -> None:
+        self.inside, self.go = threading.Event(), threading.Event()
+
+    def deliver(self, *delivery: object) -> int:  # type: ignore[override]
+        self.inside.set()
+        assert self.go.wait(SECONDS)
+        return 0
+
+
+def test_a_blocking_connection_that_another_thread_uses_says_so(harebell: Broker) -> None:
+    with blocking.connect(harebell.url) as connection:
+        channel = connection.channel()
+        queue = channel.declare_queue(unique(), exclusive=True).name
+        sink = Staying()
+        channel.consume_into(sink, queue, no_ack=True)
+        channel.publish_nowait(b"x", routing_key=queue)
+
+        def read() -> None:
+            while not sink.inside.is_set():
+                connection.pump(SECONDS)
+
+        thread = threading.Thread(target=read, daemon=True)
+        thread.start()
+        assert sink.inside.wait(SECONDS)
+        with pytest.raises(ConcurrentUse, match="belongs to one thread at a time"):
+            channel.publish(b"not from here", routing_key=queue)
+        with pytest.raises(ConcurrentUse, match="belongs to one thread at a time"):
+            connection.flush()
+        sink.go.set()
+        thread.join(SECONDS)
+        channel.qos(1)
+
+
+def test_an_asyncio_connection_refuses_another_thread(harebell: Broker) -> None:
+    async def work() -> None:
+        async with aio.connect(harebell.url) as connection:
+            channel = await connection.channel()
+            queue = (await channel.declare_queue(unique(), exclusive=True)).name
+
+            def elsewhere() -> None:
+                for use in (
+                    lambda: channel.publish_nowait(b"x", routing_key=queue),
+                    lambda: asyncio.run(channel.publish(b"x", routing_key=queue)),
+                    lambda: asyncio.run(channel.purge_queue(queue)),
+                ):
+                    with pytest.raises(ConcurrentUse, match="run_coroutine_threadsafe"):
+                        use()
+                publish = channel.publish(b"y", routing_key=queue)
+                asyncio.run_coroutine_threadsafe(publish, loop).result(SECONDS)
+
+            loop = asyncio.get_running_loop()
+            await asyncio.to_thread(elsewhere)
+            message = await channel.get(queue, no_ack=True)
+            assert message is not None
+            assert (message.body, message.message_count) == (b"y", 0)
+
+    asyncio.run(work())
+
+
+def test_a_consumer_that_another_thread_collects_ends_its_subscription(harebell: Broker) -> None:
+    async def work() -> None:
+        async with aio.connect(harebell.url) as connection:
+            channel = await connection.channel()
+            queue = (await channel.declare_queue(unique(), exclusive=True)).name
+            dropped = [await channel.consume(queue).start()]
+            await asyncio.to_thread(dropped.clear)
+            await channel.qos(1)
+            assert (await channel.declare_queue(queue, passive=True)).consumer_count == 0
+
+    asyncio.run(work())
+    with blocking.connect(harebell.url) as connection:
+        channel = connection.channel()
+        queue = channel.declare_queue(unique(), exclusive=True).name
+        dropped = [channel.consume(queue)]
+        thread = threading.Thread(target=dropped.clear, daemon=True)
+        thread.start()
+        thread.join(SECONDS)
+        channel.qos(1)
+        assert channel.declare_queue(queue, passive=True).consumer_count == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,15 @@ async def test_plain_amqp_towards_a_tls_port_is_explained(broker: Broker, api: A
     url = f"amqp://guest:guest@127.0.0.1:{broker.tls_port}?connection_timeout=60000"
     with pytest.raises(ConnectionFailed, match="amqps://"):
         await api.connect(url)
+
+
+async def test_the_programs_own_context_is_used(
+    broker: Broker, api: Api, certificates: Path
+) -> None:
+    trusting = ssl.create_default_context(cafile=str(certificates / "ca.pem"))
+    url = address(broker, server_name_indication=SERVER_NAME)
+    connection = await api.connect(url, ssl_context=trusting)
+    assert connection.is_open
+    strange = ssl.create_default_context(cafile=str(certificates / "stranger.pem"))
+    with pytest.raises(ConnectionFailed, match="was not accepted"):
+        await api.connect(url, ssl_context=strange)

@@ -71,7 +71,7 @@ class Line:
         listener.close()
         self._left = b""
 
-    def _connect(self, url: URL) -> socket.socket:
+    def _connect(self, url: URL, context: object) -> socket.socket:
         plain = socket.create_connection(self._address)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.narrow = Narrow(fileno=plain.detach())

@@ -1,0 +1,46 @@
+"""What connections log about themselves: that they were lost, and that they are there again.
+
+The loggers are `harebell.client.aio` and `harebell.client.blocking`. A loss is a warning, the end
+of all attempts an error, an attempt and a recovery are information. No text has a password in it.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from harebell.client.errors import AMQPError, ClientClosed, RecoveryFailed
+from harebell.client.url import URL
+
+
+class Reports:
+    """The log of one connection.
+
+    Args:
+        api: "aio" or "blocking".
+        url: where the broker is.
+    """
+
+    def __init__(self, api: str, url: URL) -> None:
+        self._log = logging.getLogger(f"harebell.client.{api}")
+        self._address = url.address if url.name is None else f"{url.address} ({url.name})"
+
+    def lost(self, error: AMQPError) -> None:
+        """The connection was lost and is going to be made again."""
+        self._log.warning("lost the connection to %s, recovering: %s", self._address, error)
+
+    def failed(self, attempt: int, error: AMQPError) -> None:
+        """An attempt to recover failed."""
+        self._log.info(
+            "attempt %d to connect to %s again failed: %s", attempt, self._address, error
+        )
+
+    def regained(self, attempts: int) -> None:
+        """The connection was made again, and everything declared through it."""
+        self._log.info("connected to %s again after %d attempts", self._address, attempts)
+
+    def ended(self, error: AMQPError) -> None:
+        """The connection is over, and nobody makes it again."""
+        if isinstance(error, RecoveryFailed):
+            self._log.error("the connection to %s is over: %s", self._address, error)
+        elif not isinstance(error, ClientClosed):
+            self._log.warning("lost the connection to %s: %s", self._address, error)
