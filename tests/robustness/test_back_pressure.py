@@ -7,6 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from harebell.server.control import ask_overview
+from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import call, m, publish
 from tests.patience import eventually
 from tests.robustness.raw import MIB, PATIENCE, RawClient, assert_serves, resident
@@ -127,3 +129,29 @@ def test_a_blocked_publisher_that_leaves_is_forgotten() -> None:
 
             assert eventually(emptied)
         assert_serves(broker)
+
+
+def test_one_large_message_in_many_queues_blocks_no_publisher() -> None:
+    """Whether queues have the same object, copies of their own, or got it by CC."""
+    body, queues = b"x" * (4 * MIB), 200
+    with running_broker("--memory-high-watermark", "128MiB") as broker:
+        with RawClient(broker) as client:
+            client.ask(m.ExchangeDeclare("wide", "fanout"), m.ExchangeDeclareOk)
+            names = [f"wide-{number}" for number in range(queues)]
+            for number, name in enumerate(names):
+                # A queue with a time to live keeps a copy of the message, with the same body.
+                arguments = {"x-message-ttl": 600_000} if number % 2 else {}
+                client.ask(m.QueueDeclare(name, arguments=arguments), m.QueueDeclareOk)
+                client.ask(m.QueueBind(name, "wide"), m.QueueBindOk)
+            client.ask(m.ConfirmSelect(), m.ConfirmSelectOk)
+            client.send(publish(1, "wide", "", body))
+            client.until(m.BasicAck)
+            listed = BasicProperties(headers={"CC": names[1:]})
+            client.send(publish(1, "", names[0], body, properties=listed))
+            client.until(m.BasicAck)
+            used = ask_overview(broker.data_dir)["memory_used_bytes"]
+            assert 2 * len(body) < used < 2 * len(body) + MIB
+            for name in names:
+                purged = client.ask(m.QueuePurge(name), m.QueuePurgeOk)
+                assert purged.method == m.QueuePurgeOk(2)
+        assert eventually(lambda: ask_overview(broker.data_dir)["memory_used_bytes"] == 0)

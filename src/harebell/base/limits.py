@@ -93,6 +93,12 @@ MEMORY_LOW_SHARE = 0.9
 """Publishers are let go again when memory falls to this share of the high watermark."""
 MESSAGE_OVERHEAD_BYTES = 192
 """What a queued message is counted beside its body and properties."""
+HELD_AGAIN_BYTES = 24
+"""What each further queue is counted that holds a message which is in memory anyway."""
+SHARED_BODY_BYTES = 4096
+"""Size from which a body is counted once that several messages have: copies of one another."""
+SHARED_BY_QUEUES = 8
+"""How many queues have to hold what comes to a transient queue for it to stay in memory."""
 TRANSACTION_BYTES = 134_217_728
 """Memory that the publishes of one transaction take until its commit (128 MiB)."""
 DELIVERY_LIMIT = 20

@@ -23,6 +23,7 @@ cdef class Message:
     cdef public long long offset
     cdef public long long origin
     cdef public int deliveries
+    cdef public int holders
     cdef public long long due
 
     cpdef Py_ssize_t footprint(self) except -1

@@ -98,6 +98,7 @@ class Message:
         origin: the connection that published it, where a queue may want to know; 0 elsewhere.
         deliveries: how many deliveries of it have failed, which a quorum queue's consumers are
             told; 0 elsewhere.
+        holders: how many logs hold this object in memory, as the memory gauge counts them.
         due: when it expires, in milliseconds since 1970 by the clock that never jumps; in the log
             of a delaying exchange, when it goes on. 0 is never.
     """
@@ -110,6 +111,7 @@ class Message:
         "exchange",
         "family",
         "has_headers",
+        "holders",
         "offset",
         "origin",
         "priority",
@@ -125,6 +127,7 @@ class Message:
     exchange: str
     family: int
     has_headers: bool
+    holders: int
     offset: int
     origin: int
     priority: int
@@ -160,6 +163,7 @@ def _fill(
     message.offset = -1
     message.origin = 0
     message.deliveries = 0
+    message.holders = 0
     message.due = 0
     return 0
 
@@ -186,5 +190,6 @@ def copy_message(message: Message, exchange: str, routing_key: str) -> Message:
     copy.offset = message.offset
     copy.origin = message.origin
     copy.deliveries = message.deliveries
+    copy.holders = 0
     copy.due = message.due
     return copy

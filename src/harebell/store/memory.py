@@ -28,7 +28,7 @@ class MemoryLog(Log):
 
     def append(self, message: Message) -> int:
         """Add a record at the end; returns its position."""
-        self._gauge.add(message.footprint())
+        self._gauge.hold(message)
         return self._records.append(message)
 
     def read(self, position: int) -> Message | None:
@@ -41,7 +41,7 @@ class MemoryLog(Log):
         record: Message | None = self._records.take(position)
         if record is not None:
             self._counts.pop(position, None)
-            self._gauge.take(record.footprint())
+            self._gauge.let_go(record)
         return 0
 
     def first(self) -> int:

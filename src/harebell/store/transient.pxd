@@ -10,6 +10,7 @@ cdef long long _FIRST_LIMIT
 cdef long long _LAST_LIMIT
 cdef long long _MEMORY
 cdef long long _RESET
+cdef Py_ssize_t _SHARED_BY
 
 cdef class TransientSegment(Segment):
     cdef readonly long long size
@@ -32,7 +33,7 @@ cdef class TransientLog(Row):
     @cython.locals(segment=Segment)
     cpdef int settle(self, long long position) except -1
     cpdef int see(self, long long position) except -1
-    @cython.locals(messages=list, message=Message, index=Py_ssize_t)
+    @cython.locals(messages=list, message=Message, index=Py_ssize_t, octets=Py_ssize_t)
     cdef int _let_go(self, Segment segment, long long position) except -1
     @cython.locals(message=Message)
     cdef bint _pour_one(self, Segment segment, long long position, BatchBuilder builder) except -1
@@ -48,7 +49,10 @@ cdef class TransientLog(Row):
     cpdef int delete(self) except -1
     @cython.locals(tail=TransientSegment, objects=bint, fresh=TransientSegment)
     cdef TransientSegment _next_segment(self)
+    @cython.locals(messages=list, message=Message)
+    cdef bint _is_shared(self, TransientSegment segment) except -1
     cdef int _spill(self, TransientSegment segment) except -1
+    @cython.locals(messages=list, index=Py_ssize_t)
     cdef int _emptied(self, Segment segment) except -1
 
 @cython.locals(copy=Message)

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from harebell.base.limits import (
+    SHARED_BY_QUEUES,
     TRANSIENT_FIRST_BYTES,
     TRANSIENT_MEMORY_BYTES,
     TRANSIENT_RESET_BYTES,
@@ -30,6 +31,7 @@ _FIRST_LIMIT = TRANSIENT_FIRST_BYTES
 _LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
 _MEMORY = TRANSIENT_MEMORY_BYTES
 _RESET = TRANSIENT_RESET_BYTES
+_SHARED_BY = SHARED_BY_QUEUES
 
 
 class TransientSegment(Segment):
@@ -105,6 +107,7 @@ class TransientLog(Row):
         if messages is None:
             tail.newest = now
             tail.positions.add(tail.buffer.message(position, now, message, False))
+            self._gauge.add(octets)
         else:
             if (
                 message.origin
@@ -118,11 +121,10 @@ class TransientLog(Row):
                 tail.stamp(now)
             tail.positions.add(tail.size)
             messages.append(message)
-            octets = message.footprint()
+            octets = self._gauge.hold(message)
         tail.size += size
         tail.held += octets
         self._held += octets
-        self._gauge.add(octets)
         self._end = position + 1
         self._live += 1
         return position
@@ -169,7 +171,10 @@ class TransientLog(Row):
         foresee(messages, index)
         message = messages[index]
         messages[index] = None
-        return self._release(segment, message.footprint())
+        octets = self._gauge.let_go(message)
+        segment.held -= octets
+        self._held -= octets
+        return 0
 
     def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
         """Make a message a row; False when it cannot be read and that is the end."""
@@ -247,7 +252,7 @@ class TransientLog(Row):
             if crowded and tail.limit < _LAST_LIMIT:
                 tail.limit = min(tail.limit * 4, _LAST_LIMIT)
                 return tail
-        objects = self._held <= _MEMORY
+        objects = self._held <= _MEMORY or (tail is not None and self._is_shared(tail))
         fresh = TransientSegment(self.folder, self._end, self.seed, self._clock.ms, objects)
         fresh.limit = self._limit
         self._tail = fresh
@@ -257,6 +262,15 @@ class TransientLog(Row):
         elif tail is not None and tail.messages is None and not objects:
             self._spill(tail)
         return fresh
+
+    def _is_shared(self, segment: TransientSegment) -> bool:
+        """Whether so many other logs hold what came last that writing it would save no memory.
+
+        Each of them would write a copy.
+        """
+        messages = segment.messages
+        message = messages[-1] if messages else None
+        return message is not None and self._gauge.sharing(message) >= _SHARED_BY
 
     def _spill(self, segment: TransientSegment) -> int:
         """Write a full segment of records to disk; without room it stays in memory.
@@ -279,6 +293,12 @@ class TransientLog(Row):
             if segment.end() < _RESET:
                 return 0
             self._tail = None
+        messages = segment.messages
+        if messages is not None and segment.held:
+            # Some are live: the queue is deleted, or gives up its oldest.
+            for index in range(len(messages)):
+                if messages[index] is not None:
+                    self._let_go(segment, segment.first + index)
         self._leave(segment)
         if segment.made:
             self._store.unspill(segment)

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.gauge import Gauge
-from harebell.base.limits import MEMORY_LOW_SHARE
+from harebell.base.limits import HELD_AGAIN_BYTES, MEMORY_LOW_SHARE, SHARED_BODY_BYTES
+from harebell.base.message import Message, Properties, copy_message
 
 
 def test_a_gauge_without_a_limit_is_never_over() -> None:
@@ -59,3 +60,41 @@ def test_what_went_in_and_out_is_what_is_used(amounts: list[int]) -> None:
     for amount in amounts[::2]:
         gauge.take(amount)
     assert gauge.used == sum(amounts[1::2])
+
+
+def made(size: int) -> Message:
+    return Message("", "key", Properties(b"\0\0"), bytes(size))
+
+
+@given(st.lists(st.integers(0, 7), max_size=60))
+def test_what_is_let_go_as_often_as_it_was_held_leaves_nothing(which: list[int]) -> None:
+    gauge = Gauge()
+    small, large = made(10), made(SHARED_BODY_BYTES)
+    known = [small, large]
+    known += [copy_message(each, "", "other") for each in (small, large, large)]
+    held: list[Message] = []
+    for number in which:
+        if number < len(known):
+            message = known[number]
+            held.append(message)
+            assert gauge.hold(message) == message.footprint()
+        elif held:
+            message = held.pop(0)
+            assert gauge.let_go(message) == message.footprint()
+        bodies = {id(each.body): len(each.body) for each in held if len(each.body) > 10}
+        least = sum(bodies.values())
+        assert least <= gauge.used <= least + len(held) * 300
+        assert gauge.sharing(large) >= held.count(large)
+    for message in held:
+        gauge.let_go(message)
+    assert gauge.used == 0
+    assert all(each.holders == 0 for each in known)
+
+
+def test_each_further_holder_of_a_message_counts_next_to_nothing() -> None:
+    gauge = Gauge()
+    message = made(100)
+    gauge.hold(message)
+    gauge.hold(message)
+    assert gauge.used == message.footprint() + HELD_AGAIN_BYTES
+    assert gauge.sharing(message) == 2

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from harebell.base.limits import (
+    HELD_AGAIN_BYTES,
     TRANSIENT_FIRST_BYTES,
     TRANSIENT_MEMORY_BYTES,
     TRANSIENT_SEGMENT_BYTES,
 )
-from harebell.base.message import FAMILY_010, Message, Properties
+from harebell.base.message import FAMILY_010, Message, Properties, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.blind import Blind
 from tests.sim.disk import SimDisk
@@ -63,11 +64,11 @@ def test_messages_stay_in_memory_until_there_are_many() -> None:
     log = opened(bench)
     body = bytes(10_000)
     while log.octets() < TRANSIENT_MEMORY_BYTES - TRANSIENT_SEGMENT_BYTES:
-        log.append(message(body))
+        log.append(message(bytes(bytearray(body))))
     assert bench.store.commit.gather() is None
     assert files(bench) == []
     for _ in range(3 * TRANSIENT_SEGMENT_BYTES // len(body)):
-        log.append(message(body))
+        log.append(message(bytes(bytearray(body))))
     assert files(bench)
     assert bench.gauge.used == in_memory(log)
     assert bench.gauge.used < TRANSIENT_MEMORY_BYTES + 2 * TRANSIENT_SEGMENT_BYTES
@@ -96,7 +97,7 @@ def test_logs_share_a_message_and_leave_it_as_it_is() -> None:
     sent = message(b"one for both")
     assert [first.append(sent), second.append(sent)] == [0, 0]
     assert first.read(0) is second.read(0) is sent
-    assert bench.gauge.used == 2 * sent.footprint()
+    assert bench.gauge.used == sent.footprint() + HELD_AGAIN_BYTES
     second.set_count(0, 3)
     assert [log.read(0).deliveries for log in (first, second)] == [0, 3]
     second.settle(0)
@@ -272,3 +273,81 @@ def test_the_gauge_counts_what_is_in_memory_whatever_happens(seed: int) -> None:
     assert {at: log.read(at).body for at in expected} == expected
     assert all(log.read(at) is None for at in range(log.end()) if at not in expected)
     assert all(at in expected for at in log.counted())
+
+
+def fan(bench: Bench, queues: int) -> list[Any]:
+    return [opened(bench, f"{number:032x}") for number in range(1, queues + 1)]
+
+
+def test_a_message_in_many_logs_is_in_memory_once() -> None:
+    bench = Bench()
+    logs = fan(bench, 1000)
+    published = message(bytes(LARGE))
+    for log in logs:
+        log.append(published)
+    entries = (len(logs) - 1) * HELD_AGAIN_BYTES
+    assert bench.gauge.used == published.footprint() + entries
+    for log in logs[:-1]:
+        log.settle(0)
+    assert bench.gauge.used == published.footprint()
+    logs[-1].settle(0)
+    assert bench.gauge.used == 0
+
+
+def test_a_body_is_counted_once_where_logs_have_copies_of_its_message() -> None:
+    bench = Bench()
+    logs = fan(bench, 100)
+    published = message(bytes(LARGE))
+    for log in logs:
+        copy = copy_message(published, published.exchange, published.routing_key)
+        log.append(copy)
+    assert bench.gauge.used < 2 * LARGE
+    for log in logs[1:]:
+        log.delete()
+    assert bench.gauge.used == published.footprint()
+    logs[0].settle_range(0, 1)
+    assert bench.gauge.used == 0
+
+
+def test_what_many_logs_hold_together_is_not_written_once_for_each() -> None:
+    bench = Bench()
+    logs = fan(bench, 50)
+    count = 2 * SPILLED
+    for _ in range(count):
+        published = message(bytes(LARGE))
+        for log in logs:
+            log.append(published)
+    assert all(bench.disk.names(log.folder) == [] for log in logs)
+    assert bench.gauge.used < count * (LARGE + 10_000)
+    for log in logs:
+        log.delete()
+    assert bench.gauge.used == 0
+
+
+def test_a_log_whose_messages_nobody_else_holds_any_more_writes_again() -> None:
+    bench = Bench()
+    logs = fan(bench, 50)
+    for _ in range(2 * SPILLED):
+        published = message(bytes(LARGE))
+        for log in logs:
+            log.append(published)
+    for log in logs[1:]:
+        log.delete()
+    for _ in range(20):
+        logs[0].append(message(bytes(LARGE)))
+    assert bench.disk.names(logs[0].folder)
+    assert bench.gauge.used == in_memory(logs[0])
+
+
+def test_a_segment_that_is_retained_away_lets_go_of_its_messages() -> None:
+    bench = Bench()
+    one, other = fan(bench, 2)
+    for _ in range(20):
+        published = message(bytes(LARGE))
+        one.append(published)
+        other.append(published)
+    one.retain(1, 0)
+    other.delete()
+    assert bench.gauge.used == in_memory(one)
+    one.delete()
+    assert bench.gauge.used == 0
