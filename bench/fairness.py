@@ -39,7 +39,6 @@ WORST_MS = 100.0
 _PREPARE_SECONDS = 600.0
 _GRACE_SECONDS = 120.0
 _LEAD_SECONDS = 0.2
-_LOAD_SECONDS = 15.0
 
 
 class Row(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -233,10 +232,7 @@ def _measured(broker: Any, load: str, task: pair.Task, scale: float) -> Row:
             _go(other)
             found = _report(healthy, task.seconds + task.grace + _GRACE_SECONDS)
         watch.join(_GRACE_SECONDS)
-        # A load that the broker has stopped for good does not end by itself; it has no report.
-        asked = -1
-        with suppress(BenchError):
-            asked = _report(other, _LOAD_SECONDS)["done"]
+        asked = _report(other, _GRACE_SECONDS)["done"]
     return Row(load=load, broker=broker.name, turn_ms=watch.turn_ms, asked=asked, **found)
 
 

@@ -11,7 +11,6 @@ from bench.hostile.side import USER, Line, Side, call, load, publish
 from bench.load010 import Frames010
 from bench.peer010 import Peer010
 from harebell.client import blocking
-from harebell.model.xid import Xid
 from harebell.server.control import ask_command
 from harebell.wire.v010 import commands as c
 from harebell.wire.v09 import methods as m
@@ -133,7 +132,7 @@ def branches(side: Side) -> Iterator[None]:
     number = 0
     while not side.over:
         number += 1
-        xid = Xid(1, b"mallory%d" % number, b"branch")
+        xid = c.Xid(1, b"mallory%d" % number, b"branch")
         peer.do(c.DtxStart(xid))
         for _ in range(blocks):
             peer.transferred(frames.numbered(0, 0, frames.batch), frames.batch)
