@@ -383,6 +383,8 @@ REDO_KEEP_BYTES = 1_048_576
 """A redo file that grew larger than this for a transaction is emptied at once."""
 LOG_EXCHANGE_LINES = 1_000
 """Lines of the log that wait to be published on the log exchange."""
+LOG_DRAIN_SECONDS = 5
+"""A start that is complete waits so long for its log lines before it says so."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001

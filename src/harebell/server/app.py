@@ -420,6 +420,8 @@ async def _serve(config: Config, ready: Callable[[App], None]) -> int:
         gc.freeze()
         keep_heap()
         gc.set_threshold(_GC_YOUNG, _GC_MIDDLE, _GC_OLD)
+        # Who waits for the line that says "complete" finds the warnings of the start before it.
+        journal.drain(limits.LOG_DRAIN_SECONDS)
         ready(app)
         await app.wait()
         await app.stop()

@@ -36,17 +36,23 @@ class Journal:
 
     def __init__(self, level: str) -> None:
         self._logger = logging.Logger("harebell", LEVELS[level])
-        lines: queue.Queue[logging.LogRecord] = queue.Queue(_LINES_MAX)
+        self._lines: queue.Queue[logging.LogRecord] = queue.Queue(_LINES_MAX)
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter(_FORMAT))
-        self._logger.addHandler(_DropWhenFull(lines))
-        self._listener = logging.handlers.QueueListener(lines, handler)
+        self._logger.addHandler(_DropWhenFull(self._lines))
+        self._listener = logging.handlers.QueueListener(self._lines, handler)
         self._listener.start()
 
     def write(self, level: str, text: str) -> None:
         """Write a line, its control characters shown and not obeyed."""
         shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
         self._logger.log(LEVELS[level], "%s", shown)
+
+    def drain(self, seconds: float) -> bool:
+        """Wait until every line so far is written; False if that takes longer than `seconds`."""
+        lines = self._lines
+        with lines.all_tasks_done:
+            return lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, seconds)
 
     def close(self) -> None:
         """Write what is waiting, and end the thread."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+import threading
 
 import pytest
 
@@ -42,3 +45,31 @@ def test_what_was_written_before_closing_is_not_lost(capfd: pytest.CaptureFixtur
         journal.write("info", str(number))
     journal.close()
     assert len(capfd.readouterr().err.splitlines()) == 1000
+
+
+def test_draining_ends_when_every_line_is_written(capfd: pytest.CaptureFixture[str]) -> None:
+    journal = Journal("info")
+    try:
+        for number in range(1000):
+            journal.write("info", str(number))
+        assert journal.drain(60)
+        assert len(capfd.readouterr().err.splitlines()) == 1000
+    finally:
+        journal.close()
+
+
+def test_draining_gives_up_on_a_terminal_that_takes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        journal = Journal("info")
+        journal.write("info", "x" * 1_000_000)
+        assert not journal.drain(0.05)
+        draining = threading.Thread(target=reader.read, daemon=True)
+        draining.start()
+        assert journal.drain(60)
+        journal.close()
+        terminal.close()
+        draining.join()
