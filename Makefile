@@ -3,6 +3,7 @@
 # Every target first sets up what it needs (tools/setup.sh), which takes no time when nothing changed.
 
 BIN    := .venv/bin
+SETUP  := tools/setup.sh
 PYTEST := $(BIN)/python -m pytest
 # Tests of the code that exists twice, compiled and in pure Python: they run with both.
 TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
@@ -27,54 +28,54 @@ help:            ## List the targets
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 run:             ## Start a broker (FLAGS="--port 5673" is passed on)
-	@tools/setup.sh run
+	@$(SETUP) run
 	@exec $(BIN)/harebell serve $(FLAGS)
 
 test:            ## Check and test everything; what fails does not keep the rest from running
-	@tools/setup.sh test
+	@$(SETUP) test
 	@$(MAKE) --no-print-directory --keep-going $(PARTS)
 
 demo:            ## Send a year of flights through the broker and Spark
-	@tools/setup.sh demo
+	@$(SETUP) demo
 	@$(BIN)/python examples/flights_demo.py $(FLAGS)
 
 bench:           ## Measure the broker, and RabbitMQ beside it where it is installed
-	@tools/setup.sh test
+	@$(SETUP) test
 	@$(BIN)/python -m bench $(FLAGS)
 
 bench-spark:     ## Measure the data pipeline beside what Spark itself can do
-	@tools/setup.sh test
+	@$(SETUP) test
 	@$(BIN)/python -m bench.spark $(FLAGS)
 
 bench-fairness:  ## Measure what one busy user costs all others, and what it does on RabbitMQ
-	@tools/setup.sh test
+	@$(SETUP) test
 	@$(BIN)/python -m bench.fairness $(FLAGS)
 
 lint:            ## Check style and layers
-	@tools/setup.sh test
+	@$(SETUP) test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 
 types:           ## Check types
-	@tools/setup.sh test
+	@$(SETUP) test
 	$(BIN)/mypy
 
 conformance:     ## Count the rules of the specifications that tests cover
-	@tools/setup.sh test
+	@$(SETUP) test
 	@$(BIN)/python -m tests.conformance.ledger $(FLAGS)
 
 interop:         ## Run the suites of other clients' authors here and on RabbitMQ
-	@tools/setup.sh test
+	@$(SETUP) test
 	@$(BIN)/python -m tests.interop.suites $(FLAGS)
 
 soak:            ## Run the long tests, three to four hours; the fuzzers share HAREBELL_FUZZ_SOAK_SECONDS, an hour
-	@tools/setup.sh test
+	@$(SETUP) test
 	$(PYTEST) -m soak -s $(FLAGS)
 	HYPOTHESIS_PROFILE=explore $(PYTEST) -n 2 tests/unit tests/model
 
 docs:            ## Run every command and example of the documentation
-	@tools/setup.sh test
+	@$(SETUP) test
 	$(PYTEST) tests/docs tests/tidy
 
 clean:           ## Remove what was built (.venv stays: rm -r .venv)

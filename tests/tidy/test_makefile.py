@@ -89,7 +89,7 @@ def test_make_test_runs_every_part_and_fails_if_one_of_them_did(tmp_path: Path) 
         script.write_text(f'#!/bin/sh\necho "{program} $*" >> {log}\nexit {status}\n')
         script.chmod(0o755)
     done = subprocess.run(
-        ["make", "--no-print-directory", f"BIN={tmp_path}", "test"],
+        ["make", "--no-print-directory", f"BIN={tmp_path}", "SETUP=true", "test"],
         cwd=ROOT,
         capture_output=True,
         text=True,
