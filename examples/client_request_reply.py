@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from uuid import uuid4
 
 from harebell.client import blocking
 
@@ -35,23 +34,9 @@ def serve(url: str, ready: threading.Event, stop: threading.Event) -> None:
 
 def ask(url: str, questions: list[bytes]) -> list[bytes]:
     """Send every question and wait for the answers, in whatever order they come."""
-    with blocking.connect(url) as connection:
-        channel = connection.channel()
-        answers = channel.declare_queue("", exclusive=True)
-        asked = {uuid4().hex: question for question in questions}
-        for correlation_id, question in asked.items():
-            channel.publish(
-                question,
-                routing_key=REQUESTS,
-                reply_to=answers.name,
-                correlation_id=correlation_id,
-            )
-        found: dict[str, bytes] = {}
-        for answer in channel.consume(answers.name, no_ack=True, timeout=10.0):
-            found[answer.correlation_id or ""] = answer.body
-            if len(found) == len(asked):
-                break
-        return [found[correlation_id] for correlation_id in asked]
+    with blocking.connect(url) as connection, connection.requester() as requester:
+        pending = [requester.send(question, routing_key=REQUESTS) for question in questions]
+        return [reply.wait(timeout=10.0).body for reply in pending]
 
 
 def main(url: str) -> None:

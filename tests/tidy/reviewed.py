@@ -231,8 +231,9 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **{
         f"client/{name}": ("tests/interop/client/test_client_*.py", "is I/O: runs against brokers")
         for name in (
-            *("aio", "aio_channel", "aio_consumer", "aio_link"),
+            *("aio", "aio_channel", "aio_consumer", "aio_link", "aio_requests", "requests"),
             *("blocking", "blocking_channel", "blocking_consumer", "blocking_link"),
+            "blocking_requests",
         )
     },
     "client/channel_parts": ("tests/unit/client/test_channel.py", "has types and nothing else"),

@@ -193,6 +193,8 @@ CLIENT_PREFETCH = 100
 """Unacknowledged messages that a consumer of the client takes ahead, unless told otherwise."""
 CLIENT_BUFFER_MESSAGES = 10_000
 """Messages read for consumers that do not take them, above which the client stops reading."""
+REPLY_TIMEOUT_SECONDS = 10.0
+"""Longest wait of a client for the reply to a request, unless told otherwise."""
 CLOSE_BLOCKED_SECONDS = 1.0
 """Time we wait for close-ok of a broker that has blocked us and so does not read."""
 CLIENT_WRITE_BYTES = 65_536

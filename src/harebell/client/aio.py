@@ -25,6 +25,7 @@ from harebell.client import tls
 from harebell.client.aio_channel import Channel
 from harebell.client.aio_consumer import Consumer, Delivery, PendingConfirm
 from harebell.client.aio_link import Link, dial
+from harebell.client.aio_requests import Requester
 from harebell.client.call import Call
 from harebell.client.channel import Channel as CoreChannel
 from harebell.client.core import Connection as Core
@@ -60,6 +61,7 @@ __all__ = [
     "Message",
     "PendingConfirm",
     "Recovery",
+    "Requester",
     "connect",
 ]
 
@@ -145,6 +147,10 @@ class Connection:
         channel = Channel(self, core)
         self.channels[core.number] = channel
         return channel
+
+    def requester(self) -> Requester:
+        """What sends requests and waits for their replies (RPC); use it with `async with`."""
+        return Requester(self)
 
     # --- state ----------------------------------------------------------------------------------
 

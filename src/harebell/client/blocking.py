@@ -30,6 +30,7 @@ from harebell.client.blocking_consumer import (
     Subscription,
 )
 from harebell.client.blocking_link import Beater, Link, dial
+from harebell.client.blocking_requests import Requester
 from harebell.client.call import Call
 from harebell.client.errors import (
     AMQPError,
@@ -65,6 +66,7 @@ __all__ = [
     "Message",
     "PendingConfirm",
     "Recovery",
+    "Requester",
     "Subscription",
     "connect",
 ]
@@ -148,6 +150,10 @@ class Connection:
         channel = Channel(self, core)
         self.channels[core.number] = channel
         return channel
+
+    def requester(self) -> Requester:
+        """What sends requests and waits for their replies (RPC); use it with `with`."""
+        return Requester(self)
 
     # --- state ----------------------------------------------------------------------------------
 

@@ -259,6 +259,11 @@ def encode_arguments(arguments: Mapping[str, Any]) -> Properties:
     return found
 
 
+def encode_once(arguments: Mapping[str, Any]) -> Properties:
+    """The same for properties that are different each time: they are not remembered."""
+    return _encode(arguments)
+
+
 def _encode(arguments: Mapping[str, Any]) -> Properties:
     unknown = [name for name in arguments if name not in PROPERTY_NAMES]
     if unknown:
