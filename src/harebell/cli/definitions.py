@@ -71,8 +71,6 @@ def import_(broker: Broker, file: str, vhost: str | None) -> None:
     broker.tell(taken, f"imported: {taken['imported']}")
     for sentence in taken["left_out"]:
         click.echo(f"left out: {sentence}", err=True)
-    for sentence in taken["without_effect"]:
-        click.echo(f"kept without effect: {sentence}", err=True)
 
 
 def counts(document: dict[str, Any]) -> dict[str, int]:

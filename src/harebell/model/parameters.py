@@ -38,19 +38,13 @@ class Parameters:
         self._recorder = recorder
         self.values: dict[Key, Any] = {}
 
-    def put(self, component: str, name: str, value: Any, *, keep_unknown: bool = False) -> None:
-        """Add a value, or replace the one of that name.
-
-        Args:
-            component: what the value belongs to.
-            name: its name there.
-            value: any JSON value.
-            keep_unknown: take limits of a vhost that mean nothing here, without effect.
+    def put(self, component: str, name: str, value: Any) -> None:
+        """Take a value in, or another one under the same name.
 
         Raises:
             Refusal: PRECONDITION_FAILED for one that means nothing.
         """
-        check_parameter(component, name, value, keep_unknown=keep_unknown)
+        check_parameter(component, name, value)
         self.values[component, name] = value
         self._recorder.put(ROWS, (self._vhost, component, name), {"value": {_VALUE: value}})
 
@@ -74,7 +68,7 @@ class Parameters:
         return limits
 
 
-def check_parameter(component: str, name: str, value: Any, *, keep_unknown: bool = False) -> None:
+def check_parameter(component: str, name: str, value: Any) -> None:
     """Refuse a parameter that means nothing.
 
     Raises:
@@ -88,7 +82,7 @@ def check_parameter(component: str, name: str, value: Any, *, keep_unknown: bool
                 f"the component '{component}' has the one parameter '{vhost_limits.NAME}', "
                 f"not '{name}'"
             )
-        vhost_limits.check_limits(value, keep_unknown=keep_unknown)
+        vhost_limits.check_limits(value)
 
 
 def restore_parameters(of: Callable[[str], Parameters], store: Store) -> None:

@@ -55,15 +55,9 @@ class Policies:
 
     # --- changes --------------------------------------------------------------------------------
 
-    def put(self, policy: Policy, *, operator: bool = False, keep_unknown: bool = False) -> None:
-        """Add a policy, or replace the one of that name; refuse what means nothing.
-
-        Args:
-            policy: the policy.
-            operator: whether it is an operator policy.
-            keep_unknown: take settings that mean nothing here: they are kept without effect.
-        """
-        check_policy(policy, operator=operator, keep_unknown=keep_unknown)
+    def put(self, policy: Policy, *, operator: bool = False) -> None:
+        """Take a policy in, or another one under the same name; refuses what means nothing."""
+        check_policy(policy, operator=operator)
         fields = {
             "pattern": policy.pattern,
             "priority": policy.priority,

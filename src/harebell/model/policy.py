@@ -174,10 +174,6 @@ KEYS: dict[str, Key] = {
         (STREAM,), _within(0, SEGMENT_MAX_BYTES), "a valid segment size"
     ),
     "stream-filter-size-bytes": Key((STREAM,), _within(16, 255), "a valid filter size"),
-    # Of RabbitMQ's federation plugin, whose definitions have them: kept, without effect.
-    "federation-upstream": Key((EXCHANGE, *_ALL), _text, "a valid federation upstream name"),
-    "federation-upstream-set": Key((EXCHANGE, *_ALL), _text, "a valid upstream set name"),
-    "federation-upstream-pattern": Key((EXCHANGE, *_ALL), _text, "a valid upstream pattern"),
 }
 """Every setting that policies may have."""
 
@@ -203,27 +199,11 @@ class Policy(NamedTuple):
         """Whether it is for a thing of that kind and name."""
         if kind not in APPLY_TO[self.apply_to] or not search_for(self.pattern)(name):
             return False
-        known = [KEYS[key] for key in self.definition if key in KEYS]
-        return kind == EXCHANGE or all(kind in key.kinds for key in known)
+        return kind == EXCHANGE or all(kind in KEYS[key].kinds for key in self.definition)
 
 
-def unknown_settings(policy: Policy, *, operator: bool = False) -> dict[str, Any]:
-    """The settings of a policy that mean nothing here."""
-    return {
-        name: value
-        for name, value in policy.definition.items()
-        if name not in KEYS or (operator and KEYS[name].merge is None)
-    }
-
-
-def check_policy(policy: Policy, *, operator: bool = False, keep_unknown: bool = False) -> None:
-    """Refuse a policy that means nothing, naming what is wrong with it.
-
-    Args:
-        policy: the policy.
-        operator: whether it is an operator policy.
-        keep_unknown: take settings that mean nothing here, as definitions of other brokers have.
-    """
+def check_policy(policy: Policy, *, operator: bool = False) -> None:
+    """Refuse a policy that means nothing, naming what is wrong with it."""
     try:
         search_for(policy.pattern)
     except (re.error, TypeError) as problem:
@@ -239,13 +219,12 @@ def check_policy(policy: Policy, *, operator: bool = False, keep_unknown: bool =
         raise precondition(f"{term(policy.priority)} priority must be a number")
     if not policy.definition:
         raise precondition("no policy provided")
-    unknown = unknown_settings(policy, operator=operator)
-    if unknown and not keep_unknown:
-        shown = ",".join(f"{{{term(name)},{term(value)}}}" for name, value in unknown.items())
+    known = {name for name, key in KEYS.items() if key.merge is not None or not operator}
+    strange = [pair for pair in policy.definition.items() if pair[0] not in known]
+    if strange:
+        shown = ",".join(f"{{{term(name)},{term(value)}}}" for name, value in strange)
         raise precondition(f"[{shown}] are not recognised policy settings")
     for name, value in policy.definition.items():
-        if name in unknown:
-            continue
         if isinstance(value, int) and value > _NUMBER_MOST:
             raise precondition(f"{name} is {value}, which is too large: give a number below 2^63")
         if not KEYS[name].fits(value):
@@ -261,10 +240,7 @@ def matching(policies: Iterable[Policy], kind: str, name: str) -> Policy | None:
 def merged(policy: Policy | None, operator: Policy | None) -> dict[str, Any]:
     """The settings that a policy and an operator policy give together."""
     settings = dict(policy.definition) if policy is not None else {}
-    limits = operator.definition if operator is not None else {}
-    for name, value in limits.items():
-        merge = KEYS[name].merge if name in KEYS else None
-        if merge is None:
-            continue  # kept from the definitions of another broker
-        settings[name] = merge(settings[name], value) if name in settings else value
+    for name, value in operator.definition.items() if operator is not None else ():
+        merge = KEYS[name].merge
+        settings[name] = merge(settings[name], value) if merge and name in settings else value
     return settings

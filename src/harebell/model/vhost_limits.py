@@ -20,17 +20,8 @@ KEYS = (MAX_CONNECTIONS, MAX_QUEUES)
 _MOST = 2**31
 
 
-def unknown_limits(value: Mapping[str, Any]) -> list[str]:
-    """The limits that mean nothing here."""
-    return [key for key in value if key not in KEYS]
-
-
-def check_limits(value: Any, *, keep_unknown: bool = False) -> None:
+def check_limits(value: Any) -> None:
     """Refuse what are no limits.
-
-    Args:
-        value: the limits.
-        keep_unknown: take limits that mean nothing here, as definitions of other brokers have.
 
     Raises:
         Refusal: PRECONDITION_FAILED, naming the limit.
@@ -39,8 +30,6 @@ def check_limits(value: Any, *, keep_unknown: bool = False) -> None:
         raise precondition('the limits of a vhost are an object such as {"max-queues": 100}')
     for key, limit in value.items():
         if key not in KEYS:
-            if keep_unknown:
-                continue
             raise precondition(f"vhosts have no limit '{key}': {did_you_mean(key, KEYS)}")
         if isinstance(limit, bool) or not isinstance(limit, int) or not -_MOST < limit < _MOST:
             raise precondition(

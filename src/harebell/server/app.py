@@ -177,8 +177,6 @@ class App:
         self.journal.write("info", f"definitions were loaded: {taken}")
         for sentence in taken.left_out:
             self.journal.write("warning", f"left out: {sentence}")
-        for sentence in taken.without_effect:
-            self.journal.write("warning", f"kept without effect: {sentence}")
 
     def _make_flusher(self) -> Flusher:
         storage = self.storage

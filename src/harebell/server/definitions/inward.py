@@ -9,7 +9,7 @@ as they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -72,13 +72,10 @@ class Taken(NamedTuple):
         counts: how many entries of each section, those that were there already included.
         left_out: bindings that have lost an end, each in a sentence. RabbitMQ writes such, for it
             leaves internal exchanges out, and passes over them itself.
-        without_effect: keys of policies and limits that mean nothing here, each in a sentence.
-            They are kept, and exported again.
     """
 
     counts: dict[str, int]
     left_out: list[str]
-    without_effect: list[str]
 
     def __str__(self) -> str:
         named = [(count, name.replace("_", " ")) for name, count in self.counts.items() if count]
@@ -137,7 +134,6 @@ class _Import:
         self._vhost = vhost
         self._taken: Counter[str] = Counter()
         self._left_out: list[str] = []
-        self._without_effect: list[str] = []
 
     def run(self) -> Taken:
         """Take everything in, in RabbitMQ's order."""
@@ -146,7 +142,7 @@ class _Import:
             version = str(self._given.get("rabbit_version", self._given.get("rabbitmq_version")))
             md5 = version.startswith(_OLD_HASHES)
             self._each("users", UserEntry, lambda each: people.take_user(place, each, md5=md5))
-            self._each("vhosts", VHostEntry, self._take_vhost)
+            self._each("vhosts", VHostEntry, lambda each: topology.take_vhost(place, each))
             self._check_room()
             self._each(
                 "permissions", PermissionEntry, lambda each: people.take_permission(place, each)
@@ -164,26 +160,12 @@ class _Import:
         else:
             self._check_room()
         broker = place.broker
-        self._each("parameters", ParameterEntry, self._parameter)
-        self._each("policies", PolicyEntry, self._policy)
+        self._each("parameters", ParameterEntry, lambda each: topology.take_parameter(broker, each))
+        self._each("policies", PolicyEntry, lambda each: topology.take_policy(broker, each))
         self._each("queues", QueueEntry, lambda each: topology.take_queue(broker, each))
         self._each("exchanges", ExchangeEntry, lambda each: topology.take_exchange(broker, each))
         self._each("bindings", BindingEntry, self._bind)
-        counts = {section: self._taken[section] for section in _SECTIONS}
-        return Taken(counts, self._left_out, self._without_effect)
-
-    def _take_vhost(self, entry: VHostEntry) -> None:
-        self._name("vhosts", entry, topology.take_vhost(self._place, entry))
-
-    def _parameter(self, entry: ParameterEntry) -> None:
-        self._name("parameters", entry, topology.take_parameter(self._place.broker, entry))
-
-    def _policy(self, entry: PolicyEntry) -> None:
-        self._name("policies", entry, topology.take_policy(self._place.broker, entry))
-
-    def _name(self, section: str, entry: Any, unknown: Iterable[str]) -> None:
-        """Note the keys of an entry that mean nothing here."""
-        self._without_effect += [f"{section}: {title(entry)}: '{key}'" for key in unknown]
+        return Taken({section: self._taken[section] for section in _SECTIONS}, self._left_out)
 
     def _bind(self, entry: BindingEntry) -> None:
         missing = topology.missing_end(self._place.broker, entry)

@@ -1,7 +1,7 @@
 """Definitions of a broker as a document that RabbitMQ can import.
 
-Exclusive queues are left out: they belong to a connection. So are the exchanges that every vhost
-has from the start.
+Transient and exclusive things are left out: they end with this process. So are the exchanges that
+every vhost has from the start.
 """
 
 from __future__ import annotations
@@ -159,13 +159,13 @@ def _queues(vhost: VHost) -> list[dict[str, Any]]:
     return [
         {
             "name": queue.name,
-            "durable": queue.durable,
+            "durable": True,
             "auto_delete": queue.auto_delete,
             "type": queue_type(queue.arguments),
             "arguments": dict(queue.arguments),
         }
         for _, queue in sorted(vhost.queues.items())
-        if queue.owner is None
+        if queue.durable
     ]
 
 
@@ -174,13 +174,13 @@ def _exchanges(vhost: VHost) -> list[dict[str, Any]]:
         {
             "name": exchange.name,
             "type": exchange.KIND,
-            "durable": exchange.durable,
+            "durable": True,
             "auto_delete": exchange.auto_delete,
             "internal": exchange.internal,
             "arguments": dict(exchange.arguments),
         }
         for _, exchange in sorted(vhost.exchanges.items())
-        if not _is_own(exchange)
+        if exchange.durable and not _is_own(exchange)
     ]
 
 
@@ -194,12 +194,8 @@ def _bindings(vhost: VHost) -> list[dict[str, Any]]:
             "arguments": dict(binding.arguments),
         }
         for binding in vhost.bindings()
-        if binding.source.name and _is_written(binding.destination)
+        if binding.source.durable and binding.destination.durable
     ]
-
-
-def _is_written(destination: Queue | Exchange) -> bool:
-    return not isinstance(destination, Queue) or destination.owner is None
 
 
 def _end(binding: Binding) -> str:

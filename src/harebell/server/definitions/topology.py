@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -11,10 +11,10 @@ from harebell.base.limits import PARAMETER_NAME_BYTES, POLICY_NAME_BYTES, VHOST_
 from harebell.model.broker import Broker
 from harebell.model.exchange import Exchange
 from harebell.model.metadata import Metadata
-from harebell.model.policy import Policy, unknown_settings
+from harebell.model.policy import Policy
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import PREDECLARED, VHost
-from harebell.model.vhost_limits import COMPONENT, MAX_QUEUES, NAME, unknown_limits
+from harebell.model.vhost_limits import COMPONENT, MAX_QUEUES, NAME
 from harebell.server.definitions.entries import (
     BindingEntry,
     DefinitionsError,
@@ -65,12 +65,8 @@ def _text(value: Any, what: str) -> str:
     raise ValueError(f"the {what} is {value!r}, which is no text")
 
 
-def take_vhost(place: Place, entry: VHostEntry) -> Iterable[str]:
-    """Add a vhost, or change the metadata of the one of that name.
-
-    Returns:
-        the limits in it that mean nothing here; they are kept without effect.
-    """
+def take_vhost(place: Place, entry: VHostEntry) -> None:
+    """A new vhost, or other metadata of one that is there."""
     name = checked_name(entry.name, "vhost", VHOST_NAME_BYTES)
     more = pairs(entry.metadata)
     given = {
@@ -92,8 +88,7 @@ def take_vhost(place: Place, entry: VHostEntry) -> Iterable[str]:
         vhost.set_metadata(metadata)
     limits = pairs(entry.limits)
     if limits:
-        vhost.parameters.put(COMPONENT, NAME, limits, keep_unknown=True)
-    return unknown_limits(limits)
+        vhost.parameters.put(COMPONENT, NAME, limits)
 
 
 def check_room(broker: Broker, name: str, count: int) -> None:
@@ -109,23 +104,19 @@ def check_room(broker: Broker, name: str, count: int) -> None:
         )
 
 
-def take_parameter(broker: Broker, entry: ParameterEntry) -> Iterable[str]:
-    """Add a parameter or an operator policy, or replace the one of that name.
-
-    Returns:
-        the keys in it that mean nothing here; they are kept without effect.
-    """
+def take_parameter(broker: Broker, entry: ParameterEntry) -> None:
+    """A parameter, or an operator policy, in the place of the one of that name."""
     vhost = _vhost(broker, entry.vhost)
     if entry.component == _OPERATOR:
         operators = msgspec.convert(entry.value, _Value)
-        return _put_policy(vhost, entry.name, operators, operator=True)
+        _put_policy(vhost, entry.name, operators, operator=True)
+        return
     value = entry.value
     if entry.component == COMPONENT and isinstance(value, list):
         value = pairs(value)
     component = checked_name(entry.component, "component", PARAMETER_NAME_BYTES)
     name = checked_name(entry.name, "parameter", PARAMETER_NAME_BYTES)
-    vhost.parameters.put(component, name, checked_value(name, value), keep_unknown=True)
-    return unknown_limits(value) if component == COMPONENT else ()
+    vhost.parameters.put(component, name, checked_value(name, value))
 
 
 def take_global_parameter(place: Place, entry: GlobalParameterEntry) -> None:
@@ -134,23 +125,16 @@ def take_global_parameter(place: Place, entry: GlobalParameterEntry) -> None:
     place.broker.global_parameters.put(name, checked_value(name, entry.value))
 
 
-def take_policy(broker: Broker, entry: PolicyEntry) -> Iterable[str]:
-    """Add a policy, or replace the one of that name.
-
-    Returns:
-        the keys in it that mean nothing here; they are kept without effect.
-    """
-    return _put_policy(_vhost(broker, entry.vhost), entry.name, entry, operator=False)
+def take_policy(broker: Broker, entry: PolicyEntry) -> None:
+    """A policy, in the place of the one of that name."""
+    _put_policy(_vhost(broker, entry.vhost), entry.name, entry, operator=False)
 
 
-def _put_policy(
-    vhost: VHost, name: str, given: PolicyEntry | _Value, *, operator: bool
-) -> Iterable[str]:
+def _put_policy(vhost: VHost, name: str, given: PolicyEntry | _Value, *, operator: bool) -> None:
     checked_name(name, "policy", POLICY_NAME_BYTES)
     definition = checked_value(name, pairs(given.definition))
     policy = Policy(name, given.pattern, given.apply_to, given.priority, definition)
-    vhost.policies.put(policy, operator=operator, keep_unknown=True)
-    return unknown_settings(policy, operator=operator)
+    vhost.policies.put(policy, operator=operator)
 
 
 def _arguments(entry: QueueEntry | ExchangeEntry | BindingEntry) -> Mapping[str, Any]:

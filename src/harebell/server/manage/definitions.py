@@ -41,12 +41,7 @@ def import_(site: Site, asked: Given) -> dict[str, Any]:
     except DefinitionsError as error:
         raise Refused(str(error)) from None
     site.journal("info", f"definitions were imported: {taken}")
-    return {
-        "imported": str(taken),
-        "counts": taken.counts,
-        "left_out": taken.left_out,
-        "without_effect": taken.without_effect,
-    }
+    return {"imported": str(taken), "counts": taken.counts, "left_out": taken.left_out}
 
 
 COMMANDS = {

@@ -11,10 +11,7 @@ from tests.unit.model.things import message, queue
 
 KEYS = {"x-consistent-hash": "1", "x-local-random": ""}
 """Binding keys for the kinds that do not take any."""
-ARGUMENTS = {
-    "x-delayed-message": {"x-delayed-type": "topic"},
-    "x-federation-upstream": {"x-max-hops": 1},
-}
+ARGUMENTS = {"x-delayed-message": {"x-delayed-type": "topic"}}
 """Arguments of the kinds that are none without."""
 
 

@@ -246,7 +246,7 @@ def test_guest_from_definitions_comes_from_this_machine_only() -> None:
         (changed("permissions", 0, write="("), "user 'ann' in vhost 'v': the write pattern '('"),
         (changed("topic_permissions", 0, read="["), "topic_permissions: user 'ann' exchange"),
         (
-            changed("policies", 0, definition={"max-length": -1}),
+            changed("policies", 0, definition={"max-lenght": 1}),
             "policies: name 'p' in vhost 'v':",
         ),
         (changed("policies", 0, definition=[1]), "policies: name 'p' in vhost 'v': [1] is no obj"),
@@ -294,35 +294,6 @@ def test_a_binding_that_has_lost_an_end_is_left_out_and_named(
     (sentence,) = taken.left_out
     assert sentence.endswith(f"routing_key 'a.#' in vhost 'v': there is no {missing}")
     assert taken.counts["bindings"] == 2
-
-
-def test_settings_that_mean_nothing_here_are_kept_named_and_written_again() -> None:
-    there = place()
-    given = changed("policies", 0, definition={"max-length": 5, "max-lenght": 1})
-    strange = {"pattern": "^q", "definition": {"alternate-exchange": "x", "max-length": 2}}
-    given["parameters"][0]["value"] = strange
-    limits = {"component": "vhost-limits", "name": "limits", "vhost": "v"}
-    given["parameters"].append({**limits, "value": {"max-queues": 9, "max-shovels": 1}})
-    taken = take_in(there, given)
-    assert taken.without_effect == [
-        "parameters: component 'operator_policy' name 'o' in vhost 'v': 'alternate-exchange'",
-        "parameters: component 'vhost-limits' name 'limits' in vhost 'v': 'max-shovels'",
-        "policies: name 'p' in vhost 'v': 'max-lenght'",
-    ]
-    vhost = there.broker.vhosts["v"]
-    assert vhost.policies.effective(vhost.queues["q"]) == {"max-length": 2, "max-lenght": 1}
-    found = document(there)
-    assert found["policies"][0]["definition"] == {"max-length": 5, "max-lenght": 1}
-    assert {"max-queues": 9, "max-shovels": 1} in [each["value"] for each in found["parameters"]]
-    again = place()
-    take_in(again, found)
-    assert document(again) == found
-
-
-def test_policies_of_federation_are_taken_without_a_word() -> None:
-    there = place()
-    taken = take_in(there, changed("policies", 0, definition={"federation-upstream-set": "all"}))
-    assert taken.without_effect == []
 
 
 def test_a_queue_without_a_type_follows_the_default_and_one_with_a_type_does_not() -> None:
