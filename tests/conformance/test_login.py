@@ -70,3 +70,17 @@ def test_what_the_settings_do_not_name_is_not_there(kind: type[AnyPeer]) -> None
 def test_mechanisms_with_challenges_are_not_offered(kind: type[AnyPeer]) -> None:
     _, peer = connected(kind, mechanisms=("SCRAM-SHA-256", "PLAIN"))
     assert peer.greet().mechanisms == b"PLAIN"
+
+
+@PEERS
+def test_nobody_logs_in_to_act_for_another_user(kind: type[AnyPeer]) -> None:
+    site, peer = connected(kind)
+    peer.greet()
+    peer.send(start_ok("PLAIN", b"other\0guest\0guest"))
+    assert [link.user.name for link in site.hub.connections] == [""]
+    assert site.logged("127.0.0.1", "leave the authorization identity empty")
+    same, other = connected(kind)
+    other.greet()
+    other.send(start_ok("PLAIN", b"guest\0guest\0guest"))
+    other.expect(m.ConnectionTune)
+    assert [link.user.name for link in same.hub.connections] == ["guest"]

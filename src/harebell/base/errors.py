@@ -37,6 +37,10 @@ class StoreError(HarebellError):
     """What is on disk cannot be used; the text is a sentence for the user."""
 
 
+class DiskError(StoreError):
+    """The disk itself failed: a read or a sync was refused."""
+
+
 class BatchError(HarebellError, ValueError):
     """A batch of rows cannot become messages; the text says which row and why."""
 

@@ -230,7 +230,15 @@ CONSUMER_TIMEOUT_MAX_MS = 315_360_000_000
 TIMEOUT_MARKS = 32
 """Marks that a channel's deliveries get over their timeout: it is kept to that share of itself."""
 SHUTDOWN_SECONDS = 3.0
-"""Time that clients have to answer connection.close when the broker stops."""
+"""Time that clients have to read what is left when the broker stops, unless it is configured."""
+SHUTDOWN_QUIET_SECONDS = 0.3
+"""Time that they have to answer connection.close when they have read everything."""
+SHUTDOWN_LOOK_SECONDS = 0.02
+"""How often that is looked at."""
+STORE_END_SECONDS = 3.0
+"""Time that the last batches have to be written when the broker stops."""
+HEAP_TRIM_BYTES = 67_108_864
+"""Messages that went since memory was given back, after which the heap is trimmed (64 MiB)."""
 HEAP_KEEP_BYTES = 16_777_216
 """Freed memory at the top of the heap that is kept for the next turn."""
 HEAP_MAP_BYTES = 4_194_304

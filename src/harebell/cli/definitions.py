@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from harebell.base.limits import CONTROL_IMPORT_SECONDS
+from harebell.cli.echo import echo
 from harebell.cli.failure import Failure, WrongUsage
 from harebell.cli.noun import Broker, Noun, asks
 
@@ -37,7 +38,7 @@ def export(broker: Broker, file: str, vhost: str | None) -> None:
     answer = broker.ask("definitions.export", vhost=vhost)
     octets = msgspec.json.format(msgspec.json.encode(answer), indent=2) + b"\n"
     if file == _STANDARD:
-        click.echo(octets.decode(), nl=False)
+        echo(octets.decode(), nl=False)
         return
     try:
         # Hashes of passwords are nobody else's business, from the first octet on.
@@ -70,7 +71,7 @@ def import_(broker: Broker, file: str, vhost: str | None) -> None:
     )
     broker.tell(taken, f"imported: {taken['imported']}")
     for sentence in taken["left_out"]:
-        click.echo(f"left out: {sentence}", err=True)
+        echo(f"left out: {sentence}", err=True)
 
 
 def counts(document: dict[str, Any]) -> dict[str, int]:

@@ -14,6 +14,7 @@ import click
 
 from harebell.cli.dump_lines import Look
 from harebell.cli.dump_proxy import Proxy, Say, Show
+from harebell.cli.echo import echo
 from harebell.cli.failure import Failure, WrongUsage
 from harebell.cli.verb import Verb
 from harebell.wire.dissect import Event
@@ -84,7 +85,7 @@ def dump(
         sys.stdout.flush()
 
     def say(text: str) -> None:
-        click.echo(text, err=True)
+        echo(text, err=True)
 
     try:
         asyncio.run(_passing_on(broker, show, say, connections, bind, port))

@@ -18,6 +18,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from harebell.base.printable import printable
 from harebell.wire.dissect import Event
 from harebell.wire.dissect import event as kinds
 
@@ -45,7 +46,7 @@ class Look:
             words.append(f"channel {event.channel}")
         words += self._what(event)
         words.append(f"({event.octets} octets)")
-        lines = [" ".join(words)]
+        lines = [printable(" ".join(words))]
         if self.raw and event.raw:
             lines += hex_lines(event.raw)
         return lines

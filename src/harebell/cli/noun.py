@@ -9,6 +9,8 @@ import click
 
 from harebell.base.limits import CONTROL_COMMAND_SECONDS
 from harebell.base.names import did_you_mean
+from harebell.base.printable import printable
+from harebell.cli.echo import echo
 from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.verb import Verb
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
@@ -62,7 +64,7 @@ class Broker:
 
     def tell(self, answer: dict[str, Any], sentence: str) -> None:
         """Print what was done."""
-        self._print(answer) if self._as_json else click.echo(sentence)
+        self._print(answer) if self._as_json else echo(sentence)
 
     def table(self, answer: list[dict[str, Any]], columns: Iterable[str]) -> None:
         """Print rows, in columns that are as wide as they need."""
@@ -74,12 +76,12 @@ class Broker:
         widths = [max(len(line[n]) for line in lines) for n in range(len(names))]
         for line in lines:
             cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-            click.echo(_GAP.join(cells).rstrip())
+            echo(_GAP.join(cells).rstrip())
 
     def _print(self, answer: Any) -> None:
         import msgspec
 
-        click.echo(msgspec.json.encode(answer).decode())
+        echo(msgspec.json.encode(answer).decode())
 
 
 def _cell(value: Any) -> str:
@@ -92,7 +94,7 @@ def _cell(value: Any) -> str:
         import msgspec
 
         return msgspec.json.encode(value).decode()
-    return str(value).replace("\n", "\\n")
+    return printable(str(value).replace("\n", "\\n"))
 
 
 def closed(answer: dict[str, Any]) -> str:

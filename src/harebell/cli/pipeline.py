@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harebell.base.limits import PIPELINE_STOP_SECONDS
+from harebell.cli.echo import echo
 from harebell.cli.failure import Failure, WrongUsage
 from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
 from harebell.cli.shipped import ACTIONS
@@ -60,7 +61,7 @@ def check(files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
         except WrongUsage as error:
             wrong.append(error.message)
         else:
-            click.echo(f"{file}: pipeline {found.name} is fine")
+            echo(f"{file}: pipeline {found.name} is fine")
     if wrong:
         raise WrongUsage("\n".join(wrong))
 
@@ -73,7 +74,7 @@ def explain(file: Path, settings: tuple[str, ...]) -> None:
     from harebell.pipeline.explaining import explain as explained
 
     with sentences():
-        click.echo(explained(_checked(file, settings)))
+        echo(explained(_checked(file, settings)))
 
 
 @pipeline.command()
@@ -108,7 +109,7 @@ def list_(as_json: bool) -> None:
         for each in found
     ]
     for line in table(("name", "state", "batch", "rows", "behind"), rows):
-        click.echo(line)
+        echo(line)
 
 
 def _lag(lag: dict[str, int]) -> str:
@@ -129,7 +130,7 @@ def status(name: str, as_json: bool) -> None:
     else:
         for key, value in asdict(state).items():
             if value != "" and value is not False:
-                click.echo(f"{key}: {_value(key, value)}")
+                echo(f"{key}: {_value(key, value)}")
     if state.state in ("failed", "lost"):
         raise Failure(f"pipeline {name} {_END[state.state]}")
 
@@ -141,7 +142,7 @@ def metrics() -> None:
     from harebell.pipeline.registry import default_folder, states
 
     with sentences():
-        click.echo(exposition(states(default_folder())), nl=False)
+        echo(exposition(states(default_folder())), nl=False)
 
 
 _END = {"failed": "has failed", "lost": "was lost: its process died"}
@@ -162,7 +163,7 @@ def _value(key: str, value: Any) -> str:
 def _print(value: Any) -> None:
     import msgspec
 
-    click.echo(msgspec.json.encode(value).decode())
+    echo(msgspec.json.encode(value).decode())
 
 
 @pipeline.command()
@@ -189,4 +190,4 @@ def stop(name: str, timeout: float) -> None:
         if time.monotonic() > until:
             raise Failure(f"pipeline {name} was told to stop and has not ended yet")
         time.sleep(0.05)
-    click.echo(f"pipeline {name} has ended")
+    echo(f"pipeline {name} has ended")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harebell.base.errors import HarebellError
+from harebell.cli.echo import echo
 from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.noun import Noun
 
@@ -67,7 +68,7 @@ def run_all(pipelines: list[Description], master: str | None, metrics: str | Non
         states = host(pipelines, default_folder(), View(click.echo), chosen, metrics=address)
     for state in states:
         if state.state != "failed":
-            click.echo(end_of(state))
+            echo(end_of(state))
     failed = [state for state in states if state.state == "failed"]
     if failed:
         sentence = "\n".join(end_of(state) for state in failed)

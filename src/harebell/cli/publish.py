@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from harebell.cli.echo import echo
 from harebell.cli.failure import Failure
 from harebell.cli.link import channel_to, url_flag, version_flag
 from harebell.cli.properties import properties_of, property_flags
@@ -88,7 +89,7 @@ def publish(
             raise Failure(f"cannot encode the message: {error}") from None
     where = f"exchange {exchange!r}" if exchange else f"queue {routing_key!r}"
     what = "1 message" if sent == 1 else f"{sent} messages"
-    click.echo(f"{what} published to {where} and {_SAFE[channel.confirms]}")
+    echo(f"{what} published to {where} and {_SAFE[channel.confirms]}")
 
 
 def _sent(
@@ -161,7 +162,7 @@ def bodies_of(body: str | None, files: tuple[str, ...], lines: bool) -> Iterator
 
 def _standard_input() -> BinaryIO:
     if sys.stdin.isatty():
-        click.echo("reading the body from the terminal; end with Ctrl-D", err=True)
+        echo("reading the body from the terminal; end with Ctrl-D", err=True)
     return sys.stdin.buffer
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harebell.base.errors import HarebellError
-from harebell.cli.failure import Failure, WrongUsage
+from harebell.base.errors import DiskError, HarebellError
+from harebell.cli.failure import DiskFailed, Failure, WrongUsage
 from harebell.cli.verb import Verb
 from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, load
 from harebell.server.settings import PREFIX, SETTINGS
@@ -87,6 +87,8 @@ def serve(config_file: str | None, **flags: str | None) -> None:
     gc.enable()
     try:
         code = run(config, lambda app: announce(app, config))
+    except DiskError as error:
+        raise DiskFailed(str(error)) from None
     except HarebellError as error:
         raise Failure(str(error)) from None
     click.get_current_context().exit(code)

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from harebell.base.printable import printable
 from harebell.client.message import PROPERTY_NAMES, Delivered
 
 BODY = "body"
@@ -26,7 +27,8 @@ def output_flag(command: Callable[..., Any]) -> Callable[..., Any]:
         "--output",
         type=click.Choice((BODY, JSON, RAW)),
         default=BODY,
-        help="body: a body per line; json: a line of JSON per message; raw: only the octets of "
+        help="body: a body per line, on a terminal with escapes for what does not print; json: "
+        "a line of JSON per message; raw: only the octets of "
         "the bodies, with nothing between them.  [default: body]",
     )(command)
 
@@ -35,12 +37,20 @@ def show(message: Delivered, output: str) -> None:
     """Write a message and flush it: what is acknowledged after this was seen."""
     out = sys.stdout.buffer
     if output == JSON:
-        out.write(json.dumps(as_json(message), ensure_ascii=False).encode() + b"\n")
+        line = printable(json.dumps(as_json(message), ensure_ascii=False))
+        out.write(line.encode() + b"\n")
     else:
-        out.write(message.body)
+        out.write(_for_people(message.body) if output == BODY else message.body)
         if output == BODY:
             out.write(b"\n")
     out.flush()
+
+
+def _for_people(body: bytes) -> bytes:
+    """A body as it is, but for a terminal, which would obey what it says."""
+    if not sys.stdout.isatty():
+        return body
+    return printable(body.decode(errors="backslashreplace"), "\n\t").encode()
 
 
 def as_json(message: Delivered) -> dict[str, Any]:

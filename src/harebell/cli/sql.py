@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from harebell.cli.echo import echo
 from harebell.cli.failure import WrongUsage
 from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
 from harebell.cli.piping import sentences
@@ -69,7 +70,7 @@ def sql(
             done = settle(spark, understood, broker)
             where = "" if understood.verb == "DELETE" else f" to {route_text(understood.target)}"
             verb = {"DELETE": "deleted", "MOVE": "moved", "RETRY": "published again"}
-            click.echo(
+            echo(
                 f"{done.settled} of {done.looked} messages of queue {understood.queue!r} "
                 f"{verb[understood.verb]}{where}"
             )
@@ -94,12 +95,12 @@ def print_rows(frame: Any, rows: int, output: str) -> None:
         from harebell.pipeline.console_sink import table
 
         for line in table(frame.columns, [tuple(row) for row in shown]):
-            click.echo(line)
+            echo(line)
     elif output == "json":
         import msgspec
 
         for row in shown:
-            click.echo(msgspec.json.encode(_plain(row.asDict(recursive=True))).decode())
+            echo(msgspec.json.encode(_plain(row.asDict(recursive=True))).decode())
     else:
         import csv
         import sys
@@ -108,7 +109,7 @@ def print_rows(frame: Any, rows: int, output: str) -> None:
         writer.writerow(frame.columns)
         writer.writerows([[_csv(value) for value in row] for row in shown])
     if len(found) > rows:
-        click.echo(f"... and more: --rows {rows * 10}", err=True)
+        echo(f"... and more: --rows {rows * 10}", err=True)
 
 
 def _plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from harebell.base.limits import LAG_MOST_SECONDS
+from harebell.cli.echo import echo
 from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.verb import Verb
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
@@ -56,10 +57,10 @@ def status(data_dir: str | None, config_file: str | None, as_json: bool, lag: fl
     if as_json:
         import msgspec
 
-        click.echo(msgspec.json.encode(overview).decode())
+        echo(msgspec.json.encode(overview).decode())
     else:
         for name, value in rows(overview):
-            click.echo(f"{name:<22}{value}")
+            echo(f"{name:<22}{value}")
 
 
 def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:

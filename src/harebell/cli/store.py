@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from harebell.base.errors import StoreError
+from harebell.base.printable import printable
+from harebell.cli.echo import echo
 from harebell.cli.failure import DAMAGED, Failure
 from harebell.cli.status import octets
 from harebell.cli.verb import Verb
@@ -106,22 +108,22 @@ def _label(holding: Holding) -> str:
 
 
 def _tell(found: list[Holding]) -> None:
-    click.echo(_COLUMNS.format(*_HEADS))
+    echo(_COLUMNS.format(*_HEADS))
     for holding in found:
         row = _COLUMNS.format(
-            holding.vhost or "-",
-            holding.name if holding.kind else _NOBODY,
+            printable(holding.vhost or "-"),
+            printable(holding.name if holding.kind else _NOBODY),
             holding.kind or "-",
             holding.messages,
             holding.unacknowledged,
             octets(holding.octets),
             holding.segments,
         )
-        click.echo(row.rstrip())
+        echo(row.rstrip())
     messages = sum(holding.messages for holding in found)
     size = octets(sum(holding.octets for holding in found))
     segments = sum(holding.segments for holding in found)
-    click.echo(f"{messages} messages, {size} in {segments} segments")
+    echo(f"{messages} messages, {size} in {segments} segments")
 
 
 def _tell_damage(
@@ -132,14 +134,14 @@ def _tell_damage(
     for holding in found:
         lines += [f"damaged: {_label(holding)}: {text}" for text in holding.damage]
     for line in lines:
-        click.echo(line, err=err)
+        echo(line, err=err)
     for text in remarks:
-        click.echo(f"note: {text}", err=err)
+        echo(f"note: {text}", err=err)
     for holding in found:
         for text in holding.harmless:
-            click.echo(f"note: {_label(holding)}: {text}", err=err)
+            echo(f"note: {_label(holding)}: {text}", err=err)
     if not lines:
-        click.echo("no damage", err=err)
+        echo("no damage", err=err)
     return bool(lines)
 
 
@@ -147,9 +149,9 @@ def _tell_quarantine(found: list[Holding], there: list[str], *, mended: bool) ->
     verb = "moved to" if mended else "would go to"
     for holding in found:
         for name in dict.fromkeys(holding.quarantined):
-            click.echo(f"{verb} {name}")
+            echo(f"{verb} {name}")
     if there:
-        click.echo(f"{len(there)} files in quarantine")
+        echo(f"{len(there)} files in quarantine")
 
 
 def _dump(survey: Survey, holding: Holding) -> None:
@@ -164,4 +166,4 @@ def _dump(survey: Survey, holding: Holding) -> None:
         )
         place = {"vhost": holding.vhost, "queue": holding.name, "position": position}
         # Names may have octets that are no UTF-8, which only escapes can show.
-        click.echo(json.dumps({**place, **shown}))
+        echo(json.dumps({**place, **shown}))

@@ -36,7 +36,7 @@ from harebell.server.accounts import load_users, make_default_user
 from harebell.server.config import Config, memory_octets
 from harebell.server.descriptors import ask_for_more, most_open, shares
 from harebell.server.flusher import Flusher
-from harebell.server.heap import keep_heap
+from harebell.server.heap import Trimmer, keep_heap
 from harebell.server.journal import Journal
 from harebell.server.listener import Listener, StartError, listen
 from harebell.server.manage.desk import Desk
@@ -109,6 +109,7 @@ class App:
         self._flushing = False
         self._ticking: asyncio.TimerHandle | None = None
         self._tick_due = 0.0
+        self._trimmer = Trimmer()
         self._stop = asyncio.Event()
         self._control: Any = None
 
@@ -252,9 +253,7 @@ class App:
         for connection in list(self.hub.connections):
             connection.force_close("shutdown", now)
         self.flush_soon()
-        until = now + limits.SHUTDOWN_SECONDS
-        while self.hub.connections and self.clock() < until:  # noqa: ASYNC110 - many may end it
-            await asyncio.sleep(limits.TICK_SECONDS / 10)
+        await self._let_them_read(now)
         for connection in list(self.hub.connections):
             if connection.shell is not None:
                 connection.shell.abort()
@@ -266,12 +265,26 @@ class App:
         self.broker.tick()
         await self._close_store()
 
+    async def _let_them_read(self, began: float) -> None:
+        """Wait for those who are to read something, and a moment for the answers of the others.
+
+        What the system has taken reaches a peer that is alive also when the socket is closed.
+        """
+        until = began + self.config.shutdown_grace_seconds
+        quiet = min(began + limits.SHUTDOWN_QUIET_SECONDS, until)
+        while self.hub.connections and (now := self.clock()) < until:
+            if now >= quiet and not any(
+                each.shell is not None and each.shell.unsent() for each in self.hub.connections
+            ):
+                return
+            await asyncio.sleep(limits.SHUTDOWN_LOOK_SECONDS)
+
     async def _close_store(self) -> None:
         """Bring everything to disk, and say there that this was the end of it."""
-        drained = await self.flusher.drain(limits.SHUTDOWN_SECONDS)
+        drained = await self.flusher.drain(limits.STORE_END_SECONDS)
         if drained:
             self.storage.store.close()
-            drained = await self.flusher.drain(limits.SHUTDOWN_SECONDS)
+            drained = await self.flusher.drain(limits.STORE_END_SECONDS)
         await self.flusher.stop()
         if drained:
             try:
@@ -350,6 +363,7 @@ class App:
         self.overdue.look(now)
         self.broker.events.alarms(self.hub.short_of())
         self.broker.tick()
+        self._trimmer.look(self.broker.gauge.used)
         self._wake_at(self.timers.due)
         self.hub.relieve()
         if self.hub.dirty:

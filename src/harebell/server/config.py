@@ -79,6 +79,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     frame_max: int = limits.FRAME_MAX_BYTES
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout_seconds: float = limits.HANDSHAKE_TIMEOUT_SECONDS
+    shutdown_grace_seconds: float = limits.SHUTDOWN_SECONDS
     consumer_timeout: int = limits.CONSUMER_TIMEOUT_MS
     default_queue_type: str = "classic"
     memory_high_watermark: float | int = limits.MEMORY_HIGH_WATERMARK

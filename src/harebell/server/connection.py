@@ -191,6 +191,14 @@ class ServerProtocol(asyncio.BufferedProtocol):
         elif self._plain is not None:
             cut(self._plain)
 
+    def unsent(self) -> bool:
+        """Whether there is output that the system has not taken."""
+        connection, transport = self.connection, self.transport
+        if connection is None or transport is None:
+            return False
+        waits = connection.held is not None or connection.out.size > 0
+        return waits or transport.get_write_buffer_size() > 0
+
     def unread(self) -> bool:
         """Whether the system has octets from the peer that were not read yet."""
         link = None if self.transport is None else self.transport.get_extra_info("socket")

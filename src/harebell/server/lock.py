@@ -11,11 +11,13 @@ import fcntl
 import os
 from pathlib import Path
 
-from harebell.base.errors import StoreError
+from harebell.base.errors import DiskError, StoreError
 
 NAME = "LOCK"
 _FILE_MODE = 0o600
 _FOLDER_MODE = 0o700
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
+"""What file systems answer that have no sync of folders, or nothing to write."""
 _NOT_TO_WRITE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -49,7 +51,8 @@ class DirectoryLock:
     def __init__(self, data_dir: Path, *, looking: bool = False) -> None:
         writing = True
         try:
-            _make(data_dir)
+            if not looking or not data_dir.is_dir():
+                _make(data_dir)
             self._handle = _open(data_dir, os.O_RDWR | os.O_CREAT)
         except OSError as error:
             if not looking or error.errno not in _NOT_TO_WRITE:
@@ -91,12 +94,35 @@ def _open_to_look(data_dir: Path) -> int:
 
 
 def _make(data_dir: Path) -> None:
-    """Make a missing directory that only its owner can enter, for good."""
-    if data_dir.is_dir():
-        return
+    """Make a missing directory that only its owner can enter, and its name durable.
+
+    The folder above is synced at every start, as a start before may have ended in between. One
+    that may not be opened is left to whoever made the directory.
+
+    Raises:
+        DiskError: the disk did not take the name.
+    """
+    missing = [each for each in (data_dir, *data_dir.parents) if not each.exists()]
     data_dir.mkdir(_FOLDER_MODE, parents=True, exist_ok=True)
-    above = os.open(data_dir.parent, os.O_RDONLY | os.O_CLOEXEC)
+    for folder in reversed(missing or [data_dir]):
+        _sync(folder.parent, data_dir, bool(missing))
+
+
+def _sync(folder: Path, data_dir: Path, made: bool) -> None:
     try:
-        os.fsync(above)
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except PermissionError:
+        if made:
+            raise
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno in _NO_SYNC:
+            return
+        raise DiskError(
+            f"cannot sync {folder}, the folder of the data directory {data_dir}: "
+            f"{error.strerror or error}; the directory could be gone after a loss of power"
+        ) from None
     finally:
-        os.close(above)
+        os.close(handle)

@@ -16,12 +16,13 @@ one that an older version made gets what it lacks when it is opened for use.
 from __future__ import annotations
 
 import errno
+import re
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from harebell.base.errors import HarebellError, StoreError
+from harebell.base.errors import DiskError, HarebellError, StoreError
 from harebell.base.ports import Definitions, Files
 from harebell.store.quarantine import Quarantine
 from harebell.store.tables import BLOB, FLAG, NUMBER, TABLES, TEXT, VERSION, Table, upgrades
@@ -33,6 +34,7 @@ _APPLICATION = int.from_bytes(b"HBDF")
 _SHARED = f"{NAME}-shm"
 _DRAFT = "definitions.new"
 _CHECKPOINT_CHANGES = 1_000
+_PIECE_BYTES = 1_048_576
 _TYPES: dict[str, Any] = {TEXT: str, NUMBER: int, FLAG: int, BLOB: bytes}
 
 Change = tuple[str, tuple[Any, ...]]
@@ -241,7 +243,9 @@ def open_definitions(
         link.execute("PRAGMA wal_autocheckpoint = 0")
         _upgrade(link)
     except _REFUSALS as error:
-        raise _refused(path, error) from None
+        raise _read_again(files, path, _refused(path, error)) from None
+    except StoreError as error:
+        raise _read_again(files, path, error) from None
     except OSError as error:
         raise StoreError(f"cannot use {path}: {error.strerror or error}") from None
     return SqliteDefinitions(link, path, encode, decode)
@@ -368,6 +372,8 @@ def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
             )
         # The quick one does not look at what finds the row that a change is for.
         complaint = link.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        if _is_refusal(complaint):
+            raise DiskError(_unreadable(path, complaint))
         if complaint != "ok":
             raise _damaged(path, complaint.replace("\n", " "))
     finally:
@@ -385,11 +391,46 @@ def _refused(path: str, error: Exception) -> StoreError:
     """The sentence about a database that SQLite does not read."""
     if isinstance(error, UnicodeDecodeError):
         return _damaged(path, "what SQLite says of it is no text")
-    if getattr(error, "sqlite_errorcode", 0) & _PRIMARY in _DAMAGE:
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    if code == sqlite3.SQLITE_IOERR:
+        return DiskError(_unreadable(path, str(error)))
+    if code in _DAMAGE:
         return _damaged(path, str(error))
     return StoreError(f"cannot use {path}: {error}")
 
 
+def _read_again(files: Files, path: str, refused: StoreError) -> StoreError:
+    """What is wrong with a refused database: SQLite calls malformed what it could not read, too."""
+    try:
+        file = files.open(NAME)
+        try:
+            for at in range(0, file.size(), _PIECE_BYTES):
+                file.read_at(_PIECE_BYTES, at)
+        finally:
+            file.close()
+    except FileNotFoundError:
+        return refused
+    except OSError as error:
+        return DiskError(_unreadable(path, error.strerror or str(error)))
+    return refused
+
+
+def _is_refusal(complaint: str) -> bool:
+    """Whether the check of a database could not read it, which it says in words."""
+    found = _ERROR_CODE.search(complaint)
+    return found is not None and int(found[1]) & _PRIMARY in _UNREAD
+
+
+def _unreadable(path: str, why: str) -> str:
+    return (
+        f"the disk cannot read {path} ({why}): nothing says that its content is damaged; look at "
+        "the disk and the system's log, and start again"
+    )
+
+
+_ERROR_CODE = re.compile(r"error code=(\d+)")
+"""What SQLite's check says of a page that it did not get."""
+_UNREAD = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN)
 _REFUSALS = (sqlite3.Error, UnicodeDecodeError)
 """What comes of a database that cannot be read; the second where its damage is quoted."""
 _DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)

@@ -25,8 +25,9 @@ def test_every_key_says_what_it_decides_in_a_line() -> None:
         assert len(setting.help) <= 80
 
 
-def test_only_the_password_is_secret() -> None:
-    assert [setting.name for setting in SETTINGS if setting.secret] == ["default_pass"]
+def test_only_passwords_are_secret() -> None:
+    found = [setting.name for setting in SETTINGS if setting.secret]
+    assert found == ["tls_key_password", "default_pass"]
 
 
 @pytest.mark.parametrize(("written", "value"), [("7", 7), (" 7 ", 7), (7, 7), ("-3", -3)])

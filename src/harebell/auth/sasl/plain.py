@@ -8,7 +8,7 @@ _PARTS = 3
 
 
 class Plain(Mechanism):
-    """User and password in the clear. The authorization identity is ignored, as RabbitMQ does."""
+    """User and password in the clear; nobody acts for another user (RFC 4616 2)."""
 
     NAME = "PLAIN"
 
@@ -17,6 +17,11 @@ class Plain(Mechanism):
         parts = response.split(b"\0")
         if len(parts) != _PARTS:
             raise SaslError("a PLAIN response is <identity> NUL <user> NUL <password>")
+        if parts[0] not in (b"", parts[1]):
+            raise SaslError(
+                "a PLAIN response asks to act for another user than the one that logs in: leave "
+                "the authorization identity empty"
+            )
         try:
             return Credentials(parts[1].decode(), parts[2].decode())
         except UnicodeDecodeError:

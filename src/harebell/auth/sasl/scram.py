@@ -60,6 +60,11 @@ class Scram(Exchange):
         if list(fields)[:2] != ["n", "r"] or not fields["r"]:
             raise SaslError("a SCRAM exchange begins with a user and a nonce")
         self.name = _unescaped(fields["n"])
+        if parts[1] and _unescaped(parts[1].removeprefix("a=")) != self.name:
+            raise SaslError(
+                "a SCRAM exchange asks to act for another user than the one that logs in: leave "
+                "the authorization identity empty"
+            )
         self._binding = f"{parts[0]},{parts[1]},".encode()
         self._known = self.context.users.get(self.name)
         self._verifier = self._verifier_of(self._known)

@@ -37,7 +37,7 @@ def test_an_unknown_mechanism_has_no_exchange() -> None:
     ("response", "address", "user"),
     [
         (b"\0ann\0secret", "10.0.0.1", "ann"),
-        (b"other\0ann\0secret", "10.0.0.1", "ann"),
+        (b"ann\0ann\0secret", "10.0.0.1", "ann"),
         (b"\0ann\0wrong", "10.0.0.1", None),
         (b"\0nobody\0secret", "10.0.0.1", None),
         (b"\0local\0secret", "10.0.0.1", None),

@@ -15,7 +15,7 @@ def plain(response: bytes) -> Credentials:
     return Plain(no_table).credentials(response)
 
 
-@pytest.mark.parametrize("identity", [b"", b"somebody"])
+@pytest.mark.parametrize("identity", [b"", "usér".encode()])
 def test_user_and_password_stand_after_the_identity(identity: bytes) -> None:
     found = plain(identity + b"\0us\xc3\xa9r\0p w")
     assert found == Credentials("usér", "p w")
@@ -35,3 +35,9 @@ def test_octets_that_are_no_utf8_are_refused_and_not_repeated() -> None:
     with pytest.raises(SaslError, match="a PLAIN response is UTF-8") as refused:
         plain(b"\0user\0s3cret\xff")
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("identity", [b"admin", b"user ", b"\xff"])
+def test_nobody_acts_for_another_user(identity: bytes) -> None:
+    with pytest.raises(SaslError, match="leave the authorization identity empty"):
+        plain(identity + b"\0user\0pass")
