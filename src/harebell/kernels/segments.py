@@ -207,6 +207,9 @@ class SegmentScanner:
             kind = data[at + 1]
             last = flags & LAST_SEGMENT
             at += size
+        if kind != BODY:
+            # Rare, and remembered with the message: that is the long way's.
+            return 0
         try:
             found, destination = _read_transfer(command)
             self._read_header(raw)

@@ -194,6 +194,9 @@ cdef class SegmentScanner:
             kind = p[1]
             last = (flags & C_LAST_SEGMENT) != 0
             at += part
+        if kind != C_BODY:
+            # Rare, and remembered with the message: that is the long way's.
+            return 0
         if not self._read_transfer(data + HEAD, size - HEAD):
             return 0
         if not self._read_header(raw, raw_size):

@@ -17,6 +17,7 @@ from harebell.kernels.header_structs import (
     DELIVERY_CODE,
     HEADERS,
     MESSAGE_CODE,
+    NO_BODY,
     UnreadableError,
     before_exchange,
     str8,
@@ -65,10 +66,14 @@ class SegmentBuffer(OutBuffer):
             message: what is delivered, of family 10.
             frame_max: largest frame, in octets.
         """
+        bodiless = not message.body and message.raw.endswith(NO_BODY)
         header = _delivered_header(message, redelivered)
         self._segment(_COMMAND, 1, channel, command, _FIRST_SEGMENT, frame_max)
+        if bodiless:
+            self._segment(_HEADER, 1, channel, header, _LAST_SEGMENT, frame_max)
+            return 0
         self._segment(_HEADER, 1, channel, header, 0, frame_max)
-        # An empty body is there, too: clients take none for something else.
+        # An empty body that was there is there again: clients tell it from none.
         self._segment(_BODY, 1, channel, message.body, _LAST_SEGMENT, frame_max)
         return 0
 
@@ -92,6 +97,8 @@ class SegmentBuffer(OutBuffer):
 def _delivered_header(message: Message, redelivered: bool) -> bytes:
     """The header segment as the consumer gets it; one that cannot be read goes out as it is."""
     raw = message.raw
+    if not message.body:
+        raw = raw.removesuffix(NO_BODY)
     try:
         found = structs(raw)
         out = b""

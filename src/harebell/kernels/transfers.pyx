@@ -5,7 +5,7 @@ transfers.py beside this file says in pure Python what this does; both agree oct
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport put16, put32, put64, put_name, u16, u32, utf8
@@ -29,6 +29,8 @@ cdef enum:
     STRUCT_HEAD = 8
     OFFSET_ENTRY = 25
     DELIVERIES_ENTRY = 26
+
+cdef const unsigned char* C_NO_BODY = b"\0\0\0\x04\xff\xff\0\0"
 
 
 cdef inline unsigned char* put_struct(unsigned char* p, Py_ssize_t fields, int code,
@@ -87,6 +89,11 @@ cdef class SegmentBuffer(OutBuffer):
         cdef unsigned char* p
         cdef unsigned char small[512]
         cdef unsigned char* header = small
+        cdef int header_place = 0
+        if n_body == 0 and n >= STRUCT_HEAD and memcmp(source + n - STRUCT_HEAD, C_NO_BODY,
+                                                       STRUCT_HEAD) == 0:
+            n -= STRUCT_HEAD
+            header_place = C_LAST_SEGMENT
         self._segment(C_COMMAND, 1, channel, <const unsigned char*>PyBytes_AS_STRING(command),
                       PyBytes_GET_SIZE(command), C_FIRST_SEGMENT, frame_max)
         room = n + n_exchange + n_key + 2 + 2 * STRUCT_HEAD + 8 + OFFSET_ENTRY + DELIVERIES_ENTRY
@@ -99,15 +106,17 @@ cdef class SegmentBuffer(OutBuffer):
                                   redelivered, message)
             if written < 0:
                 # One that cannot be read goes out as it is.
-                self._segment(C_HEADER, 1, channel, source, n, 0, frame_max)
+                self._segment(C_HEADER, 1, channel, source, n, header_place, frame_max)
             else:
-                self._segment(C_HEADER, 1, channel, header, written, 0, frame_max)
+                self._segment(C_HEADER, 1, channel, header, written, header_place, frame_max)
         finally:
             if header != small:
                 PyMem_Free(header)
-        self._segment(C_BODY, 1, channel,
-                      <const unsigned char*>PyBytes_AS_STRING(message.body), n_body,
-                      C_LAST_SEGMENT, frame_max)
+        # An empty body that was there is there again: clients tell it from none.
+        if header_place == 0:
+            self._segment(C_BODY, 1, channel,
+                          <const unsigned char*>PyBytes_AS_STRING(message.body), n_body,
+                          C_LAST_SEGMENT, frame_max)
         return 0
 
     cdef int _segment(self, int kind, int track, int channel, const unsigned char* payload,

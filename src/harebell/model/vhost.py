@@ -413,7 +413,7 @@ class VHost:
             return
         queue.remove_consumer(consumer)
         if queue.auto_delete and not (queue.stays or queue.consumers or queue.browsers):
-            self.drop_queue(queue)
+            queue.abandon(self.drop_queue)
 
     # --- bindings -----------------------------------------------------------------------------
 

@@ -71,6 +71,7 @@ class Arrived:
     header: tuple[Any, ...] = ()
     body: bytes = b""
     raw: bytes = b""
+    segments: tuple[int, ...] = ()
 
 
 _names = count()
@@ -189,7 +190,8 @@ class Peer010:
         sync, command = AMQP_0_10.decode_command(parts[COMMAND])
         header = tuple(AMQP_0_10.decode_header(parts.get(HEADER, b"")))
         body = parts.get(BODY, b"")
-        self._queue.append(Arrived(channel, command, sync, header, body, parts[COMMAND]))
+        raw = parts[COMMAND]
+        self._queue.append(Arrived(channel, command, sync, header, body, raw, tuple(parts)))
 
     def expect(self, kind: type[V], channel: int = 1, **fields: Any) -> V:
         """This control or command, on this channel, with these fields."""

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from harebell.wire.v010 import commands as c
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.structs import (
     Acquired,
     DeliveryProperties,
@@ -15,7 +16,9 @@ from harebell.wire.v010.structs import (
     MessageProperties,
     ReplyTo,
 )
+from tests.conformance.conftest import Connect
 from tests.conformance.v010.conftest import Connect010
+from tests.conformance.v010.raw import BODY, COMMAND, HEADER, frame
 from tests.conformance.v010.talk import (
     CREDIT,
     EXPLICIT,
@@ -68,6 +71,41 @@ def test_a_message_arrives_with_everything_that_it_had(talk: Talk) -> None:
     assert found.header == (delivery, properties)
     assert found.body == b"body"
     assert found.value == c.MessageTransfer("t", EXPLICIT, 0)
+
+
+def test_a_transfer_without_a_body_segment_is_delivered_without_one(
+    talk: Talk, connect: Connect
+) -> None:
+    talk.do(c.QueueDeclare("b"))
+    named = MessageProperties(application_headers={"n": 1})
+    for _ in range(2):
+        talk.publish("", b"", named, routing_key="b")
+    older = connect().open()
+    content = older.get("b")
+    assert (content.body, content.properties.headers) == (b"", {"n": 1})
+    header = b"".join(
+        AMQP_0_10.encode_struct(each) for each in (DeliveryProperties(routing_key="b"), named)
+    )
+    talk.peer.send_bytes(
+        frame(COMMAND, AMQP_0_10.encode(c.MessageTransfer("")), talk.channel, 0x0B),
+        frame(HEADER, header, talk.channel, 0x03),
+        frame(BODY, b"", talk.channel, 0x07),
+    )
+    talk.sent += 1
+    talk.sync()
+    older.publish("", "b", b"")
+    older.count("b")
+    talk.subscribe("b")
+    found = talk.deliveries()
+    assert [each.segments for each in found] == [
+        (COMMAND, HEADER),
+        (COMMAND, HEADER, BODY),
+        (COMMAND, HEADER, BODY),
+    ]
+    assert [each.body for each in found] == [b"", b"", b""]
+    assert [each.header[-1].application_headers for each in found[:2]] == [{"n": 1}] * 2
+    assert [len(each.header) for each in found] == [2, 2, len(found[2].header)]
+    talk.do(c.MessageCancel("t"), c.QueueDelete("b"))
 
 
 def test_an_empty_body_and_a_large_one_arrive(talk: Talk) -> None:

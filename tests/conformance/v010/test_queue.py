@@ -12,7 +12,7 @@ from harebell.wire.v09 import methods as m
 from tests.conformance.conftest import Connect
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010.conftest import Connect010
-from tests.conformance.v010.talk import Talk, begin
+from tests.conformance.v010.talk import NOT_ACQUIRED, Talk, begin
 from tests.patience import eventually
 
 
@@ -54,9 +54,7 @@ def test_older_names_of_arguments_and_numbers_as_texts_are_understood(talk: Talk
     assert talk.ask(c.QueueQuery("p")).message_count == 3
     talk.subscribe("p")
     found = talk.deliveries()
-    assert sorted((each.header[0].priority for each in found), reverse=True) == [
-        each.header[0].priority for each in found
-    ]
+    assert [each.header[0].priority for each in found] == [9, 5, 1]
 
 
 @pytest.mark.parametrize(
@@ -274,6 +272,91 @@ def test_clients_of_older_versions_leave_what_is_out_too(
         peer.ask(m.BasicCancel("t"))
     assert gone(letters, site)
     assert all_of(letters) == [*LETTERS]
+
+
+@pytest.mark.parametrize(
+    ("levels", "order"),
+    [
+        (2, "5678901234"),
+        (3, "5678940123"),
+        (4, "6789540123"),
+        (9, "8976543210"),
+        (10, "9876543210"),
+        (12, "9876543210"),
+    ],
+)
+def test_priorities_are_divided_among_fewer_levels_from_the_middle(
+    talk: Talk, levels: int, order: str
+) -> None:
+    talk.do(c.QueueDeclare("p", exclusive=True, auto_delete=True, arguments=prioritised(levels)))
+    for priority in range(10):
+        talk.publish("", b"%d" % priority, routing_key="p", priority=priority)
+    talk.subscribe("p")
+    assert b"".join(talk.bodies()).decode() == order
+
+
+def prioritised(levels: Any, **more: Any) -> dict[str, Any]:
+    """The arguments of a queue with so many levels."""
+    return {"qpid.priorities": levels, **{f"qpid.{name}": value for name, value in more.items()}}
+
+
+@pytest.mark.parametrize("levels", [0, 257, "many", True])
+def test_there_are_one_to_256_levels(talk: Talk, levels: Any) -> None:
+    talk.fails(c.QueueDeclare("p", arguments=prioritised(levels)), 542, "from 1 to 256")
+
+
+@pytest.mark.parametrize(("policy", "left"), [("ring", "998"), ("reject", "91")])
+def test_of_a_full_ring_with_priorities_the_least_urgent_goes_first(
+    talk: Talk, policy: str, left: str
+) -> None:
+    arguments = prioritised(10, max_count=3, policy_type=policy)
+    talk.do(c.QueueDeclare("p", exclusive=True, auto_delete=True, arguments=arguments))
+    for priority in (9, 1) if policy == "reject" else (9, 1, 2, 8, 0, 9):
+        talk.publish("", b"%d" % priority, routing_key="p", priority=priority)
+    talk.subscribe("p")
+    assert b"".join(talk.bodies()).decode() == left
+
+
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_an_auto_delete_queue_stays_for_its_time_when_nobody_uses_it(
+    memory010: Connect010, memory: MemorySite, exclusive: bool
+) -> None:
+    one, watch = begin(memory010())[0], begin(memory010())[0]
+    arguments = {"qpid.auto_delete_timeout": 10}
+    one.do(c.QueueDeclare("t", exclusive=exclusive, auto_delete=True, arguments=arguments))
+    one.publish("", b"kept", routing_key="t")
+    memory.pass_time(60)
+    one.subscribe("t")
+    assert one.bodies() == [b"kept"]
+    if exclusive:
+        one.leave()
+    else:
+        one.do(c.MessageCancel("t"), c.MessageRelease(((0, 0),)))
+    memory.pass_time(9)
+    assert watch.ask(c.QueueQuery("t")).message_count == 1
+    watch.do(c.QueueDeclare("t", exclusive=exclusive, auto_delete=True))
+    watch.subscribe("t")
+    assert watch.bodies() == [b"kept"]
+    memory.pass_time(60)
+    assert watch.ask(c.QueueQuery("t")).queue == "t"
+    if exclusive:
+        watch.leave()
+        watch = begin(memory010())[0]
+    else:
+        watch.do(c.MessageCancel("t"), c.MessageRelease(((0, 0),)))
+    memory.pass_time(11)
+    assert not watch.ask(c.QueueQuery("t")).queue
+
+
+@pytest.mark.parametrize("arguments", [{"qpid.group_header_key": "g"}, {}, prioritised(5)])
+def test_a_browser_sees_what_was_there_when_its_credit_comes(
+    talk: Talk, arguments: dict[str, Any]
+) -> None:
+    talk.do(c.QueueDeclare("b", exclusive=True, auto_delete=True, arguments=arguments))
+    for body in (b"1", b"2"):
+        talk.publish("", body, routing_key="b")
+    talk.subscribe("b", acquire_mode=NOT_ACQUIRED)
+    assert talk.bodies() == [b"1", b"2"]
 
 
 def test_what_a_connection_publishes_may_be_kept_from_itself(connect010: Connect010) -> None:

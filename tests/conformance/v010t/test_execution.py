@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_session as s
 from tests.conformance.v010t.peer import Peer
+
+Connect = Callable[[], Peer]
 
 
 def test_a_command_without_a_reply_is_complete_when_it_was_done(peer: Peer, name: str):
@@ -46,3 +50,16 @@ def test_a_set_that_is_none_above_its_mark_ends_the_connection(
 def test_a_command_that_was_not_sent_cannot_be_complete(peer: Peer):
     peer.complete(1)
     peer.expect_connection_close(502, "execution.complete", "command 1 was not sent")
+
+
+def test_a_flush_behind_a_command_that_waits_for_the_disk_is_answered_when_it_is_done(
+    connect: Connect, name: str
+):
+    peer = connect().open()
+    peer.queue(name, durable=True)
+    peer.send(m.ExchangeDeclare(name, "fanout", durable=True))
+    for number in range(20):
+        bound = peer.send(m.QueueBind(name, name, f"{number}"))
+        peer.send(s.ExecutionFlush())
+        peer.expect(s.ExecutionComplete, cumulative_execution_mark=bound)
+    peer.run(m.ExchangeDelete(name))

@@ -117,6 +117,11 @@ class Assembly:
         """The body's segment, empty without one."""
         return self._joined(BODY)
 
+    @property
+    def has_body(self) -> bool:
+        """Whether there was a body segment, however short."""
+        return BODY in self._segments
+
     def _joined(self, kind: int) -> bytes:
         parts = self._segments.get(kind, [])
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)

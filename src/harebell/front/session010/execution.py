@@ -18,6 +18,7 @@ from harebell.front.session010.errors import (
     ExecutionError,
 )
 from harebell.front.session010.header import flags_of, read_header
+from harebell.kernels.header_structs import NO_BODY
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.commands import MessageTransfer
 
@@ -52,6 +53,8 @@ def _carry_out(session: Session, octets: bytes, assembly: Assembly) -> None:
     kind = type(command)
     if isinstance(command, MessageTransfer):
         found, key, properties = read_header(header)
+        if not assembly.has_body:
+            properties.raw += NO_BODY
         flags = found | flags_of(command, sync, bool(octets[_FLAGS] & _ACCEPT_MODE))
         session.publish(flags, command.destination or "", key, properties, body)
         return

@@ -449,7 +449,7 @@ class Session(SessionLayer):
             queue.owner = None
             queue.stays = False
             if queue.auto_delete:
-                self.vhost.drop_queue(queue)
+                queue.abandon(self.vhost.drop_queue)
         for queue in left:
             if not queue.deleted:
                 queue.drain()

@@ -219,10 +219,15 @@ class TransitionalChannel(OlderChannel):
             self.completions.wait(ticket)
 
     def tell_completions(self) -> None:
-        """Say which commands are complete, and do so again when more of them are."""
+        """Say which commands are complete, and do so again when more of them are.
+
+        Old clients send execution.flush behind each command and give up when the first answer does
+        not cover it. So while the newest command waits for the disk, the commit answers.
+        """
         completions, commit = self.completions, self.connection.commit
-        completions.news(commit.done)
-        self._tell()
+        if completions.written_with() <= commit.done:
+            completions.news(commit.done)
+            self._tell()
         if completions.waiting:
             completions.asked = True
             self._await()

@@ -72,6 +72,10 @@ class Completions:
         """The latest commit that some command waits for; 0 for none."""
         return max(self._open.values(), default=0)
 
+    def written_with(self) -> int:
+        """The commit that the newest command waits for; at most 0 when it waits for none."""
+        return self._open.get(self.last, 0)
+
     @property
     def waiting(self) -> bool:
         """Whether some command was not complete when that was looked at last."""

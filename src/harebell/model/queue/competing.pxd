@@ -26,6 +26,7 @@ cdef class CompetingQueue(PromisedQueue):
     cdef object _timer
     cdef object _unused
     cdef object _retry
+    cdef object _linger
     cdef object _local
     cdef bint _restored
     cdef bint _spares

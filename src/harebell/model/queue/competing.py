@@ -5,7 +5,7 @@ A kind derives from this and fills what `kept` asks for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
@@ -15,7 +15,7 @@ from harebell.base.timers import NEVER, Timer
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED
 from harebell.model.queue.kept import NO_POSITION
-from harebell.model.queue.kind import ACCEPTED, PENDING
+from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
 from harebell.model.queue.kind import REJECTED as FULL
 from harebell.model.queue.no_local import NoLocal
 from harebell.model.queue.overflow import overflow_of
@@ -37,6 +37,9 @@ _FOR_EVER = -1
 _FAILURES = FAILURES
 _REJECTIONS_SHIFT = REJECTIONS_SHIFT
 _NO_CLOCK = Clock()
+_MS = 1000
+LINGER = "qpid.auto_delete_timeout"
+"""The argument of AMQP 0-10's users: seconds that an auto-delete queue stays when it is unused."""
 
 
 class CompetingQueue(PromisedQueue):
@@ -66,6 +69,7 @@ class CompetingQueue(PromisedQueue):
         self._expiring = self._mixed = False
         self._timer: Timer | None = None
         self._unused: Unused | None = None
+        self._linger: Unused | None = None
         self._retry: Retry | None = None
         self._local: NoLocal | None = None
         self._restored = self._spares = False
@@ -107,6 +111,20 @@ class CompetingQueue(PromisedQueue):
                 else:
                     self.begin_count()
             self._grown()
+
+    def abandon(self, drop: Callable[[Queue], object]) -> None:
+        """Nobody uses an auto-delete queue any more: it goes, now or when its time is over."""
+        seconds = self.arguments.get(LINGER)
+        surroundings = self._surroundings
+        if surroundings is None or type(seconds) is not int or seconds <= 0:
+            drop(self)
+            return
+        if self._linger is None:
+            self._linger = Unused(
+                self, surroundings.timers, lambda queue: queue.owner is None and drop(queue)
+            )
+            self._linger.limit(seconds * _MS)
+        self._linger.used()
 
     # --- messages -------------------------------------------------------------------------------
 
@@ -419,6 +437,8 @@ class CompetingQueue(PromisedQueue):
             self._timer.stop()
         if self._unused is not None:
             self._unused.stop()
+        if self._linger is not None:
+            self._linger.stop()
         if self._retry is not None:
             self._retry.clear()
         consumers, self.consumers = self.consumers, []

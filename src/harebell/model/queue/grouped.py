@@ -92,6 +92,8 @@ class GroupedQueue(ClassicQueue):
             self._grown()
         if self._expiring:
             self._look_ahead()
+        if self._places is not None:
+            self._show_all()
         return 0
 
     def _deal(self, groups: Groups) -> int:

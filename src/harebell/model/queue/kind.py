@@ -7,7 +7,7 @@ connection.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
@@ -142,6 +142,14 @@ class Queue:
 
     def declared(self) -> None:
         """Somebody declared the queue again, or asked about it by a passive declaration."""
+
+    def abandon(self, drop: Callable[[Queue], object]) -> None:
+        """Nobody uses an auto-delete queue any more: it goes.
+
+        Args:
+            drop: deletes it.
+        """
+        drop(self)
 
     def tick(self) -> None:
         """Half a second or so has passed."""

@@ -6,12 +6,15 @@ from harebell.model.queue.ready cimport ReadyOrder
 cdef int _SHIFT
 cdef long long _LEVEL
 cdef int _EXPIRED_PER_TURN
+cdef int _MIDDLE
 
 cdef class PriorityQueue(WeighedQueue):
     cdef object _open_level
     cdef list _orders
     cdef int _most
     cdef int _top
+    cdef int _lowest
+    cdef bint _lowest_first
 
     @cython.locals(order=ReadyOrder)
     cpdef ReadyOrder _make(self, int level)
@@ -23,6 +26,8 @@ cdef class PriorityQueue(WeighedQueue):
     cdef long long _hand_over(self, Message message) except -1
     @cython.locals(level=int, before="long long", order=ReadyOrder, message=Message)
     cdef Message _take(self)
+    @cython.locals(level=int, before="long long", order=ReadyOrder, message=Message)
+    cdef Message _victim(self)
     @cython.locals(level=int, order=ReadyOrder, earliest="long long", due="long long")
     cdef long long _expire_heads(self, long long now) except -1
     @cython.locals(before="long long", message=Message)

@@ -4,6 +4,12 @@ Every level is a log of its own, made when the first message of that priority co
 ready order; so within a level everything is as in a classic queue. A position says the level too:
 
     position of the queue   = position in the level's log << 8 | level
+
+A queue with `qpid.priorities` of N divides the priorities 0 to 9 among N levels as AMQP 0-10 has it
+(rule "priority-level-implementation"): those in the middle are told apart first.
+
+    N = 2    0 1 2 3 4 | 5 6 7 8 9          N = 4    0 1 2 3 | 4 | 5 | 6 7 8 9
+    N = 3    0 1 2 3 | 4 | 5 6 7 8 9        N = 10   every priority
 """
 
 from __future__ import annotations
@@ -26,6 +32,12 @@ _LEVEL = (1 << _SHIFT) - 1
 _EXPIRED_PER_TURN = EXPIRED_PER_TURN
 HIGHEST = _LEVEL
 """The largest x-max-priority."""
+LEVELS = "qpid.priorities"
+"""The argument of AMQP 0-10's users: how many levels there are."""
+POLICY_TYPE = "qpid.policy_type"
+RING = "ring"
+"""Its value that has the least urgent message go first, not the most urgent, from a full queue."""
+_MIDDLE = 5
 
 
 class PriorityQueue(WeighedQueue):
@@ -58,6 +70,10 @@ class PriorityQueue(WeighedQueue):
         self._open_level = open_level
         self._most = most
         self._top = -1
+        levels = self.arguments.get(LEVELS)
+        # The highest priority that is still on the lowest level.
+        self._lowest = _MIDDLE - min(_MIDDLE, (levels + 1) // 2) if type(levels) is int else 0
+        self._lowest_first = self.arguments.get(POLICY_TYPE) == RING
         self._orders: list[ReadyOrder | None] = [None] * (most + 1)
         if restored:
             for level in range(most + 1):
@@ -74,9 +90,9 @@ class PriorityQueue(WeighedQueue):
     def _level_of(self, message: Message) -> int:
         """The level of a message: none is 0, and more than there is counts as the highest."""
         level = message.priority
-        if level < 0:
+        if level <= self._lowest:
             return 0
-        return min(level, self._most)
+        return min(level - self._lowest, self._most)
 
     def _keep(self, message: Message) -> int:
         level = self._level_of(message)
@@ -111,6 +127,22 @@ class PriorityQueue(WeighedQueue):
                     return message
             level -= 1
         self._top = -1
+        return None
+
+    def _victim(self) -> Message | None:
+        """What goes when there is too much: the oldest of the highest level, or of the lowest."""
+        if not self._lowest_first or self._spares:
+            return WeighedQueue._victim(self)  # noqa: SLF001  # what a queue of any kind does
+        for level, order in enumerate(self._orders):
+            if order is None or not order.count:
+                continue
+            before = order.count
+            message = order.take()
+            self._ready -= before - order.count
+            if message is not None:
+                self._position = order.position << _SHIFT | level
+                self._again = order.again
+                return message
         return None
 
     def _expire_heads(self, now: int) -> int:

@@ -32,6 +32,7 @@ from uuid import UUID
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import NAME_BYTES
 from harebell.base.message import FAMILY_010, Message, Properties, new_message
+from harebell.kernels.header_structs import NO_BODY
 from harebell.wire.convert.maps import to_map, to_table
 from harebell.wire.v09.content import (
     BasicProperties,
@@ -138,6 +139,7 @@ def _basic(raw: bytes) -> bytes:
         text = restored.get(f"x-amqp-{name.replace('_', '-')}")
         if text is not None and getattr(found, name) is None:
             setattr(found, name, text)
+    others = others.removesuffix(NO_BODY)
     if others:
         more[STRUCTS] = others
     entry = b"".join(_entry(name, value) for name, value in more.items())
