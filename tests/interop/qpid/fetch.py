@@ -19,7 +19,7 @@ NAME, VERSION = "qpid-python", "1.36.0.post1"
 SHA256 = "1a341981723a7980163e6d33530f29133433742f6f9b5b12b46d5d239548afee"
 PORTED = ("qpid", "qpid_tests", "mllib")
 _SECONDS = 600.0
-_EDITION = "7"
+_EDITION = "9"
 """Changes when the port does."""
 
 _BACKEND = """
