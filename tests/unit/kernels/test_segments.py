@@ -69,7 +69,7 @@ def test_what_a_transfer_asks_for_is_in_its_flags(
 @BOTH
 def test_an_accept_mode_that_is_not_there_is_neither(module: Any) -> None:
     octets = b"\x04\x01\x01\x00" + b"\x01\x00" + b"\x01x"
-    data = frame(0x0B, 1, octets) + frame(0x07, 2, header())
+    data = frame(0x0B, 1, octets) + frame(0x03, 2, header()) + frame(0x07, 3, b"")
     ((_, _, found, *_), _) = scan(module, [data])
     assert found == 0
 
@@ -125,12 +125,14 @@ def test_a_body_in_several_frames_is_put_together(module: Any, parts: int) -> No
 
 
 @BOTH
-def test_a_transfer_may_come_without_header_and_body(module: Any) -> None:
-    (call, _) = scan(module, [frame(0x0F, 1, command(None))])
+def test_a_transfer_may_come_without_header(module: Any) -> None:
+    (call, _) = scan(module, [frame(0x0B, 1, command(None)) + frame(0x07, 3, b"")])
     assert call == ("transfer", 1, 64, "", "", (b"", 0, -1, False, False), FAMILY, b"")
 
 
 LONG_WAY = {
+    "no header and no body": frame(0x0F, 1, command(None)),
+    "no body": frame(0x0B, 1, command()) + frame(0x07, 2, header()),
     "cut off": transfer()[:-1],
     "another channel between": frame(0x0B, 1, command()) + frame(0x03, 2, header(), channel=2),
     "a control between": frame(0x0B, 1, command()) + frame(0x0F, 0, b"\x01\x0a\0\0", track=0),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.message import Properties
 from harebell.front.session010 import failure
 from harebell.front.session010.dispatch import COMMANDS, CONTENT_COMMANDS
 from harebell.front.session010.errors import (
@@ -43,6 +44,18 @@ def take(session: Session, assembly: Assembly) -> None:
         failure.session_caught(session, error, *octets[:2].ljust(2, b"\0"))
 
 
+def _bodiless(given: Properties) -> Properties:
+    """Properties that remember that there was no body segment."""
+    return Properties(
+        given.raw + NO_BODY,
+        given.delivery_mode,
+        given.priority,
+        given.has_headers,
+        given.suspect,
+        given.family,
+    )
+
+
 def _carry_out(session: Session, octets: bytes, assembly: Assembly) -> None:
     sync, command = AMQP_0_10.decode_command(octets)
     if assembly.too_large:
@@ -54,7 +67,7 @@ def _carry_out(session: Session, octets: bytes, assembly: Assembly) -> None:
     if isinstance(command, MessageTransfer):
         found, key, properties = read_header(header)
         if not assembly.has_body:
-            properties.raw += NO_BODY
+            properties = _bodiless(properties)
         flags = found | flags_of(command, sync, bool(octets[_FLAGS] & _ACCEPT_MODE))
         session.publish(flags, command.destination or "", key, properties, body)
         return
