@@ -54,6 +54,7 @@ class Row(msgspec.Struct, kw_only=True, omit_defaults=True):
         messages: how many the pair sent.
         lost: how many of them did not arrive in time.
         turn_ms: the longest turn of the broker's loop, where it tells.
+        busy_ms: the most CPU time of that loop between two looks, which are 5 ms apart.
         asked: how often the load has written or asked.
         error: why there are no figures.
     """
@@ -67,6 +68,7 @@ class Row(msgspec.Struct, kw_only=True, omit_defaults=True):
     messages: int = 0
     lost: int = 0
     turn_ms: float | None = None
+    busy_ms: float | None = None
     asked: int = 0
     error: str = ""
 
@@ -188,6 +190,7 @@ class _Watch(threading.Thread):
         self._broker = broker
         self._seconds = seconds
         self.turn_ms: float | None = None
+        self.busy_ms: float | None = None
 
     def run(self) -> None:
         """Ask; the answer comes when the time is over."""
@@ -196,6 +199,7 @@ class _Watch(threading.Thread):
         with suppress(ControlError):
             found = ask_overview(self._broker.data_dir, _GRACE_SECONDS, self._seconds)
             self.turn_ms = float(found["event_loop_lag_seconds"]) * 1000
+            self.busy_ms = float(found["event_loop_busy_seconds"]) * 1000
 
 
 def measure(load: str, kind: str, task: pair.Task, scale: float) -> Row:
@@ -233,7 +237,8 @@ def _measured(broker: Any, load: str, task: pair.Task, scale: float) -> Row:
             found = _report(healthy, task.seconds + task.grace + _GRACE_SECONDS)
         watch.join(_GRACE_SECONDS)
         asked = _report(other, _GRACE_SECONDS)["done"]
-    return Row(load=load, broker=broker.name, turn_ms=watch.turn_ms, asked=asked, **found)
+    figures = {"turn_ms": watch.turn_ms, "busy_ms": watch.busy_ms, "asked": asked, **found}
+    return Row(load=load, broker=broker.name, **figures)
 
 
 def _names(value: str | None, known: Iterable[str], what: str) -> list[str]:
@@ -254,14 +259,16 @@ def show(rows: list[Row], bars: Bars, console: Console) -> None:
     for kind in kinds:
         for figure in ("p50", "p99", "worst"):
             table.add_column(f"{kind}\n{figure}", justify="right", no_wrap=True)
-    table.add_column("longest\nturn", justify="right", no_wrap=True)
+    for figure in ("turn", "CPU"):
+        table.add_column(f"longest\n{figure}", justify="right", no_wrap=True)
     for load in dict.fromkeys(row.load for row in rows):
         found = {row.broker: row for row in rows if row.load == load}
         cells = [load]
         for kind in kinds:
             cells += _cells(found.get(kind), bars, judged=kind == Harebell.name)
-        turn = found[Harebell.name].turn_ms if Harebell.name in found else None
-        table.add_row(*cells, shown(turn, 1))
+        own = found.get(Harebell.name)
+        turn, busy = (own.turn_ms, own.busy_ms) if own else (None, None)
+        table.add_row(*cells, shown(turn, 1), shown(busy, 1))
     console.print(table)
     for load in dict.fromkeys(row.load for row in rows):
         console.print(f"{load:20} {LOADS[load].says}", highlight=False)
@@ -299,8 +306,9 @@ def _played(
                 if row.error
                 else f"{load:20} {kind:9} p50 {row.p50_ms:8.1f}  p99 {row.p99_ms:9.1f}  "
                 f"worst {row.worst_ms:9.1f}  turn {shown(row.turn_ms, 1):>9}  "
-                f"own {row.own_ms:6.1f} ms",
+                f"CPU {shown(row.busy_ms, 1):>9}  own {row.own_ms:6.1f} ms",
                 highlight=False,
+                soft_wrap=True,
             )
     return rows
 

@@ -15,7 +15,10 @@ from harebell.server.control import ControlError, NotRunning, ask_overview
 from harebell.server.settings import BY_NAME
 
 _KIB = 1024
-_LAG = "event_loop_lag_seconds"
+_LAGS = (
+    ("event_loop_lag_seconds", "event loop late by"),
+    ("event_loop_busy_seconds", "event loop busy for"),
+)
 _MINUTE = 60
 
 
@@ -67,7 +70,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
     """The figures as people read them, in the order of interest."""
     used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
     share = f" ({100 * used / high:.0f}% of {octets(high)})" if high else ""
-    lags = [overview[_LAG]] if _LAG in overview else []
+    lags = [(say, f"{1000 * overview[name]:.1f} ms") for name, say in _LAGS if name in overview]
     alarm = "; publishers are blocked" if overview["memory_alarm"] else ""
     return [
         ("version", overview["version"]),
@@ -88,7 +91,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("damage", _damage(overview)),
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
         ("blocked publishers", str(overview["blocked_connections"])),
-        *(("event loop late by", f"{1000 * late:.1f} ms") for late in lags),
+        *lags,
     ]
 
 

@@ -63,7 +63,8 @@ def ask_overview(
         data_dir: of the broker.
         patience: seconds to wait for the answer.
         lag: seconds for which the broker watches its event loop before it answers; the figure
-            `event_loop_lag_seconds` says how late it was at most.
+            `event_loop_lag_seconds` says how late it was at most, `event_loop_busy_seconds` the CPU
+            time that it used without serving anybody else.
 
     Raises:
         NotRunning: there is none.

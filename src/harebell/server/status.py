@@ -104,7 +104,9 @@ class Control:
         overview = self._app.overview()
         seconds = fields.get(LAG)
         if isinstance(seconds, int | float) and 0 < seconds <= LAG_MOST_SECONDS:
-            overview["event_loop_lag_seconds"] = round(await longest_lag(seconds), 4)
+            lag = await longest_lag(seconds)
+            overview["event_loop_lag_seconds"] = round(lag.late, 4)
+            overview["event_loop_busy_seconds"] = round(lag.busy, 4)
         return {"ok": True, OVERVIEW: overview}
 
 

@@ -98,6 +98,7 @@ def test_damage_is_counted_and_the_last_of_it_named() -> None:
 
 
 def test_the_lag_of_the_event_loop_is_shown_where_it_was_asked_for() -> None:
-    shown = dict(rows(overview(event_loop_lag_seconds=0.0123)))
+    shown = dict(rows(overview(event_loop_lag_seconds=0.0123, event_loop_busy_seconds=0.004)))
     assert shown["event loop late by"] == "12.3 ms"
+    assert shown["event loop busy for"] == "4.0 ms"
     assert "event loop late by" not in dict(rows(overview()))

@@ -57,6 +57,7 @@ async def test_the_lag_of_the_event_loop_is_told_to_who_asks_for_it(tmp_path: Pa
     found = await asyncio.to_thread(ask_overview, tmp_path, SECONDS, 0.05)
     assert found["asked"] == 1
     assert found["event_loop_lag_seconds"] >= 0
+    assert found["event_loop_busy_seconds"] > 0
     await control.close()
 
 
