@@ -443,6 +443,8 @@ BRANCH_REMEMBERED_SECONDS = 3_600
 # --- leases -------------------------------------------------------------------------------------
 LEASE_GROUPS = 256
 """Groups that one queue has at a time."""
+LEASE_GROUP_KEPT_MS = 604_800_000
+"""Time after which a group without claims that no connection holds is forgotten: seven days."""
 LEASE_OPEN_CLAIMS = 1_024
 """Claims of one group that are neither committed nor released."""
 LEASE_CLAIM_MESSAGES = 1_000_000

@@ -6,7 +6,8 @@
 
 A claim never changes and outlives the process. Whoever opens a group gets a new epoch and fences
 those before. The time of a group runs only while no connection holds it; when it is over its open
-claims are released, and their numbers are never used again.
+claims are released, and their numbers are never used again. A group without claims that nobody
+holds is forgotten in the end, and earlier where its queue has no room for another.
 """
 
 from __future__ import annotations
@@ -128,11 +129,11 @@ class Leases:
         held: QueueLeases = queue.leases
         group = held.groups.get(name)
         if group is None:
-            if len(held.groups) >= limits.LEASE_GROUPS:
+            if len(held.groups) >= limits.LEASE_GROUPS and not self._make_room(held):
                 thing = rendered("queue", queue.name, vhost.name)
                 raise precondition(
-                    f"{thing} has {limits.LEASE_GROUPS} lease groups already: "
-                    "close one with forget, or release it"
+                    f"{thing} has {limits.LEASE_GROUPS} lease groups already: `harebell leases "
+                    "list` shows them, `harebell leases release QUEUE GROUP --forget` removes one"
                 )
             group = held.groups[name] = Group(vhost, queue, name, held.floor)
         group.epoch += 1
@@ -219,7 +220,7 @@ class Leases:
         """
         self._unheld(group)
         if not forget:
-            self._start(group)
+            self._leave(group)
             return 0
         back = self._give_back(group, 1)
         self._forget(group)
@@ -236,6 +237,8 @@ class Leases:
             group.untold.extend([claim.number for claim in back])
             self._write(group)
             self._note("lost", group)
+            if group.holder is None:
+                self._leave(group)
         return back
 
     def forget(self, group: Group) -> int:
@@ -247,7 +250,7 @@ class Leases:
         """A connection is gone."""
         for group in self._held.pop(holder, ()):
             group.holder = None
-            self._start(group)
+            self._leave(group)
 
     def let_go(self, group: Group) -> None:
         """A group is gone, with its queue or without."""
@@ -305,7 +308,7 @@ class Leases:
             return
         group = queue.leases.groups[name] = Group(vhost, queue, name, record.epoch)
         group.committed, group.last, group.lost = record.committed, record.last, record.lost
-        group.timeout = record.timeout
+        group.timeout, group.idle_since = record.timeout, record.idle_since
         found.append((group, record))
 
     def _settle_again(self, queue: LeasedQueue, record: GroupRecord) -> list[Settling]:
@@ -342,7 +345,7 @@ class Leases:
             )
         if said or record.settling:
             self._write(group)
-        self._start(group)
+        self._leave(group)
         return said
 
     # --- inside ---------------------------------------------------------------------------------
@@ -350,6 +353,9 @@ class Leases:
     def _hold(self, group: Group, holder: object) -> None:
         self._unheld(group)
         group.holder = holder
+        if group.idle_since:
+            group.idle_since = 0
+            self._write(group)
         self._held.setdefault(holder, {})[group] = None
         if group.timer is not None:
             group.timer.stop()
@@ -366,18 +372,44 @@ class Leases:
             if not held:
                 del self._held[holder]
 
-    def _start(self, group: Group) -> None:
+    def _leave(self, group: Group) -> None:
         """Nobody holds a group: its time begins."""
-        if not group.claims or group.queue.deleted:
+        if group.queue.deleted:
             return
+        rest = group.timeout
+        if not group.claims:
+            if not group.idle_since:
+                # On disk, so that restarts do not begin the time anew.
+                group.idle_since = self._clock.ms
+                self._write(group)
+            # A time of day that was set back ends nothing before its time.
+            idle = max(0, self._clock.ms - group.idle_since)
+            rest = max(0, limits.LEASE_GROUP_KEPT_MS - idle)
         if group.timer is None:
             group.timer = self._timers.timer(partial(self._time_out, group))
-        group.timer.set(self._clock.steady + group.timeout)
+        group.timer.set(self._clock.steady + rest)
 
     def _time_out(self, group: Group) -> None:
-        if group.holder is None and not group.queue.deleted:
+        if group.holder is not None or group.queue.deleted:
+            return
+        if group.claims:
             self.take_back(group)
             group.queue.drain()
+        else:
+            self._forget(group)
+
+    def _make_room(self, held: QueueLeases) -> bool:
+        """Forget the group that has been idle longest, if it was for as long as it asked to be."""
+        now = self._clock.ms
+        idle = [
+            group
+            for group in held.groups.values()
+            if group.idle_since and now - group.idle_since >= group.timeout
+        ]
+        if not idle:
+            return False
+        self._forget(min(idle, key=lambda group: group.idle_since))
+        return True
 
     def _give_back(self, group: Group, number: int) -> list[Claim]:
         back = [claim for claim in group.claims.values() if claim.number >= number]
@@ -413,6 +445,7 @@ class Leases:
             group.timeout,
             tuple(group.claims.values()),
             tuple([claim for _, claim in group.settling]),
+            group.idle_since,
         )
         self._put(group.vhost, group.queue, group.name, record)
 

@@ -42,7 +42,9 @@ class Group:
         claims: those that are open, by number, the oldest first.
         settling: claims that were committed, as long as the log may not know it.
         holder: the connection that holds it.
-        timer: ends its open claims.
+        timer: ends its open claims, or the group itself when it has none.
+        idle_since: since when it has neither claims nor a holder, by the time of day; 0 while it
+            has.
     """
 
     def __init__(self, vhost: VHost, queue: LeasedQueue, name: str, epoch: int) -> None:
@@ -57,6 +59,7 @@ class Group:
         self.settling: list[Settling] = []
         self.holder: object = None
         self.timer: Timer | None = None
+        self.idle_since = 0
 
     def __str__(self) -> str:
         return f"lease group '{self.name}' of {rendered('queue', self.queue.name, self.vhost.name)}"

@@ -2,16 +2,18 @@
 
     all numbers are little-endian
 
-    u8  version, 2
+    u8  version, 3
     u64 epoch | u64 committed | u64 last | u64 lost | u64 timeout in ms
     u32 claims that are open, oldest first             each a claim
     u32 claims that were committed just before         each a claim
+    u64 since when it has no claims and no holder, in ms since 1970; 0 while it has
     claim   u64 number | u64 messages | u64 octets | u32 runs
             each run   u8 level | u64 first position | u64 end
             u16 levels
             each level u8 level | u64 position below which messages may have been handed out before
 
-Version 1 had no levels: what was handed out before is then what the log says of it.
+Version 1 had no levels: what was handed out before is then what the log says of it. Version 2 did
+not say since when a group is idle.
 
 A claim that is committed stays for a while among the second, also when its group is forgotten: in
 the row with the epochs of those. The row may be on disk before the log knows what is settled, so a
@@ -27,13 +29,15 @@ from struct import error as struct_error
 
 from harebell.model.queue.leased import Run
 
-_VERSION = 2
+_VERSION = 3
 _WITHOUT_LEVELS = 1
+_WITHOUT_IDLE = 2
 _HEAD = Struct("<BQQQQQ")
 _COUNT = Struct("<I")
 _CLAIM = Struct("<QQQI")
 _RUN = Struct("<BQQ")
 _LEVELS = Struct("<H")
+_IDLE = Struct("<Q")
 _LEVEL = Struct("<BQ")
 
 
@@ -71,11 +75,13 @@ class GroupRecord:
     timeout: int
     claims: tuple[Claim, ...] = ()
     settling: tuple[Claim, ...] = ()
+    idle_since: int = 0
 
     def encode(self) -> bytes:
         """The octets of the row."""
         head = _HEAD.pack(_VERSION, self.epoch, self.committed, self.last, self.lost, self.timeout)
-        return head + _encode_claims(self.claims) + _encode_claims(self.settling)
+        claims = _encode_claims(self.claims) + _encode_claims(self.settling)
+        return head + claims + _IDLE.pack(self.idle_since)
 
 
 def _encode_claims(claims: Iterable[Claim]) -> bytes:
@@ -104,11 +110,15 @@ def decode(octets: bytes) -> GroupRecord:
         leveled = version > _WITHOUT_LEVELS
         claims, at = _decode_claims(octets, _HEAD.size, leveled=leveled)
         settling, at = _decode_claims(octets, at, leveled=leveled)
+        idle_since = 0
+        if version > _WITHOUT_IDLE:
+            (idle_since,) = _IDLE.unpack_from(octets, at)
+            at += _IDLE.size
     except struct_error:
         raise LeaseRecordError("it is cut short") from None
     if at != len(octets):
         raise LeaseRecordError(f"{len(octets) - at} octets too many")
-    return GroupRecord(epoch, committed, last, lost, timeout, claims, settling)
+    return GroupRecord(epoch, committed, last, lost, timeout, claims, settling, idle_since)
 
 
 def _decode_claims(octets: bytes, at: int, *, leveled: bool) -> tuple[tuple[Claim, ...], int]:

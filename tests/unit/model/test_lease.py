@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from harebell.base.limits import LEASE_GROUP_KEPT_MS
 from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.base.ports import Store
 from harebell.kernels.batches import BatchBuilder
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
@@ -148,6 +150,33 @@ def test_what_is_released_after_a_restart_is_ready_once(kind: str) -> None:
     assert sorted(drained(again)) == [b"2", b"3", b"4", b"5"]
     assert leases.release(group, 1, "holder") == 1
     assert drained(again) == [b"1"]
+
+
+class Later(Broker):
+    """A broker that is started when most of the time of an idle group is over."""
+
+    def make_store(self) -> Store:
+        self.clock.advance(LEASE_GROUP_KEPT_MS)
+        return super().make_store()
+
+
+def test_the_time_of_an_idle_group_goes_on_over_a_restart() -> None:
+    broker = begun("classic")
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    broker.clock.advance(10)
+    leases.close(leases.open(broker.vhost, queue, "g", 0, "holder"), forget=False)
+    began = broker.clock.ms
+    while broker.commit():
+        pass
+    disk = broker.disk.copy()
+    later = Later(disk, broker.definitions.crash(disk, Random(1)), 1)
+    (group,) = later.broker.leases.of()
+    assert group.idle_since == began
+    for left in (9, 1):
+        assert later.broker.leases.of()
+        later.clock.advance(left)
+        later.broker.timers.run()
+    assert later.broker.leases.of() == []
 
 
 def marks(broker: DiskBroker, number: int) -> list[bool]:

@@ -22,7 +22,7 @@ SEEN = st.lists(st.tuples(st.integers(0, 255), LONG), max_size=3).map(tuple)
 CLAIMS = st.lists(
     st.builds(Claim, LONG, LONG, LONG, st.lists(RUNS, max_size=3).map(tuple), SEEN), max_size=3
 ).map(tuple)
-RECORDS = st.builds(GroupRecord, LONG, LONG, LONG, LONG, LONG, CLAIMS, CLAIMS)
+RECORDS = st.builds(GroupRecord, LONG, LONG, LONG, LONG, LONG, CLAIMS, CLAIMS, LONG)
 SOME = GroupRecord(3, 1, 4, 2, 5000, (Claim(4, 10, 99, (Run(0, 5, 15),), ((0, 7),)),))
 
 
@@ -40,7 +40,7 @@ def test_what_is_cut_short_is_no_group(size: int) -> None:
 def test_other_octets_are_refused_and_say_why() -> None:
     with pytest.raises(LeaseRecordError, match="1 octets too many"):
         decode(SOME.encode() + b"x")
-    with pytest.raises(LeaseRecordError, match="it has version 9, known are 1 to 2"):
+    with pytest.raises(LeaseRecordError, match="it has version 9, known are 1 to 3"):
         decode(b"\x09" + SOME.encode()[1:])
     empty = GroupRecord(1, 0, 1, 0, 1, (Claim(1, 1, 1, (Run(0, 5, 5),)),))
     with pytest.raises(LeaseRecordError, match="claim 1 has a run without positions"):
@@ -56,6 +56,11 @@ def test_a_group_of_the_first_version_is_read_without_levels() -> None:
         + struct.pack("<I", 0)
     )
     assert decode(octets) == GroupRecord(3, 1, 4, 2, 5000, (Claim(4, 10, 99, (Run(0, 5, 15),)),))
+
+
+def test_a_group_of_the_second_version_is_read_without_the_time_since_when_it_is_idle() -> None:
+    octets = b"\x02" + SOME.encode()[1:-8]
+    assert decode(octets) == SOME
 
 
 @given(st.binary(max_size=200))

@@ -466,8 +466,63 @@ def test_there_is_a_limit_for_open_claims_and_for_groups(monkeypatch: pytest.Mon
     )
     assert refused(place.world.peer().ask(lease.LeaseOpen("q", "h")), 406) == (
         "PRECONDITION_FAILED - queue 'q' in vhost '/' has 1 lease groups already: "
-        "close one with forget, or release it"
+        "`harebell leases list` shows them, `harebell leases release QUEUE GROUP --forget` "
+        "removes one"
     )
+
+
+def test_a_group_without_claims_that_nobody_holds_is_forgotten_after_a_week() -> None:
+    place = Place(2)
+    peer = place.world.peer()
+    epoch = place.ask(lease.LeaseOpen("q", "g", 5000), peer).epoch
+    place.ask(lease.LeaseClaim("q", "g", epoch, 2, 0), peer)
+    place.ask(lease.LeaseCommit("q", "g", epoch, 1), peer)
+    place.pass_time(limits.LEASE_GROUP_KEPT_MS)
+    assert place.ask(lease.LeaseClose("q", "g", epoch), peer) == lease.LeaseCloseOk(0)
+    place.pass_time(limits.LEASE_GROUP_KEPT_MS - 1)
+    assert [group.name for group in place.world.broker.leases.of()] == ["g"]
+    assert place.ask(lease.LeaseRenew("q", "g", epoch), peer) == lease.LeaseRenewOk()
+    place.pass_time(limits.LEASE_GROUP_KEPT_MS)
+    peer.connection.eof()
+    place.pass_time(limits.LEASE_GROUP_KEPT_MS)
+    assert place.world.broker.leases.of() == []
+    opened = place.ask(lease.LeaseOpen("q", "g"))
+    assert (opened.epoch, opened.last) == (epoch + 1, 0)
+
+
+def test_claims_that_timed_out_leave_a_group_that_is_forgotten_later() -> None:
+    place = Place(2)
+    peer = place.world.peer()
+    epoch = place.ask(lease.LeaseOpen("q", "g", 5000), peer).epoch
+    place.ask(lease.LeaseClaim("q", "g", epoch, 2, 0), peer)
+    peer.connection.eof()
+    place.pass_time(5_000)
+    assert place.counts() == (2, 0, 0)
+    (group,) = place.world.broker.leases.of()
+    assert group.lost == 1
+    place.pass_time(limits.LEASE_GROUP_KEPT_MS)
+    assert place.world.broker.leases.of() == []
+
+
+def test_a_new_group_takes_the_room_of_the_one_that_has_been_idle_longest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "LEASE_GROUPS", 4)
+    place = Place(3)
+    peers = {name: place.world.peer() for name in ("held", "first", "second")}
+    for name, peer in peers.items():
+        place.ask(lease.LeaseOpen("q", name, 5000), peer)
+    for name in ("first", "second"):
+        peers[name].connection.eof()
+        place.pass_time(1)
+    place.pass_time(4_990)
+    assert "has 4 lease groups already" in refused(
+        place.world.peer().ask(lease.LeaseOpen("q", "new")), 406
+    )
+    place.pass_time(9)
+    assert isinstance(place.ask(lease.LeaseOpen("q", "new")), lease.LeaseOpenOk)
+    names = sorted(group.name for group in place.world.broker.leases.of())
+    assert names == ["g", "held", "new", "second"]
 
 
 def test_claims_end_when_no_connection_has_held_the_group_for_its_time() -> None:
