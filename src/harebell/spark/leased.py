@@ -181,6 +181,18 @@ class LeasedPart:
                 lambda channel: channel.lease_close(self.queue, group.name, group.epoch)
             )
 
+    def leave(self, start: Point) -> None:
+        """Commit what Spark has committed, give the rest back, and forget the group."""
+        here = self._own(start)
+        group = self._group or self._open(here.group)
+        # An older attempt to leave may have come as far as that: then there is nothing to commit.
+        if group.generation == here.generation and here.claim <= group.newest:
+            self._settled(here, group)
+        self._group = None
+        self._link.call(
+            lambda channel: channel.lease_close(self.queue, group.name, group.epoch, forget=True)
+        )
+
     def stop(self) -> None:
         """Leave: the group waits for the query to start again, as long as the lease lasts."""
         self._group = None

@@ -75,15 +75,24 @@ class Parts:
         else:
             parts = self._old(points)
             parts |= self._discovered(parts)
-            self._check_queues(parts)
+            self._check_queues(points)
         if self._options.pattern is None:
-            return Query(parts, self._long_poll(parts), self._cut)
+            kept = {queue: parts[queue] for queue in self._options.queues}
+            query = Query(kept, self._long_poll(kept), self._cut)
+            query.leaving = {queue: part for queue, part in parts.items() if queue not in kept}
+            if query.leaving:
+                _LOG.warning(
+                    "the option queues does not name %s any more: what was planned of them is "
+                    "read, and then the query leaves them",
+                    ", ".join(sorted(query.leaving)),
+                )
+            return query
         return Query(parts, self._long_poll(parts), self._cut, self._discovered, self._gone)
 
     def fit(self, query: Query, points: Mapping[str, Point]) -> bool:
         """Whether a query reads its queues as these points say."""
         return all(
-            queue in query.parts and isinstance(query.parts[queue], _way(point))
+            isinstance(query.parts.get(queue) or query.leaving.get(queue), _way(point))
             for queue, point in points.items()
         )
 
@@ -165,9 +174,11 @@ class Parts:
             try:
                 parts[queue] = self._of(queue, point)
             except QueueGone:
-                if self._options.pattern is None:
+                if self._options.pattern is not None:
+                    self._gone(queue)
+                elif queue in self._options.queues:
                     raise
-                self._gone(queue)
+                # Else the query leaves it anyway.
         return parts
 
     def _of(self, queue: str, point: Point) -> Part:
@@ -199,11 +210,16 @@ class Parts:
             return LeasedPart(about, link, span.kind)
         return PositionPart(about, link, span.kind)
 
-    def _check_queues(self, parts: Mapping[str, Part]) -> None:
+    def _check_queues(self, points: Mapping[str, Point]) -> None:
+        """See that every queue of the query has a place in the checkpoint; others are left.
+
+        Raises:
+            OffsetError: one has none, or none of the checkpoint's is left.
+        """
         if self._options.pattern is not None:
             return
-        asked, found = set(self._options.queues), set(parts)
-        if asked != found:
+        asked, found = set(self._options.queues), set(points)
+        if not asked <= found:
             raise OffsetError(
                 f"the checkpoint belongs to a query over {', '.join(sorted(found))}, and this one "
                 f"reads {', '.join(sorted(asked))}: use another checkpoint"

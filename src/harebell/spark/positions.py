@@ -110,6 +110,9 @@ class PositionPart:
     def finish(self, start: Point) -> None:
         """Nothing is held."""
 
+    def leave(self, start: Point) -> None:
+        """Nothing is held."""
+
     def stop(self) -> None:
         """Nothing is held."""
 

@@ -64,6 +64,9 @@ class Part(Protocol):
     def finish(self, start: Point) -> None:
         """The query has ended: settle everything before `start` and leave."""
 
+    def leave(self, start: Point) -> None:
+        """The query reads this queue no longer: settle everything before `start`, keep nothing."""
+
     def stop(self) -> None:
         """Leave at once."""
 
@@ -78,6 +81,10 @@ class Query:
         discover: finds parts that were not there before, or None.
         gone: hears of a queue that is not there any more, and raises if the query is to end; None
             where that is an error like any other.
+
+    Attributes:
+        leaving: parts of queues that the checkpoint has and the options do not: what Spark has
+            planned is read, then they are left.
     """
 
     def __init__(
@@ -89,6 +96,7 @@ class Query:
         gone: Callable[[str], None] | None = None,
     ) -> None:
         self.parts = dict(parts)
+        self.leaving: dict[str, Part] = {}
         self._long_poll = long_poll
         self._cut = cut
         self._discover = discover
@@ -124,6 +132,9 @@ class Query:
         """
         if self._discover is not None and not self._draining:
             self.parts.update(self._discover(self.parts))
+        for queue in [queue for queue in self.leaving if queue in start]:
+            # What Spark had planned is committed, else it would not ask for what follows.
+            self.leaving.pop(queue).leave(start[queue])
         points = {queue: point for queue, point in start.items() if queue in self.parts}
         until = time.monotonic() + self._long_poll
         pause, longest = _POLL_SECONDS
@@ -198,7 +209,7 @@ class Query:
         return planned + (self._cut(ranges) if ranges else [])
 
     def _between(self, queue: str, first: Point | None, last: Point) -> Planned:
-        part = self.parts.get(queue)
+        part = self.parts.get(queue) or self.leaving.get(queue)
         if part is None:
             # It is gone, and that was told when the query was made.
             return []
@@ -220,5 +231,5 @@ class Query:
 
     def stop(self) -> None:
         """Leave the broker."""
-        for part in self.parts.values():
+        for part in (*self.parts.values(), *self.leaving.values()):
             part.stop()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
+from harebell.base.names import nearest
 from harebell.spark.batch_source import FilteredBatchReader, QueueBatchReader
 from harebell.spark.option_values import unknown
 from harebell.spark.options import (
@@ -36,7 +37,6 @@ class QueueSource(SinkSource):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
-        # Only their names: Spark does not say yet whether it is to read or to write.
         names = SOURCE_NAMES | SINK_NAMES
         if "provider" in options and "owner" in options:
             raise OptionError(
@@ -50,7 +50,9 @@ class QueueSource(SinkSource):
                     'one, and say which queue by .option("queue", ...), or which exchange by '
                     '.option("exchange", ...)'
                 )
-            if name.lower() not in names:
+            # Spark does not say yet whether it is to read or to write. Each side checks its own
+            # names, and lists them.
+            if name.lower() not in names and nearest(name.lower(), names):
                 raise OptionError(unknown(name, names))
 
     @classmethod

@@ -130,6 +130,10 @@ class SpooledPart:
         self._target = here.position
         self._receiver.finish(here)
 
+    def leave(self, start: Point) -> None:
+        """Acknowledge what is committed; the rest goes back to the queue."""
+        self.finish(start)
+
     def stop(self) -> None:
         """Leave the broker, which takes back what is not acknowledged."""
         self._receiver.stop()

@@ -70,3 +70,17 @@ def test_a_table_is_refused_with_what_works_instead() -> None:
     given = {"provider": "harebell", "owner": "me", "queue": "q", "option.queue": "q"}
     with pytest.raises(OptionError, match=r"use CREATE TEMPORARY VIEW .* instead of CREATE TABLE"):
         QueueSource(given)
+
+
+def test_an_unknown_option_is_answered_with_the_options_of_its_side() -> None:
+    source = QueueSource({"zzz": "1"})
+    with pytest.raises(
+        OptionError, match="unknown option 'zzz': the options are bodyFormat"
+    ) as read:
+        source.schema()
+    with pytest.raises(OptionError, match="unknown option 'zzz': the options are ") as written:
+        source.streamWriter(MESSAGE, overwrite=False)
+    assert "fetchTimeout" in str(read.value)
+    assert "confirmTimeout" not in str(read.value)
+    assert "confirmTimeout" in str(written.value)
+    assert "fetchTimeout" not in str(written.value)
