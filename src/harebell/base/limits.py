@@ -87,6 +87,8 @@ OUTPUT_STOP_BYTES = 4_194_304
 """Unsent output of a connection above which we stop reading from it."""
 READ_BUFFER_BYTES = 262_144
 """Size of the one buffer that all connections are read through."""
+SMALL_READ_BYTES = 16_384
+"""Octets of it that are used while what is read may have to wait for another turn."""
 MEMORY_HIGH_WATERMARK = 0.4
 """Share of the machine's memory that queued messages may take before publishers are blocked."""
 MEMORY_LOW_SHARE = 0.9
@@ -211,12 +213,28 @@ RECOVERY_MOST_SECONDS = 30.0
 """Longest delay between attempts to recover a connection."""
 
 # --- the shell ----------------------------------------------------------------------------------
+WORK_USER_UNITS = 4_000
+"""Units of work, of about a microsecond each, that one user may cause in one turn."""
+WORK_TURN_UNITS = 8_000
+"""Units of work that was put off and is done in one turn, for all users together."""
+WORK_SLICE_UNITS = 1_000
+"""Units after which the next connection or operation of the same user has its turn."""
+WORK_LEAST_UNITS = 100
+"""Units that the end of a connection gets at once, whatever its user has spent."""
+WORK_LOOK_UNITS = 16
+"""Units after which the estimate of what was done is compared with the clock."""
+WORK_FRAME_UNITS = 2
+"""What an ordinary frame, or a whole publish to one queue, counts."""
+SETTLED_AT_ONCE = 1_000
+"""Deliveries that one method settles in one go; where it means more it is done in slices."""
 WRITE_HIGH_BYTES = 65_536
 """Octets that a socket may keep us waiting with before its consumers are held back."""
 WRITE_LOW_BYTES = 16_384
 """Octets below which they are served again."""
 FULL_READS_PER_TURN = 4
 """Reads that fill the buffer which one socket gets before the others have their turn."""
+WRITE_TURN_SECONDS = 0.004
+"""Time in which connections are written in one turn; the others follow in the next."""
 LINGER_SECONDS = 3.0
 """Time a closed connection's peer has to end its side before the socket is cut."""
 TICK_SECONDS = 0.5

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 from harebell.base.clock import Clock
+from harebell.base.work import Work
 
 NEVER = 2**62
 """Later than everything, in milliseconds."""
@@ -63,15 +64,18 @@ class Timers:
 
     Args:
         clock: tells the time.
+        work: counts what is done; of the broker.
 
     Attributes:
         clock: as given.
+        work: as given.
         due: when the next timer is due, or an entry that was left behind; NEVER without any.
         wake: told of the time whenever `due` becomes earlier.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, work: Work | None = None) -> None:
         self.clock = clock
+        self.work = Work() if work is None else work
         self.due = NEVER
         self.wake: Callable[[int], None] = _nobody
         self._heap: list[tuple[int, int, Timer]] = []
@@ -93,7 +97,10 @@ class Timers:
             self.wake(due)
 
     def run(self) -> None:
-        """Call every timer whose time has come; those that are set again wait for the next run."""
+        """Call every timer whose time has come; those that are set again wait for the next run.
+
+        So do those that are left when the budget of work is spent.
+        """
         now = self.clock.steady
         heap = self._heap
         ripe = []
@@ -103,8 +110,12 @@ class Timers:
                 timer.due = NEVER
                 ripe.append(timer)
         self.due = heap[0][0] if heap else NEVER
-        for timer in ripe:
+        for at, timer in enumerate(ripe):
             timer.call()
+            if self.work.charge(1):
+                for late in ripe[at + 1 :]:
+                    late.set_earlier(now)
+                break
 
     def _tidy(self) -> None:
         """Throw out what was left behind, before it is more than what counts."""

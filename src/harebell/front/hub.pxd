@@ -1,7 +1,11 @@
 from harebell.base.gauge cimport Gauge
+from harebell.base.work cimport Work
+from harebell.front.turns cimport Turns
 
 cdef class Hub:
     cdef public Gauge gauge
+    cdef readonly Work work
+    cdef readonly Turns turns
     cdef public list dirty
     cdef public set connections
     cdef public list blocked

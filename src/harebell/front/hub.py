@@ -6,18 +6,22 @@ what), so it is decided here and not in the shell.
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.gauge import Gauge
+from harebell.base.work import Work
 from harebell.front.checkpoints import Checkpoints
 from harebell.front.newcomers import Newcomers
 from harebell.front.offenders import Offenders
 from harebell.front.tickets import Tickets
+from harebell.front.turns import Turns
 
 if TYPE_CHECKING:
     from harebell.front.link import Link
 
 
+_FEW = 32
 MEMORY = "memory"
 """Queued messages take more than they may."""
 DISK = "disk"
@@ -33,13 +37,28 @@ class Waiting(Protocol):
         """A commit is on disk; who still waits for another puts itself into `Hub.waiting`."""
 
 
+def in_turns(connections: list[Link]) -> list[Link]:
+    """Many connections in such an order that no user waits for all those of another."""
+    if len(connections) <= _FEW:
+        return connections
+    users: dict[object, list[Link]] = {}
+    for connection in connections:
+        users.setdefault(connection.account, []).append(connection)
+    if len(users) == 1:
+        return connections
+    rounds = zip_longest(*users.values())
+    return [connection for each in rounds for connection in each if connection is not None]
+
+
 class Hub:
     """The connections of one broker.
 
     Args:
         gauge: the memory that queued messages take.
+        work: counts what is done; the broker's.
 
     Attributes:
+        turns: whose turn it is.
         dirty: connections with something for the shell to do, each once.
         connections: all that are connected.
         blocked: those not read because something is short.
@@ -57,8 +76,10 @@ class Hub:
         checkpoints: message bodies whose sending was interrupted; None before the first.
     """
 
-    def __init__(self, gauge: Gauge) -> None:
+    def __init__(self, gauge: Gauge, work: Work | None = None) -> None:
         self.gauge = gauge
+        self.work = Work() if work is None else work
+        self.turns = Turns(self.work)
         self.dirty: list[Link] = []
         self.connections: set[Link] = set()
         self.blocked: list[Link] = []
@@ -80,6 +101,13 @@ class Hub:
         for connection in taken:
             connection.dirty = False
         return taken
+
+    def dirty_again(self, connections: list[Link]) -> None:
+        """There was no time for these; they come before what follows."""
+        late = [connection for connection in connections if not connection.dirty]
+        for connection in late:
+            connection.dirty = True
+        self.dirty[:0] = late
 
     def relieve(self) -> None:
         """Let publishers go again when nothing is short any more."""

@@ -1,5 +1,6 @@
 from harebell.base.ports cimport Commit
 from harebell.front.hub cimport Hub
+from harebell.front.turns cimport Account
 from harebell.kernels.frames cimport FrameSink
 from harebell.kernels.output cimport OutBuffer
 
@@ -38,6 +39,7 @@ cdef class Link(FrameSink):
     cdef public double deadline
     cdef public object shell
     cdef public object held
+    cdef public Account account
     cdef public object shared
 
     cpdef int touch(self) except -1

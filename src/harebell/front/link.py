@@ -43,6 +43,7 @@ class Link(FrameSink):
         version: the version of AMQP: "0-8", "0-9", "0-9-1", "0-10", "0-10t"; "" before the header.
 
     Attributes:
+        account: pays for the work that the peer causes: its user's, once that is known.
         state: see `harebell.wire.v09.states`; only HEADER, OPEN, CLOSING and CLOSED mean something
             to others.
         commit: of the broker's store.
@@ -107,6 +108,7 @@ class Link(FrameSink):
         self.shell: Any = None
         self.held: Held | None = None
         self.origin = 0
+        self.account = hub.turns.account(f"address {peer.address}")
 
     # --- what a version does in its own way -----------------------------------------------------
 

@@ -1,16 +1,20 @@
 """A connection whose input goes through a scanner: what all versions with frames have in common.
 
 receive     octets to the scanner, which calls what the version makes of them
+go_on       what had to wait for another turn: a long operation, then input
+perform     a long operation in slices; what follows on the connection waits for its end
 _tell       what gathered in the turn is written: confirms, completions
 relieved    the output is short again: channels go on
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
-from harebell.auth.users import Users
+from harebell.auth.users import User, Users
 from harebell.base import limits
+from harebell.base.work import Step
 from harebell.front.hub import Hub
 from harebell.front.link import Link
 from harebell.front.peer import Peer
@@ -31,6 +35,9 @@ class ScannedLink(Link):
 
     Attributes:
         scanner: takes frames apart; a version sets it.
+        deferred: whether it waits for another turn.
+        departed: whether the peer is gone while the connection waits for another turn.
+        tasks: long operations that are under way, one after the other.
     """
 
     def __init__(
@@ -45,6 +52,9 @@ class ScannedLink(Link):
     ) -> None:
         super().__init__(broker, users, hub, settings, peer, now, version)
         self.scanner: Any = None
+        self.deferred = False
+        self.departed = False
+        self.tasks: deque[Step] = deque()
 
     # --- what a version does in its own way -----------------------------------------------------
 
@@ -62,10 +72,23 @@ class ScannedLink(Link):
     # --- the shell's side -----------------------------------------------------------------------
 
     def receive(self, data: bytes | memoryview, now: float) -> None:
-        """Take what was read."""
+        """Take what was read; it waits when the user has caused enough work in this turn."""
         self.now = now
         if self.closing:
             return
+        turns = self.hub.turns
+        if self.deferred or not turns.begin(self.account):
+            self.scanner.hold = True
+            self.scanner.feed(data)
+            self._put_off()
+            return
+        try:
+            self._take(data)
+        finally:
+            turns.end()
+
+    def _take(self, data: bytes | memoryview) -> int:
+        """Carry out what was read, as much as there is time for."""
         try:
             self.scanner.feed(data)
         except Exception as error:
@@ -73,11 +96,80 @@ class ScannedLink(Link):
             self.caught(error)
             self.scanner.stopped = True
         self._end_of_turn()
+        if self.scanner.cut:
+            self.scanner.cut = False
+            self._put_off()
+        return 0
+
+    def _put_off(self) -> int:
+        """Go on in another turn."""
+        if not self.deferred:
+            self.deferred = True
+            self.hub.turns.wait(self.account, self)
+        return 0
+
+    def go_on(self) -> None:
+        """It is this connection's turn again: long operations first, for input came after them."""
+        self.deferred = False
+        tasks = self.tasks
+        while tasks:
+            if not self._step(tasks[0]):
+                self._put_off()
+                return
+            tasks.popleft()
+        if self.closing or not self.scanner.hold:
+            pass
+        elif self.departed or not (self.paused or self.congested or self.out.size > _OUTPUT_STOP):
+            self.scanner.hold = False
+            self._take(b"")
+        if self.starved and not self.congested:
+            self.relieve()
+        if self.departed and not self.deferred:
+            self.eof()
+        self.touch()
+
+    def _step(self, step: Step) -> bool:
+        """A slice of a long operation; one that fails is over."""
+        try:
+            return step()
+        except Exception as error:
+            self.caught(error)
+            return True
+
+    def perform(self, step: Step) -> None:
+        """Do a long operation in slices; what the peer sends meanwhile waits for its end.
+
+        The operation goes on when the peer is gone.
+
+        Args:
+            step: does a slice, and at the end of the last one what is to follow, like a reply.
+        """
+        if self.tasks or not self._begin_task(step):
+            self.tasks.append(step)
+            self.scanner.hold = True
+            self._put_off()
+
+    def _begin_task(self, step: Step) -> bool:
+        """The first slice, which is the only one of most."""
+        turns = self.hub.turns
+        if turns.current is not None:
+            return step()
+        turns.begin_anyway(self.account)
+        try:
+            return step()
+        finally:
+            turns.end()
+
+    def sign_in(self, user: User) -> None:
+        """The peer has logged in: from now on its user pays for what it causes."""
+        self.user = user
+        self.account = self.hub.turns.account(f"user {user.name}")
 
     def resume(self, now: float) -> None:
         """Go on with input that was held back while the output was too long."""
         if (
             self.scanner.hold
+            and not self.deferred
             and not self.congested
             and not self.closing
             and self.out.size <= _OUTPUT_STOP
@@ -93,15 +185,36 @@ class ScannedLink(Link):
 
     def relieved(self) -> None:
         """Output was written: serve the consumers that had no room for it."""
-        if self.starved and not self.congested:
-            self.starved = False
-            # Another channel goes first each time, or a flooded one would take all the room.
-            waiting = list(self.channels.items())
-            for _, channel in waiting:
-                channel.serve()
-            if waiting:
-                first, _ = waiting[0]
-                self.channels[first] = self.channels.pop(first)
+        if not self.starved or self.congested:
+            return
+        turns = self.hub.turns
+        if self.deferred or not turns.begin(self.account):
+            self._put_off()
+            return
+        try:
+            self.relieve()
+        finally:
+            turns.end()
+
+    def relieve(self) -> None:
+        """Serve the channels whose consumers had no room."""
+        self.starved = False
+        # Another channel goes first each time, or a flooded one would take all the room.
+        waiting = list(self.channels.items())
+        for _, channel in waiting:
+            channel.serve()
+        if waiting:
+            first, _ = waiting[0]
+            self.channels[first] = self.channels.pop(first)
+
+    def eof(self) -> None:
+        """The peer is gone; what it sent before is carried out."""
+        if self.deferred and not self.departed and not self.closing:
+            self.departed = True
+            # Nothing more is delivered to it.
+            self.congested = True
+            return
+        super().eof()
 
     def log_loss(self) -> None:
         """Log what the peer left undone (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""

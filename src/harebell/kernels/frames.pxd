@@ -1,4 +1,5 @@
 from harebell.base.message cimport Properties
+from harebell.base.work cimport Work
 
 cdef class FrameSink:
     cpdef int frame(self, int kind, int channel, bytes payload) except -1
@@ -17,7 +18,9 @@ cdef class FrameScanner:
     cdef public bint tickets
     cdef public bint stopped
     cdef public bint hold
+    cdef public bint cut
     cdef public int pending
+    cdef public Work work
     cdef bytearray _rest
     cdef bytearray _held
     cdef bytes _last_method
@@ -33,6 +36,7 @@ cdef class FrameScanner:
     cpdef int feed(self, object data) except -1
     cdef int _feed(self, object data) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef int _count(self) except -1
     cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef int _keep(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef Py_ssize_t _wanted(self, const unsigned char* p, Py_ssize_t have, bint more) noexcept

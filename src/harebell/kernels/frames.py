@@ -21,6 +21,7 @@ from harebell.base.limits import (
     HANDSHAKE_FRAME_BYTES,
 )
 from harebell.base.message import Properties
+from harebell.base.work import Work
 from harebell.kernels.properties import parse_properties
 
 METHOD = 1
@@ -97,6 +98,8 @@ class FrameScanner:
         stopped: the sink sets it to have all further input ignored.
         hold: the sink sets it to have further input kept; `feed(b"")` goes on after it is unset.
         pending: contents that the sink is assembling from single frames.
+        work: counts the frames; `hold` is set when that has to stop.
+        cut: whether `hold` was set for that; whoever feeds unsets it.
     """
 
     def __init__(self, sink: FrameSink) -> None:
@@ -107,7 +110,9 @@ class FrameScanner:
         self.tickets = False
         self.stopped = False
         self.hold = False
+        self.cut = False
         self.pending = 0
+        self.work = Work()
         self._rest = bytearray()
         self._held = b""
         self._last_properties = Properties(b"\0\0")
@@ -252,6 +257,8 @@ class FrameScanner:
                 self._sink.frame(kind, channel, data[at + _HEAD : at + _HEAD + size])
                 used = size + FRAME_OVERHEAD_BYTES
             at += used
+            if self.work.frame():
+                self.hold = self.cut = True
             if self.stopped:
                 return length
             if self.hold:

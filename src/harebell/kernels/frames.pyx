@@ -18,13 +18,14 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Properties
+from harebell.base.work cimport Work
 from harebell.kernels.octets cimport (
     BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, u16, u32, u64,
 )
 from harebell.kernels.properties cimport read_properties
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES
+from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, WORK_FRAME_UNITS
 
 cdef enum:
     TICKET_SHIFT = 8
@@ -35,6 +36,7 @@ cdef enum:
     ACK_SIZE = 13
 
 cdef int FUDGE = FRAME_FUDGE_BYTES
+cdef int FRAME_UNITS = WORK_FRAME_UNITS
 
 
 cdef str _text(const unsigned char* p, Py_ssize_t n):
@@ -81,7 +83,9 @@ cdef class FrameScanner:
         self.tickets = False
         self.stopped = False
         self.hold = False
+        self.cut = False
         self.pending = 0
+        self.work = Work()
         self._rest = None
         self._held = None
         self._last_method = b""
@@ -255,6 +259,7 @@ cdef class FrameScanner:
                     used = self._whole_content(p, length - at, channel, size, not self.client)
                     if used:
                         at += used
+                        self._count()
                         if self.stopped:
                             return length
                         if self.hold:
@@ -265,6 +270,7 @@ cdef class FrameScanner:
                 elif which == BASIC_ACK and size == ACK_SIZE:
                     self._sink.ack(channel, u64(p + 11), p[19] & 1)
                     at += size + OVERHEAD
+                    self._count()
                     if self.stopped:
                         return length
                     if self.hold:
@@ -273,11 +279,20 @@ cdef class FrameScanner:
             self._sink.frame(p[0], channel,
                              PyBytes_FromStringAndSize(<const char*>p + HEAD, size))
             at += size + OVERHEAD
+            self._count()
             if self.stopped:
                 return length
             if self.hold:
                 return at
         return at
+
+    cdef int _count(self) except -1:
+        """A frame was handed over: stop when the work of this turn is done."""
+        cdef Work work = self.work
+        work.spent += FRAME_UNITS
+        if work.spent >= work.look_at and work.look():
+            self.hold = self.cut = True
+        return 0
 
     cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,
                                    int channel, Py_ssize_t size, bint published) except -1:

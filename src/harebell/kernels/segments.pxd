@@ -1,4 +1,5 @@
 from harebell.base.message cimport Properties
+from harebell.base.work cimport Work
 
 cdef class SegmentSink:
     cpdef int frame(self, int flags, int kind, int track, int channel, bytes payload) except -1
@@ -11,7 +12,9 @@ cdef class SegmentScanner:
     cdef public bint fast
     cdef public bint stopped
     cdef public bint hold
+    cdef public bint cut
     cdef public int pending
+    cdef public Work work
     cdef bytes _rest
     cdef bytes _last_raw
     cdef Properties _last_properties

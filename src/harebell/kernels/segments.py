@@ -25,6 +25,7 @@ from __future__ import annotations
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import HANDSHAKE_FRAME_BYTES
 from harebell.base.message import Properties
+from harebell.base.work import Work
 from harebell.kernels.header_structs import (
     DELIVERY_CODE,
     HEADERS,
@@ -106,6 +107,8 @@ class SegmentScanner:
         stopped: the sink sets it to have all further input ignored.
         hold: the sink sets it to have further input kept; `feed(b"")` goes on after it is unset.
         pending: assemblies that the sink has begun and not ended.
+        work: counts the frames; `hold` is set when that has to stop.
+        cut: whether `hold` was set for that; whoever feeds unsets it.
     """
 
     def __init__(self, sink: SegmentSink) -> None:
@@ -114,7 +117,9 @@ class SegmentScanner:
         self.fast = False
         self.stopped = False
         self.hold = False
+        self.cut = False
         self.pending = 0
+        self.work = Work()
         self._rest = b""
         self._last_raw: bytes | None = None
         self._last_properties = Properties(b"")
@@ -162,6 +167,8 @@ class SegmentScanner:
                 self._sink.frame(flags, kind, track, channel, data[at + HEAD : at + size])
                 used = size
             at += used
+            if self.work.frame():
+                self.hold = self.cut = True
             if self.stopped or self.hold:
                 break
         return at

@@ -10,6 +10,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Properties
+from harebell.base.work cimport Work
 from harebell.kernels.octets cimport u16, u32
 
 from harebell.base.errors import ProtocolError
@@ -93,7 +94,9 @@ cdef class SegmentScanner:
         self.fast = False
         self.stopped = False
         self.hold = False
+        self.cut = False
         self.pending = 0
+        self.work = Work()
         self._rest = b""
         self._last_raw = None
         self._last_properties = Properties(b"")
@@ -134,6 +137,7 @@ cdef class SegmentScanner:
         cdef Py_ssize_t at = 0, size, used
         cdef const unsigned char* p
         cdef int channel
+        cdef Work work = self.work
         while length - at >= HEAD:
             p = data + at
             size = u16(p + 2)
@@ -152,6 +156,8 @@ cdef class SegmentScanner:
                                  PyBytes_FromStringAndSize(<const char*>p + HEAD, size - HEAD))
                 used = size
             at += used
+            if work.frame():
+                self.hold = self.cut = True
             if self.stopped or self.hold:
                 break
         return at

@@ -13,6 +13,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
+from harebell.base.work import Work
 from harebell.model.ceilings import Ceilings
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
@@ -45,6 +46,7 @@ class Broker:
         chooser: chooses at random for the exchanges; without it always alike.
         node: its name, as what watches it is told.
         default_queue_type: of queues declared without one where the vhost has none either.
+        work: counts what is done; without it, nobody stops for others.
 
     Attributes:
         store: as given.
@@ -72,13 +74,15 @@ class Broker:
         chooser: Chooser | None = None,
         node: str = "harebell@localhost",
         default_queue_type: str = "",
+        work: Work | None = None,
     ) -> None:
         self.default_queue_type = default_queue_type
         self.gauge = gauge
         self.store = store
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
-        self.timers = Timers(self.clock)
+        self.work = Work() if work is None else work
+        self.timers = Timers(self.clock, self.work)
         self.staging = Staging(store.files, self.clock, self.timers, store.commit)
         self.publishers = Publishers(store, self.clock)
         self.stages = Stages(store.files, self.clock, self.timers)

@@ -38,6 +38,7 @@ class LetterChain:
 
     def __init__(self, timers: Timers) -> None:
         self._clock = timers.clock
+        self._work = timers.work
         self._timer = timers.timer(self.go_on)
         self._waiting: deque[tuple[DeadLetters, Message, str]] = deque()
         self._followers: list[tuple[DeadLetters, Message, str]] = []
@@ -73,7 +74,7 @@ class LetterChain:
         self._sending = True
         try:
             while waiting:
-                if self._sent >= REFUSED_PER_TURN:
+                if self._sent >= REFUSED_PER_TURN or (self._work.charge(1) and self._sent):
                     self._timer.set_earlier(self._clock.steady)
                     return
                 letters, message, reason = waiting.popleft()

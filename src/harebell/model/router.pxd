@@ -1,5 +1,6 @@
 cimport cython
 from harebell.base.message cimport Message
+from harebell.base.work cimport Work
 from harebell.model.exchange.kind cimport Exchange
 from harebell.model.queue.kind cimport Queue
 
@@ -15,6 +16,7 @@ cdef class Router:
     cdef object _headers_of
     cdef public object tracer
     cdef public bint origins
+    cdef public Work work
 
     @cython.locals(queue=Queue, found=tuple)
     cpdef tuple route(self, Exchange exchange, Message message)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import ROUTE_CACHE_ENTRIES
 from harebell.base.message import Message
+from harebell.base.work import Work
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
@@ -37,6 +38,7 @@ class Router:
         epoch: grows whenever a remembered route may have become wrong.
         tracer: the firehose while it is on.
         origins: whether messages shall say which connection published them.
+        work: is charged for every queue beyond the first that gets a message.
     """
 
     def __init__(self, headers_of: Callable[[Message], Mapping[str, Any]]) -> None:
@@ -48,6 +50,7 @@ class Router:
         self._headers_of = headers_of
         self.tracer: Firehose | None = None
         self.origins = False
+        self.work = Work()
 
     def changed(self) -> None:
         """The topology changed: forget what was remembered."""
@@ -61,6 +64,8 @@ class Router:
         if exchange.routes_epoch == self.epoch:
             found = exchange.routes.get(message.routing_key)
             if found is not None:
+                if len(found) > 1:
+                    self.work.charge(len(found))
                 return found
         return self._walk(exchange, (message,))
 
@@ -94,6 +99,7 @@ class Router:
                     seen.add(destination)
                     todo.append(destination)
         found = tuple(queues)
+        self.work.charge(len(found) + len(seen))
         if by_key:
             self._remember(start, messages[0].routing_key, found)
         return found

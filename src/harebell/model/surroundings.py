@@ -53,6 +53,7 @@ class Surroundings:
         self.store = store
         self.timers = Timers(clock) if timers is None else timers
         self.letters = LetterChain(self.timers)
+        router.work = self.timers.work
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Where a queue's dead messages go; None when nobody asked for that.

@@ -22,9 +22,10 @@ from harebell.auth.users import Users
 from harebell.base import impl, limits
 from harebell.base.chooser import Chooser
 from harebell.base.gauge import Gauge
+from harebell.base.work import Work
 from harebell.front.arrival import Arrival
 from harebell.front.convert import EDITOR, headers_of
-from harebell.front.hub import Hub
+from harebell.front.hub import Hub, in_turns
 from harebell.front.link import Link
 from harebell.front.peer import Peer
 from harebell.front.session09.overdue import Overdue
@@ -51,6 +52,7 @@ _GC_YOUNG = 50_000
 _GC_MIDDLE = 20
 _GC_OLD = 100
 _SEED_OCTETS = 8
+_LOOK_WRITES = 16
 _MS = 1_000
 
 
@@ -89,13 +91,15 @@ class App:
             node=f"harebell@{host.partition('.')[0]}",
             # Without a default, queues are classic and their arguments do not say so.
             default_queue_type=config.default_queue_type.replace("classic", ""),
+            work=Work(self.clock),
         )
         if config.log_exchange:
             self.journal.exchange = self.broker.log
             self.journal.flush = self.flush_soon
         self.timers = self.broker.timers
         self._alarm: asyncio.TimerHandle | None = None
-        self.hub = Hub(gauge)
+        self.hub = Hub(gauge, self.broker.work)
+        self.hub.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
         self.hub.newcomers.most = config.unauthenticated_connection_max
         self.hub.newcomers.most_per_address = config.unauthenticated_connection_max_per_address
         self.overdue = Overdue(self.hub, config.consumer_timeout)
@@ -104,6 +108,7 @@ class App:
         self.flusher = self._make_flusher()
         self.settings = self._make_settings(config, host)
         self.read_buffer = memoryview(bytearray(limits.READ_BUFFER_BYTES))
+        self.small_buffer = self.read_buffer[: limits.SMALL_READ_BYTES]
         self.listeners: list[Listener] = []
         self.tls: ServerTls | None = None
         self._flushing = False
@@ -196,7 +201,12 @@ class App:
 
     def _go_on(self) -> None:
         """Something is on disk: serve who waited for it."""
-        self.broker.committed()
+        turns = self.hub.turns
+        turns.begin_anyway(turns.own)
+        try:
+            self.broker.committed()
+        finally:
+            turns.end()
         self.flush_soon()
 
     def _die(self, error: Exception) -> None:
@@ -266,14 +276,16 @@ class App:
         await self._close_store()
 
     async def _let_them_read(self, began: float) -> None:
-        """Wait for those who are to read something, and a moment for the answers of the others.
+        """Wait for peers that have something to read, a moment for the answers of the others, and
+        for long operations that are under way.
 
         What the system has taken reaches a peer that is alive also when the socket is closed.
         """
         until = began + self.config.shutdown_grace_seconds
         quiet = min(began + limits.SHUTDOWN_QUIET_SECONDS, until)
-        while self.hub.connections and (now := self.clock()) < until:
-            if now >= quiet and not any(
+        turns = self.hub.turns
+        while (self.hub.connections or turns.busy) and (now := self.clock()) < until:
+            if now >= quiet and not turns.busy and not any(
                 each.shell is not None and each.shell.unsent() for each in self.hub.connections
             ):
                 return
@@ -318,6 +330,17 @@ class App:
             self._flushing = True
             self.loop.call_soon(self._flush)
 
+    def _turn_soon(self) -> None:
+        """Go on with what waits for another turn in the next round of the loop."""
+        self.loop.call_soon(self._next_turn)
+
+    def _next_turn(self) -> None:
+        self.storage.tell_time()
+        try:
+            self.hub.turns.next_turn()
+        finally:
+            self.flush()
+
     def _flush(self) -> None:
         self._flushing = False
         self.flush()
@@ -327,9 +350,14 @@ class App:
         now = self.clock()
         self.hub.relieve()
         self.flusher.look()
-        for connection in self.hub.take_dirty():
+        dirty = in_turns(self.hub.take_dirty())
+        until = now + limits.WRITE_TURN_SECONDS
+        for at, connection in enumerate(dirty):
             if connection.shell is not None:
                 connection.shell.flush(now)
+            if at % _LOOK_WRITES == _LOOK_WRITES - 1 and self.clock() > until:
+                self.hub.dirty_again(dirty[at + 1 :])
+                break
         if self.hub.dirty:
             self.flush_soon()
 
@@ -342,9 +370,18 @@ class App:
         if delay < limits.TICK_SECONDS * 2:
             self._alarm = self.loop.call_later(max(delay, 0.0), self._run_timers)
 
+    def run_due(self) -> None:
+        """Run the timers whose time has come, as far as the budget of work goes."""
+        turns = self.hub.turns
+        if turns.begin(turns.own):
+            try:
+                self.timers.run()
+            finally:
+                turns.end()
+
     def _run_timers(self) -> None:
         self.storage.tell_time()
-        self.timers.run()
+        self.run_due()
         self._wake_at(self.timers.due)
         if self.hub.dirty:
             self.flush_soon()
@@ -362,7 +399,12 @@ class App:
             connection.tick(now)
         self.overdue.look(now)
         self.broker.events.alarms(self.hub.short_of())
-        self.broker.tick()
+        turns = self.hub.turns
+        turns.begin_anyway(turns.own)
+        try:
+            self.broker.tick()
+        finally:
+            turns.end()
         self._trimmer.look(self.broker.gauge.used)
         self._wake_at(self.timers.due)
         self.hub.relieve()

@@ -104,8 +104,12 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._securing = self._app.loop.create_task(self._shake_hands(link))
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next read goes: one buffer for all, used up before the next read."""
-        return self._app.read_buffer
+        """Where the next read goes: one buffer for all, used up before the next read.
+
+        What is read of a user who has to wait is kept, so it is little then.
+        """
+        app = self._app
+        return app.small_buffer if app.hub.turns.crowded else app.read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Something was read."""
@@ -114,7 +118,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             app = self._app
             app.storage.tell_time()
             if app.timers.due <= app.wall.steady:
-                app.timers.run()
+                app.run_due()
             connection.receive(app.read_buffer[:nbytes], app.clock())
             if app.hub.dirty:
                 app.flush()

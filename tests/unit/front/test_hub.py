@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base import limits
-from harebell.front.hub import DISK, FILES, Hub
+from harebell.front.hub import DISK, FILES, Hub, in_turns
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import BODY
 from tests.unit.front.session09.world import OctetPeer, World, frame, publish
@@ -236,3 +236,31 @@ def test_a_transaction_that_publishes_too_much_is_refused_and_forgotten(
     assert "the transaction publishes more than 10000 octets" in closed.reply_text
     assert world.broker.vhosts["/"].queues["q"].ready_count() == 1
     assert world.hub.gauge.uncommitted == 0
+
+
+def test_many_connections_with_output_are_written_user_by_user() -> None:
+    world = World()
+    world.users.add("ann", "ann", vhosts=("/",))
+    busy = [world.connect() for _ in range(40)]
+    healthy = world.connect()
+    for peer in busy:
+        peer.log_in({})
+    healthy.log_in({}, user=b"ann")
+    links = [peer.connection for peer in [*busy, healthy]]
+    assert in_turns(links)[1] is healthy.connection
+    assert sorted(map(id, in_turns(links))) == sorted(map(id, links))
+    assert in_turns(links[:5]) == links[:5]
+
+
+def test_connections_that_were_not_written_in_time_come_first_in_the_next_turn() -> None:
+    world = World()
+    first, second, third = (world.connect().connection for _ in range(3))
+    for link in (first, second):
+        link.touch()
+    taken = world.hub.take_dirty()
+    assert taken == [first, second]
+    third.touch()
+    world.hub.dirty_again(taken)
+    assert world.hub.dirty == [first, second, third]
+    second.touch()
+    assert world.hub.dirty == [first, second, third]

@@ -54,6 +54,7 @@ class Connection(ScannedLink):
         self.out = self.frames
         self.intake = Intake(self, self.channels)
         self.scanner = SegmentScanner(self.intake)
+        self.scanner.work = hub.work
         self.ending: dict[int, bytes] = {}
         self.completing: list[Any] = []
         self.exchange: Exchange | None = None

@@ -59,7 +59,7 @@ def go_on(connection: Connection, response: bytes) -> bool:
             f"Login was refused using authentication mechanism {connection.mechanism}. "
             "For details see the broker logfile.",
         )
-    connection.user = user
+    connection.sign_in(user)
     connection.broker.events.actor = user.name
     authenticated(connection, user.name)
     return True

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
+from harebell.base.limits import SETTLED_AT_ONCE
 from harebell.front.session09.admission import check_consumer_count
 from harebell.front.session09.content import Content
 from harebell.front.session09.direct_reply import consume_replies
@@ -14,6 +15,7 @@ from harebell.front.session09.names import generated, meant
 from harebell.front.session09.permission import QUEUE, check
 from harebell.front.session09.queue import find
 from harebell.front.session09.replies import hard, soft
+from harebell.front.session09.settling import settle_all
 from harebell.front.session09.traced import delivered
 from harebell.front.session09.unacked import Unacked
 from harebell.front.told import consumer_created, consumer_deleted
@@ -175,10 +177,13 @@ def ack(channel: Channel, method: methods.BasicAck) -> None:
 
 
 def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int) -> None:
-    entries = channel.take(tag, multiple, method_id)
     kind = REJECT
     if requeue:
         kind = GIVE_BACK if method_id == _NACK else REQUEUE
+    if multiple and channel.transaction is None and channel.unacked.count > SETTLED_AT_ONCE:
+        settle_all(channel, channel.last_of(tag, method_id), kind)
+        return
+    entries = channel.take(tag, multiple, method_id)
     if channel.transaction is not None:
         channel.transaction.settle(entries, kind)
     else:
@@ -195,11 +200,18 @@ def nack(channel: Channel, method: methods.BasicNack) -> None:
     _refuse(channel, method.delivery_tag, method.multiple, method.requeue, _NACK)
 
 
-def _recover(channel: Channel, requeue: bool, method_id: int) -> list[Unacked]:
-    """Take everything that is out, for the caller to put it back."""
+def _check_recover(requeue: bool, method_id: int) -> None:
+    """Refuse what RabbitMQ does not do either."""
     if not requeue:
         raise hard(540, "requeue=false", _CLASS, method_id)
-    return [channel.unacked.take(tag) for tag in channel.unacked.numbers()]
+
+
+def _recover(channel: Channel) -> None:
+    """Put everything back that is out."""
+    if channel.unacked.count > SETTLED_AT_ONCE:
+        settle_all(channel, channel.next_tag - 1, REQUEUE)
+    else:
+        channel.requeue(channel.take(0, True, 0))
 
 
 def recover(channel: Channel, method: methods.BasicRecover) -> None:
@@ -208,14 +220,15 @@ def recover(channel: Channel, method: methods.BasicRecover) -> None:
     The reply goes out before the first redelivery: a client tells by it which deliveries, still
     under way when it asked, are not its own any more.
     """
-    entries = _recover(channel, method.requeue, 110)
+    _check_recover(method.requeue, 110)
     channel.connection.send(channel.number, methods.BasicRecoverOk())
-    channel.requeue(entries)
+    _recover(channel)
 
 
 def recover_async(channel: Channel, method: methods.BasicRecoverAsync) -> None:
     """basic.recover-async: the same without a reply."""
-    channel.requeue(_recover(channel, method.requeue, 100))
+    _check_recover(method.requeue, 100)
+    _recover(channel)
 
 
 HANDLERS = {

@@ -11,6 +11,7 @@ from harebell.model.router cimport Router
 
 cdef int _MANDATORY
 cdef int _IMMEDIATE
+cdef int _AT_ONCE
 
 cdef class Channel(ChannelPort):
     cdef public Connection connection
@@ -44,4 +45,6 @@ cdef class Channel(ChannelPort):
     @cython.locals(entry=Unacked, number="unsigned long long", last="unsigned long long",
                    entries=list)
     cpdef list take(self, unsigned long long tag, bint multiple, int method_id)
+    @cython.locals(entry=Unacked, number="unsigned long long", entries=list)
+    cpdef list take_some(self, unsigned long long last, int most)
     cpdef int serve(self) except -1

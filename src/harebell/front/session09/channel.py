@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import Refusal
+from harebell.base.limits import SETTLED_AT_ONCE
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.branched import BranchWork
@@ -22,6 +23,7 @@ from harebell.front.session09.port import ChannelPort
 from harebell.front.session09.prepare import prepared
 from harebell.front.session09.replies import hard, soft
 from harebell.front.session09.returning import by_consumer
+from harebell.front.session09.settling import come_back, settle_all
 from harebell.front.session09.traced import published
 from harebell.front.session09.tx import ChannelTransaction
 from harebell.front.session09.unacked import Unacked
@@ -48,6 +50,7 @@ _MANDATORY = 1
 _IMMEDIATE = 2
 _PUBLISH = (60, 40)
 _NO_ROUTE = 312
+_AT_ONCE = SETTLED_AT_ONCE
 
 
 class Channel(ChannelPort):
@@ -210,6 +213,9 @@ class Channel(ChannelPort):
             else:
                 entry.queue.drain()
             return 0
+        if self.unacked.count > _AT_ONCE:
+            settle_all(self, self.last_of(tag, 80), ACCEPT)
+            return 0
         queue: Queue | None = None
         for entry in self.take(tag, True, 80):
             entry.settle()
@@ -242,6 +248,23 @@ class Channel(ChannelPort):
                 entries.append(entry)
             number += 1
         return entries
+
+    def take_some(self, last: int, most: int) -> list[Unacked]:
+        """Remove and return the first deliveries up to a tag, no more than so many."""
+        entries: list[Unacked] = []
+        number = self.unacked.first()
+        while number <= last and len(entries) < most:
+            entry = self.unacked.take(number)
+            if entry is not None:
+                entries.append(entry)
+            number += 1
+        return entries
+
+    def last_of(self, tag: int, method_id: int) -> int:
+        """The last of the deliveries that a tag means with `multiple`."""
+        if tag and self.unacked.get(tag) is None:
+            raise self._unknown_tag(tag, method_id)
+        return tag if tag else self.next_tag - 1
 
     def take_effect(self, entries: Entries[Unacked], kind: int) -> None:
         """Settle deliveries as a transaction says that is committed."""
@@ -441,9 +464,4 @@ class Channel(ChannelPort):
         if self.classes is not None:
             self.classes.close()
             self.classes = None
-        entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
-        for entry in entries:
-            entry.requeue()
-        self.serve_queues(entries)
-        for queue in left:
-            queue.drain()
+        come_back(self, left)

@@ -70,6 +70,7 @@ class Connection(ScannedLink):
         self.spec = profile.spec
         self.scanner = FrameScanner(self)
         self.scanner.tickets = profile.tickets
+        self.scanner.work = hub.work
         self.qpid = False
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
@@ -83,11 +84,10 @@ class Connection(ScannedLink):
         """Introduce the broker."""
         handshake.start(self)
 
-    def relieved(self) -> None:
-        """Output was written: serve the consumers and bulk reads that had no room for it."""
-        starved = self.starved and not self.congested
-        super().relieved()
-        if starved and self.bulk is not None:
+    def relieve(self) -> None:
+        """Serve the consumers and bulk reads that had no room."""
+        super().relieve()
+        if self.bulk is not None:
             self.bulk.serve()
 
     def log_loss(self) -> None:

@@ -22,7 +22,12 @@ def close(channel: Channel, method: methods.ChannelClose) -> None:
     """channel.close: everything of the channel ends before its number is free again."""
     connection = channel.connection
     connection.drop_channel(channel)
-    connection.send(channel.number, methods.ChannelCloseOk())
+
+    def answer() -> bool:
+        connection.send(channel.number, methods.ChannelCloseOk())
+        return True
+
+    connection.perform(answer)
 
 
 HANDLERS = {

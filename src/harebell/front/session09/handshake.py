@@ -107,7 +107,7 @@ def start_ok(
             0,
             0,
         )
-    connection.user = user
+    connection.sign_in(user)
     connection.broker.events.actor = user.name
     authenticated(connection, user.name)
     settings = connection.settings
@@ -193,8 +193,13 @@ def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret
 def close(connection: Connection, method: methods.ConnectionClose) -> None:
     """connection.close: everything of the connection is gone before the reply."""
     connection.release()
-    connection.send(0, methods.ConnectionCloseOk())
-    connection.finish()
+
+    def answer() -> bool:
+        connection.send(0, methods.ConnectionCloseOk())
+        connection.finish()
+        return True
+
+    connection.perform(answer)
 
 
 def close_ok(connection: Connection, method: methods.ConnectionCloseOk) -> None:

@@ -1,6 +1,7 @@
 cimport cython
 from harebell.base.clock cimport Clock
 from harebell.base.message cimport Message, copy_message
+from harebell.base.work cimport Work
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.overflow cimport Overflow
 from harebell.model.queue.promised cimport PromisedQueue
@@ -29,6 +30,8 @@ cdef class CompetingQueue(PromisedQueue):
     cdef object _linger
     cdef object _local
     cdef bint _restored
+    cdef Work _work
+    cdef bint _put_off
     cdef bint _spares
 
     @cython.locals(count=int)

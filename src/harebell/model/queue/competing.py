@@ -12,6 +12,7 @@ from harebell.base.clock import Clock
 from harebell.base.limits import EXPIRED_PER_TURN
 from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, copy_message
 from harebell.base.timers import NEVER, Timer
+from harebell.base.work import Work
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED
 from harebell.model.queue.kept import NO_POSITION
@@ -40,6 +41,7 @@ _NO_CLOCK = Clock()
 _MS = 1000
 LINGER = "qpid.auto_delete_timeout"
 """The argument of AMQP 0-10's users: seconds that an auto-delete queue stays when it is unused."""
+_NO_WORK = Work()
 
 
 class CompetingQueue(PromisedQueue):
@@ -65,6 +67,8 @@ class CompetingQueue(PromisedQueue):
         self._surroundings: Surroundings | None = None
         self._lasting = self.LASTING
         self._clock = _NO_CLOCK
+        self._work = _NO_WORK
+        self._put_off = False
         self._ttl = _FOR_EVER
         self._expiring = self._mixed = False
         self._timer: Timer | None = None
@@ -83,6 +87,7 @@ class CompetingQueue(PromisedQueue):
         """The queue is part of a vhost now, where dead messages can go, and time passes."""
         self._surroundings = surroundings
         self._clock = surroundings.clock
+        self._work = surroundings.timers.work
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Find out where dead messages go, and how many wait and how long."""
@@ -197,11 +202,29 @@ class CompetingQueue(PromisedQueue):
             if consumer is None:
                 break
             self._serve(consumer)
+            self._work.spent += 1
+            if self._work.spent >= self._work.look_at and self._work.look():
+                self._drain_later()
+                break
         if self._overflow is not None:
             self._grown()
         if self._expiring:
             self._look_ahead()
         return 0
+
+    def _drain_later(self) -> int:
+        """Enough was delivered in this turn; the others have theirs."""
+        if not self._put_off:
+            self._put_off = True
+            self._work.later(self._drain_again)
+        return 0
+
+    def _drain_again(self) -> bool:
+        """Serve those who are ready still."""
+        self._put_off = False
+        if not self.deleted:
+            self.drain()
+        return True
 
     def _serve(self, consumer: Consumer) -> int:
         """Hand the next ready message to a consumer that is ready."""

@@ -72,10 +72,11 @@ class World:
 
     def __init__(self, watermark: int = 0, slow: bool = False, **settings: Any) -> None:
         self.gauge = Gauge(watermark)
-        self.hub = Hub(self.gauge)
         self.store = HandStore(self.gauge) if slow else MemoryStore(self.gauge)
         self.clock = Clock(1_700_000_000_000)
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
+        self.hub = Hub(self.gauge, self.broker.work)
+        self.woken = 0
         self.users = Users(lambda size: bytes(size))
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.log: list[tuple[str, str]] = []
@@ -112,6 +113,26 @@ class World:
         self.store.finish(ticket)
         self.hub.committed()
         self.broker.committed()
+
+    def limit(self, units: int) -> None:
+        """Have turns, in which a user may spend so many units of work."""
+        self.hub.turns.limit(units, self._wake)
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+    def next_turn(self) -> None:
+        """What the shell does when it was woken."""
+        self.woken -= 1
+        self.hub.turns.next_turn()
+
+    def turns(self) -> int:
+        """Turn after turn until nothing waits; how many they were."""
+        count = 0
+        while self.woken:
+            self.next_turn()
+            count += 1
+        return count
 
     def turn(self) -> None:
         """What the shell does at the end of a turn, without writing."""
@@ -164,10 +185,16 @@ class OctetPeer:
         """The bodies written since the last time; none may be cut."""
         return [payload for kind, _, payload in self.frames() if kind == BODY]
 
-    def log_in(self, capabilities: dict[str, bool], heartbeat: int = 0, vhost: str = "/") -> None:
+    def log_in(
+        self,
+        capabilities: dict[str, bool],
+        heartbeat: int = 0,
+        vhost: str = "/",
+        user: bytes = b"guest",
+    ) -> None:
         self.give(HEADER_0_9_1)
         start_ok = m.ConnectionStartOk(
-            {"capabilities": capabilities}, "PLAIN", b"\0guest\0guest", "en_US"
+            {"capabilities": capabilities}, "PLAIN", b"\0%b\0%b" % (user, user), "en_US"
         )
         self.send(start_ok, channel=0)
         self.send(m.ConnectionTuneOk(0, 0, heartbeat), m.ConnectionOpen(vhost), channel=0)

@@ -1,0 +1,88 @@
+"""Deliveries that are settled, or come back, many at a time: in slices, under the work budget.
+
+A client may have a million deliveries out, and acknowledge or give them all back with one method,
+or by closing the channel. What comes back is not delivered again before all of it is there, or the
+order would be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import SETTLED_AT_ONCE
+from harebell.front.session09.unacked import Unacked
+from harebell.model.queue.kind import Queue
+from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE
+
+if TYPE_CHECKING:
+    from harebell.front.session09.channel import Channel
+
+_PER_STEP = SETTLED_AT_ONCE
+
+
+_ONE_BY_ONE: dict[int, Callable[[Unacked], int]] = {
+    ACCEPT: Unacked.settle,
+    REJECT: Unacked.reject,
+    REQUEUE: Unacked.requeue,
+    GIVE_BACK: Unacked.give_back,
+}
+
+
+def settle_all(channel: Channel, last: int, kind: int) -> None:
+    """Settle every delivery up to a tag, and then serve the queues that they came from.
+
+    Args:
+        channel: where they went; it may be closed before all is done.
+        last: the last delivery tag.
+        kind: what happens to each: ACCEPT, REJECT, REQUEUE or GIVE_BACK.
+    """
+    perform(channel, last, _ONE_BY_ONE[kind], {}, channel)
+
+
+def come_back(channel: Channel, left: list[Queue]) -> None:
+    """The channel is over: everything that is out goes back.
+
+    Args:
+        channel: the channel.
+        left: queues that it consumed from, which are served afterwards, too.
+    """
+    perform(channel, channel.next_tag - 1, Unacked.requeue, dict.fromkeys(left), None)
+
+
+def perform(
+    channel: Channel,
+    last: int,
+    settle: Callable[[Unacked], int],
+    queues: dict[Queue, None],
+    served: Channel | None,
+) -> None:
+    """Do it in slices.
+
+    Args:
+        channel: where the deliveries went.
+        last: the last delivery tag.
+        settle: what happens to each.
+        queues: what is served when all is done; those of the deliveries are added.
+        served: the channel, where it has a limit for all consumers; None when it is over.
+    """
+    work = channel.connection.hub.work
+
+    def step() -> bool:
+        while True:
+            entries = channel.take_some(last, _PER_STEP)
+            if not entries:
+                break
+            for entry in entries:
+                settle(entry)
+                queues[entry.queue] = None
+            if work.charge(len(entries)):
+                return False
+        for queue in queues:
+            if not queue.deleted:
+                queue.drain()
+        if served is not None and served.prefetch_global:
+            served.serve()
+        return True
+
+    channel.connection.perform(step)

@@ -1,0 +1,220 @@
+"""Turns: how much work each user may cause before the others are served.
+
+A turn is a round of the event loop. Every user has an account, whatever the number of their
+connections: what they send is carried out until WORK_USER_UNITS are spent. The rest waits, on the
+connection that it came by, and goes on in the next turn:
+
+    ready    bob: connection 7, connection 9, a queue that is emptied   ann: connection 3
+             one slice each, user by user, then connection by connection
+
+The shell calls `next_turn` in the round after the one in which it was woken. A turn begins anew
+only when somebody has spent half of what they may, so that nobody pays for it who causes little.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+from weakref import WeakValueDictionary
+
+from harebell.base.limits import WORK_LEAST_UNITS, WORK_SLICE_UNITS, WORK_TURN_UNITS
+from harebell.base.work import NO_LIMIT, Step, Work
+
+_SLICE_UNITS = WORK_SLICE_UNITS
+_LEAST_UNITS = WORK_LEAST_UNITS
+
+
+class Waiter(Protocol):
+    """What goes on in another turn."""
+
+    def go_on(self) -> None:
+        """Do a slice; what has more to do calls `Turns.wait` again."""
+
+
+class Account:
+    """What one user has spent in this turn, and what waits for the next.
+
+    Args:
+        name: of the user, or the address of who has not logged in.
+
+    Attributes:
+        turn: the number of the turn that `spent` is of.
+        spent: units.
+        waiting: what goes on when its time comes.
+        queued: whether it is in the list of those with something waiting.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.turn = 0
+        self.spent = 0
+        self.waiting: deque[Waiter] = deque()
+        self.queued = False
+
+
+def _nobody() -> None:
+    """There is no shell."""
+
+
+class Turns:
+    """Shares the turns of a broker among its users.
+
+    Args:
+        work: counts what is done.
+
+    Attributes:
+        units: what a user may spend in a turn. Without a shell there are no turns and no limit.
+        wake: asks the shell to call `next_turn` in the next round of its loop.
+        own: the account of what nobody asks for, like timers.
+        current: whose work is being done; None between two of them.
+        crowded: somebody has spent all they may in this turn, so what is read may have to wait.
+    """
+
+    def __init__(self, work: Work) -> None:
+        self.work = work
+        self.units = NO_LIMIT
+        self.wake: Callable[[], None] = _nobody
+        self.current: Account | None = None
+        self.crowded = False
+        self._turn = 0
+        self._waking = False
+        self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
+        self._ready: deque[Account] = deque()
+        self.own = self.account("")
+
+    def limit(self, units: int, wake: Callable[[], None]) -> None:
+        """From now on there are turns: the shell calls `next_turn` after it was woken."""
+        self.units = units
+        self.wake = wake
+        self._turn += 1
+        self.work.later = self.later
+
+    def account(self, name: str) -> Account:
+        """The account of that name."""
+        account = self._accounts.get(name)
+        if account is None:
+            account = self._accounts[name] = Account(name)
+        return account
+
+    @property
+    def limited(self) -> bool:
+        """Whether there are turns."""
+        return self.units != NO_LIMIT
+
+    @property
+    def busy(self) -> bool:
+        """Whether something waits for another turn."""
+        return bool(self._ready)
+
+    # --- one after the other --------------------------------------------------------------------
+
+    def begin(self, account: Account) -> bool:
+        """Do work for somebody; False when they have spent what they may. `end` ends it."""
+        if account.turn != self._turn:
+            account.turn = self._turn
+            account.spent = 0
+        left = self.units - account.spent
+        if left <= 0:
+            self.crowded = True
+            return False
+        self.current = account
+        self.work.begin(left)
+        return True
+
+    def begin_anyway(self, account: Account) -> int:
+        """Do a little work for somebody who may have spent everything."""
+        if not self.begin(account):
+            self.current = account
+            self.work.begin(_LEAST_UNITS)
+        return 0
+
+    def end(self) -> int:
+        """It is done, or has to wait; returns what was spent."""
+        account = self.current
+        self.current = None
+        spent = self.work.end()
+        if account is not None:
+            account.spent += spent
+            if 2 * account.spent >= self.units:
+                self._wake()
+        return spent
+
+    def _wake(self) -> int:
+        if not self._waking:
+            self._waking = True
+            self.wake()
+        return 0
+
+    # --- in another turn ------------------------------------------------------------------------
+
+    def wait(self, account: Account, waiter: Waiter) -> int:
+        """Have something go on when the account's time comes."""
+        account.waiting.append(waiter)
+        if not account.queued:
+            account.queued = True
+            self._ready.append(account)
+        return self._wake()
+
+    def later(self, step: Step) -> None:
+        """Have the rest of a long operation done, on the account of whoever is served now."""
+        account = self.own if self.current is None else self.current
+        self.wait(account, Chore(self, account, step))
+
+    def next_turn(self) -> None:
+        """Go on with what waited: everybody has a slice, again and again, while there is time."""
+        self._turn += 1
+        self._waking = self.crowded = False
+        left = WORK_TURN_UNITS
+        ready, self._ready = self._ready, deque()
+        try:
+            while ready and left > 0:
+                account = ready.popleft()
+                try:
+                    left -= max(self._serve(account, min(left, _SLICE_UNITS, self.units)), 1)
+                finally:
+                    if not account.waiting:
+                        account.queued = False
+                    elif account.spent < self.units:
+                        ready.append(account)
+                    else:
+                        self._ready.append(account)
+        finally:
+            # Who had no turn comes first in the next one.
+            self._ready.extendleft(reversed(ready))
+            if self._ready:
+                self._wake()
+
+    def _serve(self, account: Account, units: int) -> int:
+        """One slice for one of those that wait on an account."""
+        waiter = account.waiting.popleft()
+        if account.turn != self._turn:
+            account.turn = self._turn
+            account.spent = 0
+        self.current = account
+        self.work.begin(units)
+        try:
+            waiter.go_on()
+        finally:
+            spent = self.end()
+        return spent
+
+
+class Chore:
+    """A long operation that nobody waits for.
+
+    Args:
+        turns: that it goes on in.
+        account: whose work it is.
+        step: does a slice.
+    """
+
+    def __init__(self, turns: Turns, account: Account, step: Step) -> None:
+        self._turns = turns
+        self._account = account
+        self._step = step
+
+    def go_on(self) -> None:
+        """Do a slice."""
+        if not self._step():
+            self._turns.wait(self._account, self)
