@@ -199,13 +199,12 @@ class ScannedLink(Link):
     def relieve(self) -> None:
         """Serve the channels whose consumers had no room."""
         self.starved = False
-        # Another channel goes first each time, or a flooded one would take all the room.
-        waiting = list(self.channels.items())
-        for _, channel in waiting:
+        # A channel that gets something is last the next time, or a flooded one would take all the room.
+        for number, channel in list(self.channels.items()):
+            before = self.out.size
             channel.serve()
-        if waiting:
-            first, _ = waiting[0]
-            self.channels[first] = self.channels.pop(first)
+            if self.out.size > before and self.channels.get(number) is channel:
+                self.channels[number] = self.channels.pop(number)
 
     def eof(self) -> None:
         """The peer is gone; what it sent before is carried out."""

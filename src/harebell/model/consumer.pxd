@@ -10,6 +10,7 @@ cdef class Consumer:
     cdef public object arguments
     cdef public long long excluded
     cdef public int unacked
+    cdef public bint waits
 
     cpdef bint ready(self) except -1
     cpdef bint fits(self, Message message) except -1

@@ -26,6 +26,7 @@ class Consumer:
 
     Attributes:
         unacked: deliveries that are not acknowledged yet.
+        waits: whether its turn comes when others have let go what they share a limit with.
     """
 
     __slots__ = (
@@ -38,6 +39,7 @@ class Consumer:
         "queue",
         "tag",
         "unacked",
+        "waits",
     )
 
     def __init__(
@@ -61,6 +63,7 @@ class Consumer:
         self.arguments = arguments or {}
         self.excluded = excluded
         self.unacked = 0
+        self.waits = False
 
     def ready(self) -> bool:
         """Whether one more delivery may be handed over now."""

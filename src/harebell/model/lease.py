@@ -43,6 +43,8 @@ class Leases:
     def __init__(self, store: Store, timers: Timers, vhosts: Mapping[str, VHost]) -> None:
         self._store = store
         self._commit = store.commit
+        self._changed: dict[Group, None] = {}
+        self._commit.closing.append(self._write_changed)
         self._timers = timers
         self._clock = timers.clock
         self._vhosts = vhosts
@@ -433,9 +435,27 @@ class Leases:
             self._put(vhost, queue, FLOOR, held.left())
 
     def _write(self, group: Group) -> None:
-        """Have the group as it is now on disk with the commit that gathers."""
+        """Have the group as it is when the commit that gathers is closed on disk with it.
+
+        A row has all open claims, and many more may be made before that.
+        """
         if not group.queue.durable:
             return
+        if group.written == self._commit.ticket:
+            self._changed[group] = None
+            return
+        group.written = self._commit.ticket
+        self._write_now(group)
+
+    def _write_changed(self) -> None:
+        """A commit is about to be closed: say in it what groups are like now."""
+        changed, self._changed = self._changed, {}
+        for group in changed:
+            held: QueueLeases | None = group.queue.leases
+            if held is not None and held.groups.get(group.name) is group:
+                self._write_now(group)
+
+    def _write_now(self, group: Group) -> None:
         group.settling = self._not_durable(group.settling)
         record = GroupRecord(
             group.epoch,

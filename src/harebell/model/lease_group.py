@@ -45,6 +45,7 @@ class Group:
         timer: ends its open claims, or the group itself when it has none.
         idle_since: since when it has neither claims nor a holder, by the time of day; 0 while it
             has.
+        written: the commit that its row was written for last.
     """
 
     def __init__(self, vhost: VHost, queue: LeasedQueue, name: str, epoch: int) -> None:
@@ -60,6 +61,7 @@ class Group:
         self.holder: object = None
         self.timer: Timer | None = None
         self.idle_since = 0
+        self.written = -1
 
     def __str__(self) -> str:
         return f"lease group '{self.name}' of {rendered('queue', self.queue.name, self.vhost.name)}"

@@ -23,7 +23,7 @@ restart settles it again, as far as the log has come, and leaves what is behind 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from struct import Struct
 from struct import error as struct_error
 
@@ -62,6 +62,18 @@ class Claim:
     octets: int
     runs: tuple[Run, ...]
     seen: tuple[tuple[int, int], ...] = ()
+    # A group has many open claims, and is written whenever one more comes: each is encoded once.
+    _written: list[bytes] = field(default_factory=list, init=False, compare=False, repr=False)
+
+    def encode(self) -> bytes:
+        """Its octets in the row of its group."""
+        if not self._written:
+            parts = [_CLAIM.pack(self.number, self.messages, self.octets, len(self.runs))]
+            parts.extend([_RUN.pack(*run) for run in self.runs])
+            parts.append(_LEVELS.pack(len(self.seen)))
+            parts.extend([_LEVEL.pack(*each) for each in self.seen])
+            self._written.append(b"".join(parts))
+        return self._written[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +97,8 @@ class GroupRecord:
 
 
 def _encode_claims(claims: Iterable[Claim]) -> bytes:
-    parts = [b""]
-    count = 0
-    for claim in claims:
-        count += 1
-        parts.append(_CLAIM.pack(claim.number, claim.messages, claim.octets, len(claim.runs)))
-        parts.extend([_RUN.pack(*run) for run in claim.runs])
-        parts.append(_LEVELS.pack(len(claim.seen)))
-        parts.extend([_LEVEL.pack(*each) for each in claim.seen])
-    parts[0] = _COUNT.pack(count)
-    return b"".join(parts)
+    parts = [claim.encode() for claim in claims]
+    return _COUNT.pack(len(parts)) + b"".join(parts)
 
 
 def decode(octets: bytes) -> GroupRecord:

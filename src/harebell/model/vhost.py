@@ -401,7 +401,8 @@ class VHost:
 
     def check_consumer(self, queue: Queue, *, exclusive: bool) -> None:
         """Refuse a consumer that cannot be had beside the others."""
-        taken = any(consumer.exclusive for consumer in queue.consumers)
+        # Who is exclusive is alone.
+        taken = len(queue.consumers) == 1 and queue.consumers[0].exclusive
         if taken or (exclusive and queue.consumers):
             thing = rendered("queue", queue.name, self.name)
             raise refused(f"{thing} in exclusive use")

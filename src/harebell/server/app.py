@@ -285,8 +285,12 @@ class App:
         quiet = min(began + limits.SHUTDOWN_QUIET_SECONDS, until)
         turns = self.hub.turns
         while (self.hub.connections or turns.busy) and (now := self.clock()) < until:
-            if now >= quiet and not turns.busy and not any(
-                each.shell is not None and each.shell.unsent() for each in self.hub.connections
+            if (
+                now >= quiet
+                and not turns.busy
+                and not any(
+                    each.shell is not None and each.shell.unsent() for each in self.hub.connections
+                )
             ):
                 return
             await asyncio.sleep(limits.SHUTDOWN_LOOK_SECONDS)

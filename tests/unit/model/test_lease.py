@@ -58,6 +58,7 @@ def begun(kind: str) -> Broker:
 
 def killed_before_the_logs(broker: Broker) -> Broker:
     """The process dies when the definitions of a commit are on disk and nothing else is."""
+    broker.store.commit.close_up()
     broker.definitions.write(broker.definitions.take())
     disk = broker.disk.copy()
     return Broker(disk, broker.definitions.crash(disk, Random(1)), 1)
@@ -242,3 +243,16 @@ def test_what_came_back_to_a_quorum_queue_and_did_not_fit_stays_the_first_to_com
     group = leases.open(broker.vhost, queue, "g", 0, "holder")
     assert leases.claim(group, 4, 1, "holder").messages == 1
     assert drained(broker) == [b"2", b"3", b"4"]
+
+
+def test_a_claim_after_the_row_was_written_is_in_the_commit_too() -> None:
+    broker = begun("classic")
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    group = leases.open(broker.vhost, queue, "g", 0, "holder")
+    for _ in range(2):
+        assert leases.claim(group, 1, 0, "holder") is not None
+    while broker.commit():
+        pass
+    again = killed_before_the_logs(broker)
+    assert list(again.vhost.queues["q"].leases.groups["g"].claims) == [1, 2]
+    assert drained(again) == []

@@ -332,9 +332,14 @@ class Session(SessionLayer):
 
     def serve(self) -> int:
         """Deliver what this session's subscriptions can take now."""
-        for consumer in list(self.consumers.values()):
+        consumers, out = self.consumers, self.connection.out
+        for consumer in list(consumers.values()):
             if not consumer.queue.deleted:
+                before = out.size
                 consumer.queue.drain()
+                if out.size > before and consumers.get(consumer.tag) is consumer:
+                    # Whoever gets something goes last the next time.
+                    consumers[consumer.tag] = consumers.pop(consumer.tag)
         if self.extras is not None:
             self.extras.classes.go_on()
         return 0

@@ -39,13 +39,11 @@ def qos(channel: Channel, method: methods.BasicQos) -> None:
     """basic.qos: for consumers started later, or with `global` for the channel as a whole."""
     if method.prefetch_size:
         raise hard(540, f"prefetch_size!=0 ({method.prefetch_size})", _CLASS, 10)
-    if method.global_:
-        channel.prefetch_global = method.prefetch_count
-    else:
+    if not method.global_:
         channel.prefetch = method.prefetch_count
     channel.connection.send(channel.number, methods.BasicQosOk())
     if method.global_:
-        channel.serve()
+        channel.limit(method.prefetch_count)
 
 
 def consumer_priority(

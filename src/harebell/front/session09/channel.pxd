@@ -6,6 +6,7 @@ from harebell.front.session09.connection cimport Connection
 from harebell.front.session09.port cimport ChannelPort
 from harebell.front.session09.unacked cimport Unacked
 from harebell.model.exchange.kind cimport Exchange
+from harebell.model.consumer cimport Consumer
 from harebell.model.queue.kind cimport Queue
 from harebell.model.router cimport Router
 
@@ -24,6 +25,8 @@ cdef class Channel(ChannelPort):
     cdef public int prefetch
     cdef public int prefetch_global
     cdef public int outstanding
+    cdef public int allowed
+    cdef public object waiting
     cdef public Confirms confirms
     cdef public object transaction
     cdef public object association
@@ -47,4 +50,7 @@ cdef class Channel(ChannelPort):
     cpdef list take(self, unsigned long long tag, bint multiple, int method_id)
     @cython.locals(entry=Unacked, number="unsigned long long", entries=list)
     cpdef list take_some(self, unsigned long long last, int most)
+    cpdef int wait_turn(self, Consumer consumer) except -1
+    @cython.locals(most=int, left="Py_ssize_t", before=int, consumer=Consumer)
+    cpdef int take_turns(self) except -1
     cpdef int serve(self) except -1

@@ -6,6 +6,7 @@ class.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence as Entries
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,8 @@ class Channel(ChannelPort):
         prefetch: what basic.qos set for consumers started from now on.
         prefetch_global: what basic.qos set for the channel as a whole.
         outstanding: deliveries to consumers that count against it; those of basic.get do not.
+        allowed: how many there may be now: the same, or less while consumers take turns.
+        waiting: consumers that had to wait for others of the channel, in the order of their turns.
         confirms: set by confirm.select.
         transaction: set by tx.select, or for work on a branch of a distributed transaction.
         association: with such branches; None before its class is used.
@@ -93,6 +96,8 @@ class Channel(ChannelPort):
         self.prefetch = 0
         self.prefetch_global = 0
         self.outstanding = 0
+        self.allowed = 0
+        self.waiting: deque[Consumer] | None = None
         self.confirms: Confirms | None = None
         self.transaction: ChannelTransaction | BranchWork | None = None
         self.association: Association | None = None
@@ -208,24 +213,25 @@ class Channel(ChannelPort):
             if entry is None:
                 raise self._unknown_tag(tag, 80)
             entry.settle()
-            if self.prefetch_global:
-                self.serve()
-            else:
-                entry.queue.drain()
+            if self.waiting is not None:
+                self.take_turns()
+            entry.queue.drain()
+            return 0
+        entries = self.take(tag, True, 80)
+        if self.waiting is not None:
+            self.settle(entries)
             return 0
         if self.unacked.count > _AT_ONCE:
             settle_all(self, self.last_of(tag, 80), ACCEPT)
             return 0
         queue: Queue | None = None
-        for entry in self.take(tag, True, 80):
+        for entry in entries:
             entry.settle()
             if entry.queue is not queue:
                 if queue is not None:
                     queue.drain()
                 queue = entry.queue
-        if self.prefetch_global:
-            self.serve()
-        elif queue is not None:
+        if queue is not None:
             queue.drain()
         return 0
 
@@ -287,36 +293,79 @@ class Channel(ChannelPort):
         for group in by_consumer(entries):
             for entry in group:
                 entry.requeue()
-            group[0].queue.drain()
-        if self.prefetch_global:
-            self.serve()
+            if self.waiting is None:
+                group[0].queue.drain()
+        if self.waiting is not None:
+            self.serve_queues(entries)
 
     def give_back(self, entries: list[Unacked]) -> None:
         """The same for what is given back by basic.nack."""
         for group in by_consumer(entries):
             for entry in group:
                 entry.give_back()
-            group[0].queue.drain()
-        if self.prefetch_global:
-            self.serve()
+            if self.waiting is None:
+                group[0].queue.drain()
+        if self.waiting is not None:
+            self.serve_queues(entries)
 
     def serve_queues(self, entries: list[Unacked]) -> None:
-        """Deliver what the entries' queues can deliver now."""
+        """Deliver what the entries' queues can deliver now, after those whose turn it is."""
+        if self.waiting is not None:
+            self.take_turns()
         for queue in {entry.queue: None for entry in entries}:
             queue.drain()
-        if self.prefetch_global:
-            self.serve()
 
     def _unknown_tag(self, tag: int, method_id: int) -> Exception:
         return soft(406, f"unknown delivery tag {tag}", 60, method_id)
 
     # --- consumers ------------------------------------------------------------------------------
 
+    def limit(self, count: int) -> None:
+        """Let so many deliveries be out on the channel, whoever consumes there; 0 is no limit."""
+        self.prefetch_global = self.allowed = count
+        self.serve()
+
+    def wait_turn(self, consumer: Consumer) -> int:
+        """A consumer has to wait until the channel may have more out: its turn comes."""
+        self.waiting = deque() if self.waiting is None else self.waiting
+        there = self.consumers or {}
+        if len(self.waiting) > 2 * len(there) + 8:
+            # Most of them were cancelled.
+            self.waiting = deque([each for each in self.waiting if there.get(each.tag) is each])
+        self.waiting.append(consumer)
+        return 0
+
+    def take_turns(self) -> int:
+        """Serve who waits, a message each, so that no backlog takes all the room of the channel."""
+        waiting = self.waiting
+        most = self.prefetch_global
+        left = len(waiting) if waiting is not None else 0
+        while waiting and left and (not most or self.outstanding < most):
+            left -= 1
+            consumer = waiting.popleft()
+            consumer.waits = False
+            if consumer.queue.deleted or (self.consumers or {}).get(consumer.tag) is not consumer:
+                continue
+            before = self.outstanding
+            self.allowed = before + 1 if most else 0
+            consumer.queue.drain()
+            self.allowed = most
+            if most and self.outstanding > before:
+                left = len(waiting)
+        return 0
+
     def serve(self) -> int:
-        """Deliver what this channel's consumers can take now."""
-        if self.consumers:
-            for consumer in list(self.consumers.values()):
+        """Deliver what this channel's consumers can take now; who gets something goes last."""
+        consumers = self.consumers
+        if self.waiting is not None:
+            self.take_turns()
+        if consumers:
+            out = self.connection.out
+            for consumer in list(consumers.values()):
+                before = out.size
                 consumer.queue.drain()
+                if out.size > before and consumers.get(consumer.tag) is consumer:
+                    consumers[consumer.tag] = consumers.pop(consumer.tag)
         return 0
 
     def consumer_lost(self, consumer: Consumer) -> None:

@@ -42,9 +42,12 @@ class ChannelConsumer(Consumer):
         """Whether there is credit, and room in the connection's output."""
         channel = self._channel
         if not self.no_ack:
-            if self.prefetch and self.unacked >= self.prefetch:
+            if channel.allowed and channel.outstanding >= channel.allowed:
+                if not self.waits:
+                    self.waits = True
+                    channel.wait_turn(self)
                 return False
-            if channel.prefetch_global and channel.outstanding >= channel.prefetch_global:
+            if self.prefetch and self.unacked >= self.prefetch:
                 return False
         connection = channel.connection
         if connection.congested or connection.out.size >= _OUTPUT_HIGH:

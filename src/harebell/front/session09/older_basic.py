@@ -29,11 +29,11 @@ _RECOVER = (_CLASS, 100)
 
 def qos(channel: OlderChannel, method: methods.BasicQos) -> None:
     """basic.qos: how much may be out on the channel, whoever consumes there."""
-    channel.prefetch = channel.prefetch_global = method.prefetch_count
+    channel.prefetch = method.prefetch_count
     channel.window.size = method.prefetch_size
     channel.windowed = method.prefetch_size > 0
     channel.connection.send(channel.number, methods.BasicQosOk())
-    channel.serve()
+    channel.limit(method.prefetch_count)
 
 
 def consume(channel: OlderChannel, method: methods.BasicConsume) -> None:

@@ -29,6 +29,9 @@ class OlderConsumer(ChannelConsumer):
             if fits == _UNKNOWN:
                 # The message is not in its queue yet; it will be in another turn.
                 self.again()
+            if fits == _TOO_LONG and not self.waits:
+                self.waits = True
+                channel.wait_turn(self)
             if fits in (_UNKNOWN, _TOO_LONG):
                 return False
         return ChannelConsumer.ready(self)

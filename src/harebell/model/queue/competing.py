@@ -482,11 +482,11 @@ class CompetingQueue(PromisedQueue):
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer."""
-        known = consumer in self.consumers
+        before = len(self.consumers)
         super().remove_consumer(consumer)
         if self._local is not None and not any(each.excluded for each in self.consumers):
             self._local.release_all()
             if self._local.idle:
                 self._local = None
-        if known and self._unused is not None and not self.consumers:
+        if before and self._unused is not None and not self.consumers:
             self._unused.used()

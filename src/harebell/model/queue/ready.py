@@ -298,8 +298,7 @@ class ReadyOrder:
         for position in self._returned:
             self.log.settle(position)
         self._returned.clear()
-        end = self.log.end()
-        begin = self._cursor
+        begin, end = self._cursor, self.log.end()
         for first, behind in self._out():
             # It is not ready, but out.
             if first > begin:
@@ -316,8 +315,7 @@ class ReadyOrder:
     def _out(self) -> list[Run]:
         """What is not ready from the cursor on, in order: held one by one, or leased."""
         out = [(position, position + 1) for position in self._held or ()]
-        if self._leased is not None:
-            out.extend(self._leased)
+        out.extend(self._leased or ())
         out.sort()
         return [run for run in out if run[1] > self._cursor]
 
@@ -352,12 +350,14 @@ class ReadyOrder:
                 self.saw(position + 1)
             messages -= 1
             octets = max(octets - size, 0) if octets >= 0 else -1
-        begins = [first for first, _ in self._out()]
+        held = sorted(self._held or ())
         while messages > 0 and self.count > 0 and len(found) < most:
             position = self._next_old(self._cursor)
             self._cursor = position
-            at = bisect_left(begins, position)
-            end = begins[at] if at < len(begins) else self.log.end()
+            at = bisect_left(held, position)
+            end = held[at] if at < len(held) else self.log.end()
+            if self._leased is not None:
+                end = self._leased.ahead(position, end)
             if position >= end:
                 break
             count, size = self._lease(position, end, messages, octets, found)

@@ -62,12 +62,14 @@ class TakingTurns(Queue):
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer."""
-        if consumer in self.consumers:
-            self._rewind()
+        self._rewind()
+        try:
             self.consumers.remove(consumer)
-            if consumer is self._active:
-                self._active = None
-            self._consumers_changed()
+        except ValueError:
+            return
+        if consumer is self._active:
+            self._active = None
+        self._consumers_changed()
 
     def _consumers_changed(self) -> None:
         """Find out whether it matters who is who, and who is the one if there is only one."""
