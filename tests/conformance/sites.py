@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
+from harebell.auth.passwords import SHA256
 from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
@@ -128,7 +129,7 @@ class MemorySite:
             MemoryStore(self.gauge), self.gauge, headers_of, EDITOR, Clock(_MORNING_MS)
         )
         self.hub = Hub(self.gauge)
-        self.users = Users(os.urandom)
+        self.users = Users(os.urandom, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))
         self.settings = Settings(
             rng=os.urandom, journal=lambda level, text: self.log.append((level, text)), **settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from harebell.auth.passwords import SHA256
 from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
@@ -65,7 +66,7 @@ class MemoryBroker:
         self.store = self.make_store()
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
         self.hub = Hub(self.gauge)
-        self.users = Users(rng)
+        self.users = Users(rng, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.journal: list[tuple[str, str]] = []
         self.settings = Settings(

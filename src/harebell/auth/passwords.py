@@ -1,7 +1,10 @@
-"""Password hashes in RabbitMQ's form, so that definitions can be carried over.
+"""Password hashes: scrypt for new passwords, and RabbitMQ's forms, which definitions bring.
 
-base64( salt(4) digest(salt + password) )        SHA-256 by default, SHA-512 and MD5 are read
-too
+    $scrypt$ln=14,r=8,p=1$<salt>$<hash>      scrypt (RFC 7914), base64 without padding
+    base64( salt(4) digest(salt + password) )      RabbitMQ's: SHA-256, SHA-512, MD5
+
+scrypt takes 16 MiB and some 50 ms: who calls `matches` for one keeps it off the event loop
+(`is_slow`).
 """
 
 from __future__ import annotations
@@ -10,41 +13,112 @@ import base64
 import binascii
 import hashlib
 import hmac
+import re
 
 SALT_BYTES = 4
+"""The salt of RabbitMQ's forms."""
+SCRYPT_SALT_BYTES = 16
 SHA256 = "rabbit_password_hashing_sha256"
 SHA512 = "rabbit_password_hashing_sha512"
 MD5 = "rabbit_password_hashing_md5"
+SCRYPT = "harebell_password_hashing_scrypt"
 
 _DIGESTS = {SHA256: "sha256", SHA512: "sha512", MD5: "md5"}
+_LOG_N, _R, _P = 14, 8, 1
+"""The parameters of new hashes; those of a stored hash stand in it."""
+_MOST_LOG_N, _MOST_R, _MOST_P = 17, 16, 16
+_HASH_BYTES = 32
+_BLOCK_BYTES = 128
+_SPARE_BYTES = 1_048_576
+_FORM = re.compile(r"\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([\w+/]+)\$([\w+/]+)", re.A)
 
 
 def known_algorithm(name: str) -> bool:
     """Whether passwords can be compared with hashes of that algorithm."""
-    return name in _DIGESTS
+    return name in _DIGESTS or name == SCRYPT
+
+
+def is_slow(algorithm: str) -> bool:
+    """Whether a comparison takes long, as it should."""
+    return algorithm == SCRYPT
+
+
+def salt_bytes(algorithm: str) -> int:
+    """How long the salt of an algorithm is."""
+    return SCRYPT_SALT_BYTES if algorithm == SCRYPT else SALT_BYTES
 
 
 def hashed(password: str, salt: bytes, algorithm: str = SHA256) -> str:
-    """The hash of a password under a salt of SALT_BYTES octets.
+    """The hash of a password under a salt of `salt_bytes` octets.
 
     Raises:
         ValueError: the salt has another length, or the algorithm is unknown.
     """
-    if len(salt) != SALT_BYTES:
-        raise ValueError(f"a password salt has {SALT_BYTES} octets, not {len(salt)}")
-    if algorithm not in _DIGESTS:
+    if not known_algorithm(algorithm):
         raise ValueError(f"unknown password hashing algorithm '{algorithm}'")
+    if len(salt) != salt_bytes(algorithm):
+        raise ValueError(f"a password salt has {salt_bytes(algorithm)} octets, not {len(salt)}")
+    if algorithm == SCRYPT:
+        digest = _scrypt(password, salt, _LOG_N, _R, _P)
+        return f"$scrypt$ln={_LOG_N},r={_R},p={_P}${_text(salt)}${_text(digest)}"
     digest = hashlib.new(_DIGESTS[algorithm], salt + password.encode()).digest()
     return base64.b64encode(salt + digest).decode()
 
 
 def matches(password: str, stored: str, algorithm: str = SHA256) -> bool:
     """Whether a password has that hash; takes the same time wherever they differ."""
-    try:
-        raw = base64.b64decode(stored, validate=True)
-    except (binascii.Error, ValueError):
+    if fault_of(stored, algorithm):
         return False
-    if len(raw) <= SALT_BYTES:
-        return False
+    if algorithm == SCRYPT:
+        found = _FORM.fullmatch(stored)
+        assert found is not None, "it was looked at"
+        digest = _scrypt(password, _octets(found[4]), *(int(found[n]) for n in (1, 2, 3)))
+        return hmac.compare_digest(digest, _octets(found[5]))
+    raw = base64.b64decode(stored, validate=True)
     again = hashed(password, raw[:SALT_BYTES], algorithm)
     return hmac.compare_digest(again, stored)
+
+
+def fault_of(stored: str, algorithm: str) -> str:
+    """What is wrong with a stored hash; "" for nothing."""
+    if algorithm == SCRYPT:
+        return _scrypt_fault(stored)
+    try:
+        octets = base64.b64decode(stored, validate=True)
+    except (binascii.Error, ValueError):
+        return "the password hash is not base64"
+    if len(octets) <= SALT_BYTES:
+        return f"the password hash has {len(octets)} octets, and a salt alone has {SALT_BYTES}"
+    return ""
+
+
+def _scrypt_fault(stored: str) -> str:
+    found = _FORM.fullmatch(stored)
+    if found is None:
+        return "the password hash is not $scrypt$ln=...,r=...,p=...$salt$hash"
+    log_n, r, p = (int(found[n]) for n in (1, 2, 3))
+    if not (1 <= log_n <= _MOST_LOG_N and 1 <= r <= _MOST_R and 1 <= p <= _MOST_P):
+        return (
+            f"the password hash takes more than ln={_MOST_LOG_N},r={_MOST_R},p={_MOST_P}, or "
+            "nothing"
+        )
+    try:
+        salt, digest = _octets(found[4]), _octets(found[5])
+    except (binascii.Error, ValueError):
+        return "the salt or the hash in the password hash is not base64"
+    return "" if salt and len(digest) == _HASH_BYTES else "the password hash is cut"
+
+
+def _scrypt(password: str, salt: bytes, log_n: int, r: int, p: int) -> bytes:
+    most = _BLOCK_BYTES * r * ((1 << log_n) + p + 2) + _SPARE_BYTES
+    return hashlib.scrypt(
+        password.encode(), salt=salt, n=1 << log_n, r=r, p=p, maxmem=most, dklen=_HASH_BYTES
+    )
+
+
+def _text(octets: bytes) -> str:
+    return base64.b64encode(octets).decode().rstrip("=")
+
+
+def _octets(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)

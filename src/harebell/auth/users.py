@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harebell.auth.cram import context_of
-from harebell.auth.passwords import SALT_BYTES, SHA256, hashed, matches
+from harebell.auth.passwords import SCRYPT, SHA256, hashed, is_slow, matches, salt_bytes
 from harebell.auth.permissions import Permissions, everything
 from harebell.auth.topics import TopicPermission
 from harebell.auth.verifiers import Verifier, all_derived
 
 _SECRET_BYTES = 32
+
+Later = Callable[["Doubt", str, Callable[[bool], None], Callable[[], bool]], None]
+"""Compares a password in its own time: what, for which address, whom to tell, whether still to."""
 
 
 def is_loopback(address: str) -> bool:
@@ -36,6 +40,8 @@ class User:
         verifiers: what SCRAM needs of the password, by mechanism; none for a user whose password
             came as a hash.
         cram: what CRAM-MD5 needs of the password; b"" for nothing.
+        proof: the hash that a right password was last compared with, and what tells that password
+            quickly in this process; None before.
     """
 
     name: str
@@ -49,11 +55,25 @@ class User:
     max_channels: int = -1
     verifiers: dict[str, Verifier] = field(default_factory=dict)
     cram: bytes = b""
+    proof: tuple[str, bytes] | None = field(default=None, repr=False, compare=False)
 
     @property
     def vhosts(self) -> set[str]:
         """Names of the vhosts that the user may open."""
         return set(self.permissions)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A password that takes long to compare.
+
+    Args:
+        user: whose it may be.
+        password: what was given.
+    """
+
+    user: User
+    password: str = field(repr=False)
 
 
 class Users:
@@ -62,14 +82,21 @@ class Users:
     Args:
         rng: returns that many random octets; used for salts.
         cram: whether passwords that are set leave what CRAM-MD5 needs of them.
+        algorithm: of the hashes of passwords that are set.
 
     Attributes:
         secret: octets that nobody outside knows.
+        later: compares passwords that take long, while others are served; None has them compared
+            at once.
     """
 
-    def __init__(self, rng: Callable[[int], bytes], *, cram: bool = False) -> None:
+    def __init__(
+        self, rng: Callable[[int], bytes], *, cram: bool = False, algorithm: str = SCRYPT
+    ) -> None:
         self._rng = rng
         self.cram = cram
+        self.algorithm = algorithm
+        self.later: Later | None = None
         self.secret = rng(_SECRET_BYTES)
         self._users: dict[str, User] = {}
 
@@ -102,8 +129,9 @@ class Users:
 
     def set_password(self, user: User, password: str) -> None:
         """Give a user another password, with a new salt."""
-        user.password_hash = hashed(password, self._rng(SALT_BYTES))
-        user.algorithm = SHA256
+        salt = self._rng(salt_bytes(self.algorithm))
+        user.password_hash = hashed(password, salt, self.algorithm)
+        user.algorithm = self.algorithm
         user.verifiers = all_derived(password, self._rng)
         user.cram = context_of(password) if self.cram else b""
 
@@ -114,11 +142,35 @@ class Users:
     def authenticate(self, name: str, password: str, address: str) -> User | None:
         """The user, if the password is right and may be used from that address."""
         user = self._users.get(name)
-        if user is None or not user.password_hash:
+        if user is None:
             return None
-        if not matches(password, user.password_hash, user.algorithm):
+        right = self.judged(user, password)
+        if right is None:
+            right = matches(password, user.password_hash, user.algorithm)
+            if right:
+                self.remember(user, password, user.password_hash)
+        return user if right and self.admits(user, address) else None
+
+    def judged(self, user: User, password: str) -> bool | None:
+        """Whether a password is right, where that can be said quickly; None where it cannot.
+
+        Once the right password was compared with a slow hash, any other is wrong at a glance.
+        """
+        if not user.password_hash:
+            return False
+        if not is_slow(user.algorithm):
+            return matches(password, user.password_hash, user.algorithm)
+        if user.proof is None or user.proof[0] != user.password_hash:
             return None
-        return user if self.admits(user, address) else None
+        return hmac.compare_digest(user.proof[1], self._told(password, user.password_hash))
+
+    def remember(self, user: User, password: str, stored: str) -> None:
+        """A password was found to be right for a stored hash: it is known from now on."""
+        user.proof = (stored, self._told(password, stored))
+
+    def _told(self, password: str, stored: str) -> bytes:
+        key = hmac.digest(self.secret, stored.encode(), "sha256")
+        return hmac.digest(key, password.encode(), "sha256")
 
     def admits(self, user: User, address: str) -> bool:
         """Whether a user may log in from an address."""

@@ -307,7 +307,7 @@ class Link(FrameSink):
     def has_opened(self) -> None:
         """The handshake is done, and whoever is there may stay."""
         self.hub.newcomers.remove(self.origin)
-        self.hub.offenders.opened(self.peer.address)
+        self.hub.offenders.opened(self.peer.address, self.user.name)
 
     def remember_failure(self) -> None:
         """It failed before it was open: whoever keeps doing that is turned away."""

@@ -15,11 +15,13 @@ class Newcomers:
     Attributes:
         most: how many there may be; 0 for no limit.
         most_per_address: how many from one address; 0 for no limit.
+        verifying: numbers of those whose password is being compared.
     """
 
     def __init__(self) -> None:
         self.most = 0
         self.most_per_address = 0
+        self.verifying: set[int] = set()
         self._address_of: dict[int, str] = {}
         self._counts: dict[str, int] = {}
         self._logged: set[str | None] = set()
@@ -56,6 +58,7 @@ class Newcomers:
 
     def remove(self, origin: int) -> None:
         """A connection is open, or gone; one that is not known is fine."""
+        self.verifying.discard(origin)
         address = self._address_of.pop(origin, None)
         if address is None:
             return

@@ -4,11 +4,16 @@ An address that causes `NEGOTIATION_FAILURES` exceptions within `NEGOTIATION_WIN
 of its connections being opened in between, is not served for `NEGOTIATION_BLOCK_SECONDS`: what it
 opens then is closed at once. Loopback is no exception. One that opens a connection is forgiven
 everything, so that behind one address a broken client cannot lock a working one out for long.
+
+Refused logins count apart, by address *and* user: behind an address there may be many clients. As
+many of them lead to refusals without a word, a pause or a line in the log, and never to more: the
+right password is taken at any time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from harebell.base.limits import (
     NEGOTIATION_BLOCK_SECONDS,
@@ -34,6 +39,7 @@ class Offenders:
 
     def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
+        self._logins: dict[tuple[str, str], _Record] = {}
 
     def __len__(self) -> int:
         return len(self._records)
@@ -46,27 +52,43 @@ class Offenders:
             now: in seconds.
             journal: takes a line when the address is blocked by this.
         """
-        record = self._records.pop(address, None)
-        if record is None or now - record.since > NEGOTIATION_WINDOW_SECONDS:
-            record = _Record(now)
-        self._records[address] = record
-        while len(self._records) > NEGOTIATION_OFFENDERS:
-            del self._records[next(iter(self._records))]
-        record.failures += 1
-        if record.failures >= NEGOTIATION_FAILURES and now >= record.blocked_until:
-            record.blocked_until = now + NEGOTIATION_BLOCK_SECONDS
-            record.failures = 0
-            record.since = now
+        if _counted(self._records, address, now):
             journal(
                 "warning",
                 f"{address or 'a local socket'} failed to begin a connection "
                 f"{NEGOTIATION_FAILURES} times: not served for {NEGOTIATION_BLOCK_SECONDS:g} s",
             )
 
-    def opened(self, address: str) -> None:
-        """An address has opened a connection."""
+    def refused(
+        self, address: str, user: str, now: float, journal: Callable[[str, str], None]
+    ) -> bool:
+        """A login was refused; True when it is one of too many, and not worth a word.
+
+        Args:
+            address: where it came from.
+            user: whom it wanted to be.
+            now: in seconds.
+            journal: takes a line when there are too many with this one.
+        """
+        key = (address, user)
+        record = self._logins.get(key)
+        if record is not None and now < record.blocked_until:
+            return True
+        if _counted(self._logins, key, now):
+            journal(
+                "warning",
+                f"user '{user}' was refused {NEGOTIATION_FAILURES} times from "
+                f"{address or 'a local socket'}: wrong passwords are cut without a word for "
+                f"{NEGOTIATION_BLOCK_SECONDS:g} s, and the right one is taken",
+            )
+        return False
+
+    def opened(self, address: str, user: str = "") -> None:
+        """A user has opened a connection from an address."""
         if self._records:
             self._records.pop(address, None)
+        if self._logins:
+            self._logins.pop((address, user), None)
 
     def blocked(self, address: str, now: float) -> bool:
         """Whether an address is to be turned away."""
@@ -74,3 +96,23 @@ class Offenders:
             return False
         record = self._records.get(address)
         return record is not None and now < record.blocked_until
+
+
+Key = TypeVar("Key", str, tuple[str, str])
+
+
+def _counted(records: dict[Key, _Record], key: Key, now: float) -> bool:
+    """Count a failure; True when there are too many with this one."""
+    record = records.pop(key, None)
+    if record is None or now - record.since > NEGOTIATION_WINDOW_SECONDS:
+        record = _Record(now)
+    records[key] = record
+    while len(records) > NEGOTIATION_OFFENDERS:
+        del records[next(iter(records))]
+    record.failures += 1
+    if record.failures < NEGOTIATION_FAILURES or now < record.blocked_until:
+        return False
+    record.blocked_until = now + NEGOTIATION_BLOCK_SECONDS
+    record.failures = 0
+    record.since = now
+    return True

@@ -173,6 +173,7 @@ class ScannedLink(Link):
             and not self.congested
             and not self.closing
             and self.out.size <= _OUTPUT_STOP
+            and self.origin not in self.hub.newcomers.verifying
         ):
             self.scanner.hold = False
             self.receive(b"", now)
@@ -199,7 +200,7 @@ class ScannedLink(Link):
     def relieve(self) -> None:
         """Serve the channels whose consumers had no room."""
         self.starved = False
-        # A channel that gets something is last the next time, or a flooded one would take all the room.
+        # A channel that gets something is last the next time: a flooded one would take all room.
         for number, channel in list(self.channels.items()):
             before = self.out.size
             channel.serve()

@@ -45,6 +45,7 @@ from harebell.server.manage.site import Site
 from harebell.server.storage import Storage
 from harebell.server.tls import ServerTls
 from harebell.server.told_log import ToldLog
+from harebell.server.verifying import Verifying
 
 __all__ = ["App", "StartError", "run"]
 
@@ -103,7 +104,13 @@ class App:
         self.hub.newcomers.most = config.unauthenticated_connection_max
         self.hub.newcomers.most_per_address = config.unauthenticated_connection_max_per_address
         self.overdue = Overdue(self.hub, config.consumer_timeout)
-        self.users = Users(os.urandom, cram=CRAM_MD5 in (config.auth_mechanisms or ()))
+        self.users = Users(
+            os.urandom,
+            cram=CRAM_MD5 in (config.auth_mechanisms or ()),
+            algorithm=config.password_hashing_module,
+        )
+        self._verifying = Verifying(self.loop, self.users, self.flush_soon)
+        self.users.later = self._verifying
         self._restore()
         self.flusher = self._make_flusher()
         self.settings = self._make_settings(config, host)
@@ -270,16 +277,16 @@ class App:
         for handle in (self._ticking, self._alarm):
             if handle is not None:
                 handle.cancel()
+        self._verifying.close()
         if self._control is not None:
             await self._control.close()
         self.broker.tick()
         await self._close_store()
 
     async def _let_them_read(self, began: float) -> None:
-        """Wait for peers that have something to read, a moment for the answers of the others, and
-        for long operations that are under way.
+        """Wait for peers that have something to read, and for what else is under way.
 
-        What the system has taken reaches a peer that is alive also when the socket is closed.
+        The others have a moment to answer, and long operations come to their end. What the system has taken reaches a peer that is alive also when the socket is closed.
         """
         until = began + self.config.shutdown_grace_seconds
         quiet = min(began + limits.SHUTDOWN_QUIET_SECONDS, until)

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from harebell.auth.passwords import SCRYPT
 from harebell.base import limits
 from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
@@ -66,6 +67,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     tls_ciphers: str | None = None
     tls_login_from: str = DISTINGUISHED_NAME
     auth_mechanisms: tuple[str, ...] | None = None
+    password_hashing_module: str = SCRYPT
     anonymous_login_user: str | None = None
     channel_max: int = limits.CHANNEL_MAX
     channel_max_per_node: int = 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from harebell.auth.passwords import SCRYPT, SHA256, SHA512
 from harebell.base import limits
 from harebell.server.certificate import LOGIN_NAMES
 from harebell.server.readers import (
@@ -40,6 +41,10 @@ from harebell.server.readers import (
 )
 
 PREFIX = "HAREBELL_"
+
+
+PASSWORD_HASHING = (SCRYPT, SHA256, SHA512)
+"""Ways to hash a new password, the best one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,11 @@ SETTINGS: tuple[Setting, ...] = (
         "auth_mechanisms",
         mechanisms,
         "SASL mechanisms that clients may log in with, where they can succeed.",
+    ),
+    Setting(
+        "password_hashing_module",
+        choice(*PASSWORD_HASHING),
+        "How passwords that are set are hashed.",
     ),
     Setting(
         "anonymous_login_user",

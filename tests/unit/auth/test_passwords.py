@@ -6,7 +6,17 @@ import base64
 
 import pytest
 
-from harebell.auth.passwords import MD5, SALT_BYTES, SHA256, SHA512, hashed, matches
+from harebell.auth.passwords import (
+    MD5,
+    SALT_BYTES,
+    SCRYPT,
+    SCRYPT_SALT_BYTES,
+    SHA256,
+    SHA512,
+    fault_of,
+    hashed,
+    matches,
+)
 
 SALT = b"\x90\x8d\xc6\x0a"
 
@@ -40,3 +50,27 @@ def test_a_salt_of_another_length_and_an_unknown_algorithm_are_refused() -> None
         hashed("x", b"123")
     with pytest.raises(ValueError, match="unknown password hashing algorithm 'crc'"):
         hashed("x", SALT, "crc")
+
+
+def test_scrypt_says_with_what_it_was_computed() -> None:
+    stored = hashed("pässword", b"s" * SCRYPT_SALT_BYTES, SCRYPT)
+    assert stored.startswith("$scrypt$ln=14,r=8,p=1$")
+    assert matches("pässword", stored, SCRYPT)
+    assert not matches("passwort", stored, SCRYPT)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        "",
+        "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR",
+        "$scrypt$ln=40,r=8,p=1$c2FsdA$aGFzaA",
+        "$scrypt$ln=14,r=99,p=1$c2FsdA$aGFzaA",
+        "$scrypt$ln=14,r=8,p=1$c2FsdA$aGFzaA",
+        "$scrypt$ln=14,r=8,p=1$c$aGFzaA",
+        "$scrypt$ln=0,r=8,p=1$c2FsdA$aGFzaA",
+    ],
+)
+def test_a_scrypt_hash_that_cannot_be_used_says_why_and_lets_nobody_in(stored: str) -> None:
+    assert fault_of(stored, SCRYPT)
+    assert not matches("", stored, SCRYPT)

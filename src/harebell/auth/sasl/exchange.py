@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harebell.auth.sasl.mechanism import SaslError
-from harebell.auth.users import User, Users
+from harebell.auth.users import Doubt, User, Users
 
 __all__ = ["Context", "Exchange", "SaslError"]
 
@@ -48,6 +48,7 @@ class Exchange:
     Attributes:
         user: who it is; None until that is clear, and when nobody.
         name: who it says it is, for the log.
+        doubt: a password that takes long to compare, when the exchange is over but for that.
     """
 
     NAME = ""
@@ -56,6 +57,7 @@ class Exchange:
         self.context = context
         self.user: User | None = None
         self.name = "?"
+        self.doubt: Doubt | None = None
 
     @classmethod
     def possible(cls, context: Context) -> bool:
@@ -69,3 +71,14 @@ class Exchange:
             SaslError: the response is none of this mechanism.
         """
         raise NotImplementedError
+
+    def settle(self, right: bool) -> None:
+        """The password in doubt was compared.
+
+        Args:
+            right: whether it is the user's.
+        """
+        doubt, self.doubt = self.doubt, None
+        users = self.context.users
+        if doubt is not None and right and users.admits(doubt.user, self.context.address):
+            self.user = doubt.user

@@ -12,6 +12,7 @@ from harebell.auth.sasl.external import External
 from harebell.auth.sasl.mechanism import Mechanism
 from harebell.auth.sasl.plain import Plain
 from harebell.auth.sasl.scram import ScramSha1, ScramSha256
+from harebell.auth.users import Doubt
 
 
 class PasswordExchange(Exchange):
@@ -24,9 +25,12 @@ class PasswordExchange(Exchange):
         context = self.context
         credentials = self.MECHANISM(context.decode_table).credentials(response)
         self.name = credentials.user
-        self.user = context.users.authenticate(
-            credentials.user, credentials.password, context.address
-        )
+        users, password = context.users, credentials.password
+        user = users.get(credentials.user)
+        if user is not None and users.later is not None and users.judged(user, password) is None:
+            self.doubt = Doubt(user, password)
+        else:
+            self.user = users.authenticate(credentials.user, password, context.address)
         return None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
 from harebell.base.errors import ProtocolError, Refusal
+from harebell.front.login import LoginRefused
 from harebell.front.session010.errors import (
     CONNECTION_FORCED,
     FRAMING_ERROR,
@@ -57,17 +58,24 @@ def caught(connection: Connection, error: Exception) -> None:
     if not isinstance(error, ProtocolError):
         connection.settings.journal("error", f"{connection.peer}: {describe(error)}")
         error = ProtocolError(CONNECTION_FORCED, "internal error")
-    close(connection, error.code, error.text)
+    close(connection, error.code, error.text, counted=not isinstance(error, LoginRefused))
 
 
-def close(connection: Connection, code: int, text: str) -> None:
-    """Close the connection with the reason."""
+def close(connection: Connection, code: int, text: str, *, counted: bool = True) -> None:
+    """Close the connection with the reason.
+
+    Args:
+        connection: before it is open, or after.
+        code: one of connection.close.
+        text: for the peer and the log.
+        counted: whether it counts as a failure of its address, before it is open.
+    """
     text = close_text(code, text)
     connection.settings.journal("error", f"{connection.peer}: connection closed: {text}")
     if connection.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
         connection.finish()
         return
-    if connection.state is not ConnectionState.OPEN:
+    if counted and connection.state is not ConnectionState.OPEN:
         connection.remember_failure()
     connection.release()
     connection.send_control(0, controls.ConnectionClose(code, text))

@@ -63,14 +63,12 @@ def start_ok(connection: Connection, control: controls.ConnectionStartOk) -> Non
     """connection.start-ok: the client begins to log in."""
     connection.client_properties = control.client_properties
     connection.mechanism = control.mechanism
-    if login.begin(connection, control.mechanism, control.response):
-        tune(connection)
+    login.begin(connection, control.mechanism, control.response, lambda: tune(connection))
 
 
 def secure_ok(connection: Connection, control: controls.ConnectionSecureOk) -> None:
     """connection.secure-ok: the client's answer to a challenge."""
-    if login.go_on(connection, control.response):
-        tune(connection)
+    login.go_on(connection, control.response, lambda: tune(connection))
 
 
 def tune(connection: Connection) -> None:

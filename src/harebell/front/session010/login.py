@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.sasl.exchange import SaslError
 from harebell.auth.sasl.exchanges import begin_exchange, offers
-from harebell.front.login import context_of
+from harebell.front.login import LoginRefused, context_of, refused, when_clear
 from harebell.front.session010 import failure
 from harebell.front.session010.errors import CONNECTION_FORCED
 from harebell.front.told import authenticated
-from harebell.model.events import INTERNAL_USER
 from harebell.wire.v010 import controls
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harebell.auth.sasl.exchange import Exchange
     from harebell.front.session010.connection import Connection
 
 
@@ -23,38 +25,42 @@ def offered(connection: Connection) -> list[str]:
     return offers(context_of(connection))
 
 
-def begin(connection: Connection, mechanism: str, response: bytes) -> bool:
-    """The client chose a mechanism; True when it is logged in."""
+def begin(
+    connection: Connection, mechanism: str, response: bytes, done: Callable[[], None]
+) -> None:
+    """The client chose a mechanism; `done` is called when it is logged in."""
     exchange = begin_exchange(mechanism, context_of(connection))
     if exchange is None:
         text = f"unknown authentication mechanism '{mechanism}'"
         raise failure.connection_error(CONNECTION_FORCED, text)
     connection.exchange = exchange
-    return go_on(connection, response)
+    go_on(connection, response, done)
 
 
-def go_on(connection: Connection, response: bytes) -> bool:
-    """The client answered; True when it is logged in, False when it is asked again."""
+def go_on(connection: Connection, response: bytes, done: Callable[[], None]) -> None:
+    """The client answered; it is asked again, or `done` is called when it is logged in."""
     exchange = connection.exchange
     assert exchange is not None, "states let no answer in before a mechanism was chosen"
-    journal = connection.settings.journal
     try:
         challenge = exchange.step(response)
     except SaslError as error:
-        journal("warning", f"{connection.peer}: {error}")
+        connection.settings.journal("warning", f"{connection.peer}: {error}")
         challenge = None
     if challenge is not None:
         connection.send_control(0, controls.ConnectionSecure(challenge))
         connection.state = ConnectionState.SECURING
-        return False
+        return
     connection.exchange = None
+    when_clear(connection, exchange, lambda: _logged_in(connection, exchange, done))
+
+
+def _logged_in(connection: Connection, exchange: Exchange, done: Callable[[], None]) -> None:
+    """It is clear who it is."""
     user = exchange.user
     if user is None:
-        text = f"{connection.mechanism} login refused: user '{exchange.name}'"
-        journal("warning", f"{connection.peer}: {text}")
-        connection.broker.events.actor = INTERNAL_USER
-        authenticated(connection, exchange.name, text)
-        raise failure.connection_error(
+        if not refused(connection, exchange.name):
+            return
+        raise LoginRefused(
             CONNECTION_FORCED,
             f"Login was refused using authentication mechanism {connection.mechanism}. "
             "For details see the broker logfile.",
@@ -62,4 +68,4 @@ def go_on(connection: Connection, response: bytes) -> bool:
     connection.sign_in(user)
     connection.broker.events.actor = user.name
     authenticated(connection, user.name)
-    return True
+    done()

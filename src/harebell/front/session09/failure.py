@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base import limits
 from harebell.base.errors import ProtocolError, Refusal
+from harebell.front.login import LoginRefused
 from harebell.front.session09.replies import hard
 from harebell.wire.v09 import methods
 from harebell.wire.v09.states import ConnectionState
@@ -75,13 +76,14 @@ def may_be_told(connection: Connection, error: ProtocolError) -> bool:
 def _fail(connection: Connection, error: ProtocolError) -> None:
     """Close the connection with the reason, where the peer may be told."""
     errors = connection.profile.errors
+    counted = not isinstance(error, LoginRefused)
     error = errors.told(error)
     text = errors.text(error)
     connection.settings.journal("error", f"{connection.peer}: connection closed: {text}")
     if connection.state is ConnectionState.CLOSING:
         connection.finish()
         return
-    if connection.state is not ConnectionState.OPEN:
+    if counted and connection.state is not ConnectionState.OPEN:
         connection.remember_failure()
     if connection.state is not ConnectionState.OPEN and not may_be_told(connection, error):
         connection.scanner.stopped = True

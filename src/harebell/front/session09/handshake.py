@@ -17,12 +17,12 @@ from harebell.front import login
 from harebell.front.session09.admission import check_connection
 from harebell.front.session09.replies import hard
 from harebell.front.told import authenticated, connection_created
-from harebell.model.events import INTERNAL_USER
 from harebell.wire.v09 import methods
 from harebell.wire.v09.extensions import PROPERTY
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
+    from harebell.auth.sasl.exchange import Exchange
     from harebell.front.session09.connection import Connection
 
 CAPABILITIES = (
@@ -93,19 +93,19 @@ def start_ok(
         exchange.step(bytes(method.response))
     except SaslError as error:
         connection.settings.journal("warning", f"{connection.peer}: {error}")
-    user, name = exchange.user, exchange.name
+    login.when_clear(connection, exchange, lambda: _logged_in(connection, exchange, heartbeat))
+
+
+def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None) -> None:
+    """It is clear who it is: offer limits, or refuse."""
+    user = exchange.user
     if user is None:
-        connection.settings.journal(
-            "warning", f"{connection.peer}: {method.mechanism} login refused: user '{name}'"
-        )
-        connection.broker.events.actor = INTERNAL_USER
-        authenticated(connection, name, f"{method.mechanism} login refused: user '{name}'")
-        raise hard(
+        if not login.refused(connection, exchange.name):
+            return
+        raise login.LoginRefused(
             403,
-            f"Login was refused using authentication mechanism {method.mechanism}. "
+            f"Login was refused using authentication mechanism {connection.mechanism}. "
             "For details see the broker logfile.",
-            0,
-            0,
         )
     connection.sign_in(user)
     connection.broker.events.actor = user.name

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
+from harebell.auth.passwords import SHA256
 from harebell.auth.permissions import PatternError
 from harebell.auth.users import Users
 from harebell.base.errors import HarebellError
@@ -105,7 +106,7 @@ def _trial(default_queue_type: str) -> Place:
     store = MemoryStore(Gauge())
     broker = Broker(store, Gauge(), headers_of, EDITOR, default_queue_type=default_queue_type)
     # Salts are for the real one: nobody logs in here.
-    return Place(broker, Users(bytes), store.definitions)
+    return Place(broker, Users(bytes, algorithm=SHA256), store.definitions)
 
 
 @contextmanager

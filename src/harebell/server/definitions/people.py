@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-
-from harebell.auth.passwords import MD5, SALT_BYTES, SHA256, known_algorithm
+from harebell.auth.passwords import MD5, SHA256, fault_of, known_algorithm
 from harebell.auth.permissions import Permissions
 from harebell.auth.topics import TopicPermission
 from harebell.auth.users import User
@@ -44,7 +41,9 @@ def take_user(place: Place, entry: UserEntry, *, md5: bool) -> None:
     if not known_algorithm(algorithm):
         raise ValueError(f"the hashing algorithm '{algorithm}' is unknown")
     if entry.password_hash:
-        _check_hash(entry.password_hash)
+        fault = fault_of(entry.password_hash, algorithm)
+        if fault:
+            raise ValueError(fault)
     user = place.users.get(checked_name(entry.name, "user", USER_NAME_BYTES))
     if user is None:
         user = User(entry.name, "", loopback_only=entry.name == WELL_KNOWN_USER)
@@ -60,15 +59,6 @@ def take_user(place: Place, entry: UserEntry, *, md5: bool) -> None:
     user.max_connections = user.max_channels = -1
     set_user_limits(user, limits)
     save_user(user, place.rows)
-
-
-def _check_hash(stored: str) -> None:
-    try:
-        octets = base64.b64decode(stored, validate=True)
-    except (binascii.Error, ValueError):
-        raise ValueError("the password hash is not base64") from None
-    if len(octets) <= SALT_BYTES:
-        raise ValueError(f"the password hash has {len(octets)} octets, and a salt alone has 4")
 
 
 def _limits(entry: UserEntry) -> dict[str, int]:

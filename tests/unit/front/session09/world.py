@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harebell.auth.passwords import SHA256
 from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
@@ -77,7 +78,7 @@ class World:
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
         self.hub = Hub(self.gauge, self.broker.work)
         self.woken = 0
-        self.users = Users(lambda size: bytes(size))
+        self.users = Users(lambda size: bytes(size), algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.log: list[tuple[str, str]] = []
         self._random = 0

@@ -1,0 +1,63 @@
+"""Wrong passwords: many of them keep neither their address nor their user out."""
+
+from __future__ import annotations
+
+import socket
+
+import pika
+import pytest
+from pika.exceptions import ProbableAuthenticationError
+
+from harebell.base.limits import NEGOTIATION_FAILURES
+from harebell.client.blocking import connect
+from tests.patience import SECONDS, eventually
+from tests.running import RunningBroker, running_broker
+from tests.unit.server.listening import HEADER, frame, m, talk
+
+
+def guess(broker: RunningBroker, user: str) -> None:
+    """Log in with a wrong password, and read until the broker has had enough."""
+    table = {"capabilities": {"authentication_failure_close": True}}
+    response = f"\0{user}\0wrong".encode()
+    link = socket.create_connection(("127.0.0.1", broker.port), timeout=SECONDS)
+    link.sendall(HEADER + frame(m.ConnectionStartOk(table, "PLAIN", response, "en_US")))
+    seen = b""
+    while more := link.recv(65_536):
+        seen += more
+        if b"ACCESS_REFUSED" in seen:
+            break
+    link.close()
+
+
+def test_guesses_at_a_password_do_not_lock_the_right_one_out() -> None:
+    with running_broker() as broker:
+        talk(broker.port).sock.close()
+        for _ in range(NEGOTIATION_FAILURES + 50):
+            guess(broker, "guest")
+        line = f"user 'guest' was refused {NEGOTIATION_FAILURES} times from 127.0.0.1"
+        assert eventually(lambda: line in broker.log), broker.log[-2000:]
+        assert "the right one is taken" in broker.log
+        for version in ("0-8", "0-9-1", "0-10"):
+            connect(f"amqp://guest:guest@127.0.0.1:{broker.port}", version=version).close()
+        talk(broker.port).open_channel()
+
+
+def test_guesses_at_unknown_users_lock_nobody_out() -> None:
+    with running_broker() as broker:
+        for number in range(NEGOTIATION_FAILURES + 50):
+            guess(broker, f"user{number}")
+        assert "not served for" not in broker.log
+        talk(broker.port).open_channel()
+
+
+def test_a_user_with_a_slow_hash_logs_in_and_a_wrong_password_does_not() -> None:
+    with running_broker(env={"HAREBELL_DEFAULT_PASS": "a long secret"}) as broker:
+        wrong = pika.ConnectionParameters(
+            "127.0.0.1", broker.port, credentials=pika.PlainCredentials("guest", "wrong")
+        )
+        with pytest.raises(ProbableAuthenticationError):
+            pika.BlockingConnection(wrong)
+        for version in ("0-8", "0-9", "0-9-1", "0-10"):
+            url = f"amqp://guest:a%20long%20secret@127.0.0.1:{broker.port}"
+            connect(url, version=version).close()
+        assert "a long secret" not in broker.log

@@ -1,0 +1,108 @@
+"""Passwords with slow hashes: compared in a thread, in turns, and once per user."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from harebell.auth import passwords
+from harebell.auth.users import Doubt, User, Users
+from harebell.server import verifying
+from harebell.server.verifying import Verifying
+
+
+class Desk:
+    """Verifying over a loop, and what was answered, in order."""
+
+    def __init__(self) -> None:
+        self.users = Users(os.urandom)
+        self.verifying = Verifying(asyncio.get_running_loop(), self.users, lambda: None)
+        self.answers: list[tuple[str, bool]] = []
+        self.asked = 0
+
+    def ask(
+        self, name: str, user: User, password: str, address: str = "a", *, want: bool = True
+    ) -> None:
+        self.asked += want
+        doubt = Doubt(user, password)
+        self.verifying(
+            doubt, address, lambda right: self.answers.append((name, right)), lambda: want
+        )
+
+    async def done(self) -> list[tuple[str, bool]]:
+        while len(self.answers) < self.asked:
+            await asyncio.sleep(0.01)
+        return self.answers
+
+
+def run(test: Callable[[Desk], Awaitable[None]]) -> None:
+    async def begin() -> None:
+        desk = Desk()
+        try:
+            await asyncio.wait_for(test(desk), 60)
+        finally:
+            desk.verifying.close()
+
+    asyncio.run(begin())
+
+
+@pytest.fixture
+def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The passwords that were compared with a slow hash."""
+    seen: list[str] = []
+
+    def matches(password: str, stored: str, algorithm: str) -> bool:
+        seen.append(password)
+        return passwords.matches(password, stored, algorithm)
+
+    monkeypatch.setattr(verifying, "matches", matches)
+    return seen
+
+
+def test_the_right_password_is_found_and_known_from_then_on(comparisons: list[str]) -> None:
+    async def test(desk: Desk) -> None:
+        ann = desk.users.add("ann", "secret")
+        assert desk.users.judged(ann, "secret") is None
+        desk.ask("wrong", ann, "guess")
+        desk.ask("first", ann, "secret")
+        desk.ask("second", ann, "secret")
+        desk.ask("late", ann, "another guess")
+        assert dict(await desk.done()) == {
+            "wrong": False,
+            "first": True,
+            "second": True,
+            "late": False,
+        }
+        assert comparisons == ["guess", "secret"]
+        assert desk.users.judged(ann, "secret") is True
+        assert desk.users.judged(ann, "guess") is False
+        desk.users.set_password(ann, "new")
+        assert desk.users.judged(ann, "secret") is None
+
+    run(test)
+
+
+def test_one_address_does_not_keep_the_others_waiting() -> None:
+    async def test(desk: Desk) -> None:
+        ann, bob = desk.users.add("ann", "secret"), desk.users.add("bob", "secret")
+        for number in range(5):
+            desk.ask(f"guess {number}", ann, f"guess {number}", "hostile")
+        desk.ask("bob", bob, "secret", "10.0.0.1")
+        names = [name for name, _ in await desk.done()]
+        assert names.index("bob") <= 2
+
+    run(test)
+
+
+def test_nothing_is_compared_for_a_peer_that_is_gone(comparisons: list[str]) -> None:
+    async def test(desk: Desk) -> None:
+        ann = desk.users.add("ann", "secret")
+        desk.ask("gone", ann, "guess", want=False)
+        desk.ask("there", ann, "secret")
+        assert await desk.done() == [("there", True)]
+        assert comparisons == ["secret"]
+
+    run(test)
