@@ -105,13 +105,25 @@ def test_it_publishes_to_an_exchange(harebell: Harebell, channel: Channel, queue
     assert bodies(channel, queue) == [b"x"]
 
 
-def test_a_mandatory_message_without_a_queue_fails(harebell: Harebell) -> None:
-    result = harebell("publish", "-r", "no-such-queue", "--mandatory", "x")
+@pytest.mark.parametrize("flags", [[], ["--mandatory"]], ids=["by default", "asked for"])
+def test_a_message_that_reaches_no_queue_fails(harebell: Harebell, flags: list[str]) -> None:
+    result = harebell("publish", "-r", "no-such-queue", *flags, "x")
     assert result.returncode == 1
+    assert result.stdout == b""
     assert error_of(result) == (
-        "message 1 was returned: 312 NO_ROUTE: exchange '', routing key 'no-such-queue'; "
-        "confirmed: 0"
+        "message 1 is unroutable and was returned: 312 NO_ROUTE: exchange '', routing key "
+        "'no-such-queue'; confirmed: 0. `harebell queues declare no-such-queue` makes that queue, "
+        "and --no-mandatory drops what is unroutable"
     )
+    result = harebell("publish", "-e", "amq.fanout", *flags, "x")
+    assert result.returncode == 1
+    assert "bind a queue with `harebell bindings add amq.fanout QUEUE`" in error_of(result)
+
+
+def test_a_message_that_reaches_no_queue_may_be_dropped(harebell: Harebell) -> None:
+    result = harebell("publish", "-r", "no-such-queue", "--no-mandatory", "x")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == b"1 message published to queue 'no-such-queue' and confirmed\n"
 
 
 def test_an_exchange_that_does_not_exist_fails_with_the_broker_s_words(

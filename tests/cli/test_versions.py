@@ -33,6 +33,12 @@ def test_a_mandatory_message_without_a_queue_is_a_failure_in_every_version(
     assert result.returncode == 1
     wanted = "has no basic.return" if version == "0-10t" else "nowhere.at.all"
     assert wanted in error_of(result)
+    result = harebell("publish", "--amqp", version, "-r", "nowhere.at.all", "x")
+    silent = version == "0-10t"
+    assert result.returncode == (0 if silent else 1)
+    assert ("does not say whether any queue took" if silent else "unroutable") in (
+        result.stderr.decode()
+    )
 
 
 def test_the_address_says_the_version_too(harebell: Harebell, channel: Channel, queue: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import click
 
@@ -23,9 +24,9 @@ VERBS = {
     "get": "Take messages from a queue, if there are any.",
     "dump": "Print every frame between clients and a broker, decoded.",
     "status": "Show what a running broker is doing.",
-    "queues": "Look at the queues of a running broker, purge them and delete them.",
-    "exchanges": "Look at the exchanges of a running broker, and delete them.",
-    "bindings": "Look at the bindings of a running broker.",
+    "queues": "Look at the queues of a running broker, declare, purge and delete them.",
+    "exchanges": "Look at the exchanges of a running broker, declare and delete them.",
+    "bindings": "Look at the bindings of a running broker, add and delete them.",
     "connections": "Look at the connections to a running broker, and close them.",
     "channels": "Look at the channels of a running broker.",
     "consumers": "Look at the consumers of a running broker.",
@@ -47,6 +48,9 @@ VERBS = {
     "spark": "See whether Spark can run here, and make it start faster.",
     "store": "Look into the data directory of a broker that does not run.",
 }
+
+ACTED_ON = ("queues", "exchanges", "bindings")
+"""The nouns whose actions people first look for among the verbs."""
 
 _HELP = f"""Harebell: an AMQP broker, its client and its command line.
 
@@ -79,8 +83,20 @@ class Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The verb asked for, or the nearest one in an error."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            raise click.UsageError(f"No verb {args[0]!r}: {did_you_mean(args[0], VERBS)}", ctx)
+            raise click.UsageError(f"No verb {args[0]!r}: {self._meant(ctx, args[0])}", ctx)
         return super().resolve_command(ctx, args)
+
+    def _meant(self, ctx: click.Context, name: str) -> str:
+        """What a wrong verb may have meant: an action of nouns, or the nearest verb."""
+        places = []
+        for verb in ACTED_ON:
+            noun: Any = self.get_command(ctx, verb)
+            action = noun.meant(name)
+            if action is not None:
+                places.append(f"{verb} {action}")
+        if places:
+            return f"did you mean {' or '.join(places)}?"
+        return did_you_mean(name, VERBS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of verbs for `--help`, without importing any."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
@@ -20,19 +20,49 @@ from harebell.server.settings import BY_NAME
 _GAP = "  "
 
 
+_SAME = (
+    {"declare", "add", "create", "make", "new", "set"},
+    {"delete", "clear", "remove", "rm", "drop"},
+    {"list", "ls", "show"},
+)
+"""Words that people use for one another; where several are actions, the first by name counts."""
+
+
 class Noun(click.Group):
-    """A group of actions, which answers a wrong one with the nearest right one."""
+    """A group of actions, which answers a wrong one with the nearest right one.
+
+    Args:
+        *args: as for a group of click.
+        also: what people call actions of this noun elsewhere.
+        **options: as for a group of click.
+    """
 
     command_class = Verb
+
+    def __init__(self, *args: Any, also: Mapping[str, str] | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._also = also or {}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The action asked for, or the nearest one in an error."""
         if args and args[0] not in self.commands and not args[0].startswith("-"):
-            nearest = did_you_mean(args[0], self.commands)
-            raise click.UsageError(f"No action {args[0]!r}: {nearest}", ctx)
+            meant = self.meant(args[0])
+            near = did_you_mean(args[0] if meant is None else meant, self.commands)
+            raise click.UsageError(f"No action {args[0]!r}: {near}", ctx)
         return super().resolve_command(ctx, args)
+
+    def meant(self, name: str) -> str | None:
+        """The action that has another name here, such as `add` for `create`; None for none."""
+        if name in self.commands:
+            return name
+        if name in self._also:
+            return self._also[name]
+        for words in _SAME:
+            if name in words:
+                return next((each for each in sorted(self.commands) if each in words), None)
+        return None
 
 
 class Broker:

@@ -95,8 +95,19 @@ def properties_of(given: dict[str, Any]) -> dict[str, Any]:
     return properties
 
 
-def headers_of(pairs: Sequence[str]) -> dict[str, Any]:
-    """The header table for `-H` flags; the last of equal names wins.
+argument_flag = click.option(
+    "-a",
+    "--argument",
+    "arguments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An argument: name=text or name:=JSON. May be repeated.",
+)
+"""For what is declared and bound."""
+
+
+def headers_of(pairs: Sequence[str], what: str = "header") -> dict[str, Any]:
+    """The table for `-H` or `-a` flags; the last of equal names wins.
 
     Raises:
         click.BadParameter: a pair that is none, or a value that is not JSON.
@@ -105,7 +116,7 @@ def headers_of(pairs: Sequence[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.rstrip(":"):
-            raise click.BadParameter(f"{pair!r} is no header: write name=text or name:=JSON")
+            raise click.BadParameter(f"{pair!r} is no {what}: write name=text or name:=JSON")
         if not name.endswith(":"):
             headers[name] = value
             continue

@@ -17,6 +17,8 @@ from harebell.client.blocking import Channel
 from harebell.client.errors import BulkPublishFailed, PublishReturned
 
 _STDIN = "-"
+_WITHOUT_RETURNS = "0-10t"
+"""The version of AMQP whose clients cannot be told of unroutable messages."""
 _SAFE = {True: "confirmed", False: "committed"}
 
 
@@ -48,7 +50,11 @@ _SAFE = {True: "confirmed", False: "committed"}
     metavar="NUMBER",
     help="Publish everything that many times.  [default: 1]",
 )
-@click.option("--mandatory", is_flag=True, help="Fail if a message reaches no queue.")
+@click.option(
+    "--mandatory/--no-mandatory",
+    default=None,
+    help="Fail if a message reaches no queue.  [default: mandatory, where the version has it]",
+)
 @property_flags
 def publish(
     body: str | None,
@@ -59,7 +65,7 @@ def publish(
     files: tuple[str, ...],
     lines: bool,
     count: int,
-    mandatory: bool,
+    mandatory: bool | None,
     **given: Any,
 ) -> None:
     """Publish messages and wait for the confirms.
@@ -77,19 +83,34 @@ def publish(
     properties = properties_of(given)
     bodies = repeated(bodies_of(body, files, lines), count)
     with channel_to(url, version) as channel:
+        returns = channel.connection.url.version != _WITHOUT_RETURNS
+        asked = returns if mandatory is None else mandatory
         try:
-            sent = _sent(channel, bodies, exchange, routing_key, mandatory, properties)
+            sent = _sent(channel, bodies, exchange, routing_key, asked, properties)
         except BulkPublishFailed as error:
             position, why = error.failures[0]
-            verdict = "was returned" if isinstance(why, PublishReturned) else "was not taken"
+            returned = isinstance(why, PublishReturned)
+            verdict = "is unroutable and was returned" if returned else "was not taken"
+            advice = _advice(exchange, routing_key) if returned else ""
             raise Failure(
-                f"message {position + 1} {verdict}: {why}; confirmed: {error.confirmed}"
+                f"message {position + 1} {verdict}: {why}; confirmed: {error.confirmed}{advice}"
             ) from None
         except ValueError as error:
             raise Failure(f"cannot encode the message: {error}") from None
     where = f"exchange {exchange!r}" if exchange else f"queue {routing_key!r}"
     what = "1 message" if sent == 1 else f"{sent} messages"
     echo(f"{what} published to {where} and {_SAFE[channel.confirms]}")
+    if mandatory is None and not returns:
+        echo("AMQP 0-10t does not say whether any queue took them", err=True)
+
+
+def _advice(exchange: str, routing_key: str) -> str:
+    """How messages that were returned can reach a queue."""
+    if exchange:
+        way = f"bind a queue with `harebell bindings add {exchange} QUEUE`"
+    else:
+        way = f"`harebell queues declare {routing_key}` makes that queue"
+    return f". {way}, and --no-mandatory drops what is unroutable"
 
 
 def _sent(
@@ -125,8 +146,8 @@ def _sent(
         sent = publish_all()
     if returned:
         raise Failure(
-            f"{len(returned)} of {sent} messages came back: {returned[0]}; "
-            f"committed: {sent - len(returned)}"
+            f"{len(returned)} of {sent} messages are unroutable and came back: {returned[0]}; "
+            f"committed: {sent - len(returned)}{_advice(exchange, routing_key)}"
         )
     return sent
 

@@ -6,6 +6,7 @@ import click
 
 from harebell.cli.listing import listing
 from harebell.cli.noun import Broker, Noun, asks
+from harebell.cli.properties import argument_flag, headers_of
 
 _SHOWN = ("vhost", "name", "type", "messages", "consumers", "durability", "policy")
 _COLUMNS = (
@@ -23,7 +24,7 @@ _VHOST = click.option(
 
 @click.group(cls=Noun)
 def queues() -> None:
-    """Look at the queues of a running broker, purge them and delete them."""
+    """Look at the queues of a running broker, declare, purge and delete them."""
 
 
 listing(queues, "queues.list", "queues", _SHOWN, _COLUMNS)
@@ -31,6 +32,46 @@ listing(queues, "queues.list", "queues", _SHOWN, _COLUMNS)
 
 def _messages(count: int) -> str:
     return f"{count} message{'' if count == 1 else 's'}"
+
+
+@queues.command()
+@click.argument("name")
+@_VHOST
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(["classic", "quorum", "stream"]),
+    help="Its type.  [default: as the vhost says, else classic]",
+)
+@click.option(
+    "--durable/--transient",
+    default=True,
+    help="Whether it survives a restart.  [default: durable]",
+)
+@click.option("--auto-delete", is_flag=True, help="It goes with its last consumer.")
+@argument_flag
+@asks
+def declare(
+    broker: Broker,
+    name: str,
+    vhost: str,
+    kind: str | None,
+    durable: bool,
+    auto_delete: bool,
+    arguments: tuple[str, ...],
+) -> None:
+    """Make a queue, or see that there is one like that."""
+    answer = broker.ask(
+        "queues.declare",
+        name=name,
+        vhost=vhost,
+        type=kind,
+        durable=durable,
+        auto_delete=auto_delete,
+        arguments=headers_of(arguments, "argument"),
+    )
+    done = "was declared" if answer["made"] else "is there already, and like that"
+    broker.tell(answer, f"queue '{name}' in vhost '{vhost}' {done}")
 
 
 @queues.command()

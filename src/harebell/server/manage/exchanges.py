@@ -5,19 +5,44 @@ The columns have the names of rabbitmqctl.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from harebell.base.limits import NAME_BYTES
 from harebell.model.exchange import Exchange
 from harebell.model.exchange.delayed import DelayedExchange
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
-from harebell.server.manage.site import Command, Fields, Refused, Site
+from harebell.server.manage.site import Command, Fields, Refused, Site, checked_name
 
 
 class Filter(Fields):
     """Of one vhost, or of all."""
 
     vhost: str | None = None
+
+
+class Declared(Fields):
+    """Which exchange, where, and what it shall be like."""
+
+    name: str
+    vhost: str
+    type: str = "direct"
+    durable: bool = True
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: dict[str, Any] = {}
+
+
+class Bound(Fields):
+    """A binding."""
+
+    source: str
+    destination: str
+    vhost: str
+    to_exchange: bool = False
+    routing_key: str = ""
+    arguments: dict[str, Any] = {}
 
 
 class Deleted(Fields):
@@ -57,6 +82,24 @@ def list_exchanges(site: Site, asked: Filter) -> list[dict[str, Any]]:
         for vhost in _vhosts(site, asked)
         for _, exchange in sorted(vhost.exchanges.items())
     ]
+
+
+def declare(site: Site, asked: Declared) -> dict[str, Any]:
+    """An exchange, unless it is there and like that already."""
+    vhost = site.vhost(asked.vhost)
+    name = checked_name(asked.name, "exchange", NAME_BYTES)
+    made = name not in vhost.exchanges
+    exchange = vhost.declare_exchange(
+        name,
+        asked.type,
+        durable=asked.durable,
+        auto_delete=asked.auto_delete,
+        internal=asked.internal,
+        arguments=asked.arguments,
+    )
+    if made:
+        site.journal("info", f"exchange '{name}' in vhost '{vhost.name}' was declared")
+    return facts(vhost, exchange) | {"made": made}
 
 
 def delete(site: Site, asked: Deleted) -> dict[str, Any]:
@@ -99,8 +142,51 @@ def list_bindings(site: Site, asked: Filter) -> list[dict[str, Any]]:
     return rows
 
 
+def _ends(site: Site, asked: Bound) -> tuple[VHost, Queue | Exchange]:
+    """The vhost and the destination of a binding, whose source is there, too.
+
+    Raises:
+        Refused: one of them is missing.
+    """
+    vhost = site.vhost(asked.vhost)
+    kind = "exchange" if asked.to_exchange else "queue"
+    there: Mapping[str, Queue | Exchange] = vhost.exchanges if asked.to_exchange else vhost.queues
+    for what, name, known in (
+        ("exchange", asked.source, vhost.exchanges),
+        (kind, asked.destination, there),
+    ):
+        if name not in known:
+            raise Refused(
+                f"no {what} '{name}' in vhost '{vhost.name}': `harebell {what}s list` shows all, "
+                f"and `harebell {what}s declare` makes one"
+            )
+    return vhost, there[asked.destination]
+
+
+def bind(site: Site, asked: Bound) -> dict[str, Any]:
+    """A binding, unless there is one like that already."""
+    vhost, destination = _ends(site, asked)
+    vhost.bind(asked.source, destination, asked.routing_key, asked.arguments)
+    return _binding(vhost, asked.source, destination, asked.routing_key, asked.arguments)
+
+
+def unbind(site: Site, asked: Bound) -> dict[str, Any]:
+    """Away with a binding."""
+    vhost, destination = _ends(site, asked)
+    if not vhost.unbind(asked.source, destination, asked.routing_key, asked.arguments):
+        raise Refused(
+            f"no binding from exchange '{asked.source}' to '{destination.name}' with the key "
+            f"'{asked.routing_key}' and these arguments in vhost '{vhost.name}': "
+            "`harebell bindings list` shows all"
+        )
+    return _binding(vhost, asked.source, destination, asked.routing_key, asked.arguments)
+
+
 COMMANDS = {
     "exchanges.list": Command(Filter, list_exchanges),
+    "exchanges.declare": Command(Declared, declare),
     "exchanges.delete": Command(Deleted, delete),
     "bindings.list": Command(Filter, list_bindings),
+    "bindings.add": Command(Bound, bind),
+    "bindings.delete": Command(Bound, unbind),
 }

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from harebell.model.queue.arguments import queue_type
+from harebell.base.limits import NAME_BYTES
+from harebell.model.queue.arguments import QUEUE_TYPE, queue_type
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
-from harebell.server.manage.site import Command, Fields, Refused, Site
+from harebell.server.manage.site import Command, Fields, Refused, Site, checked_name
 
 
 class Filter(Fields):
@@ -21,6 +22,15 @@ class Named(Fields):
 
     name: str
     vhost: str
+
+
+class Declared(Named, kw_only=True):
+    """A queue, and what it shall be like."""
+
+    durable: bool = True
+    auto_delete: bool = False
+    type: str | None = None
+    arguments: dict[str, Any] = {}
 
 
 class Deleted(Named, kw_only=True):
@@ -84,6 +94,25 @@ def _found(site: Site, asked: Named) -> tuple[VHost, Queue]:
     return vhost, queue
 
 
+def declare(site: Site, asked: Declared) -> dict[str, Any]:
+    """A queue, unless it is there and like that already."""
+    vhost = site.vhost(asked.vhost)
+    name = checked_name(asked.name, "queue", NAME_BYTES)
+    made = name not in vhost.queues
+    if made:
+        vhost.check_room(name)
+    arguments = dict(asked.arguments)
+    if asked.type is not None:
+        arguments[QUEUE_TYPE] = asked.type
+    queue = vhost.declare_queue(
+        name, durable=asked.durable, auto_delete=asked.auto_delete, arguments=arguments
+    )
+    queue.declared()
+    if made:
+        site.journal("info", f"queue '{name}' in vhost '{vhost.name}' was declared")
+    return facts(vhost, queue) | {"made": made}
+
+
 def purge(site: Site, asked: Named) -> dict[str, Any]:
     """Drop the messages that are ready; deliveries that are out stay out."""
     vhost, queue = _found(site, asked)
@@ -114,6 +143,7 @@ def delete(site: Site, asked: Deleted) -> dict[str, Any]:
 
 COMMANDS = {
     "queues.list": Command(Filter, list_queues),
+    "queues.declare": Command(Declared, declare),
     "queues.purge": Command(Named, purge),
     "queues.retry": Command(Named, retry),
     "queues.delete": Command(Deleted, delete),
