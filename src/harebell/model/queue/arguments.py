@@ -124,17 +124,34 @@ def _mode(value: Any) -> Problem:
     return _text(value) or (None if known else f"\"unsupported queue mode '{value}'\"")
 
 
-def retry_delays(value: Any) -> bool:
-    """Whether a value is a list of delays, in milliseconds."""
+def delays_of(value: Any) -> tuple[int, ...]:
+    """The delays that a value means, in milliseconds; none for one that means nothing.
+
+    A client may have no lists for arguments, and a delay alone needs none: `"100,200"` and 100 are
+    as good as `[100, 200]` and `[100]`.
+    """
+    if isinstance(value, str):
+        words = [word.strip() for word in value.split(",")]
+        digits = all(word.isascii() and word.isdigit() and len(word) < 20 for word in words)
+        value = [int(word) for word in words] if digits else ()
+    elif _integer(value):
+        value = (value,)
     if not isinstance(value, list | tuple) or not 1 <= len(value) <= RETRY_DELAYS:
-        return False
-    return all(_integer(each) and 0 <= each <= _TEN_YEARS_MS for each in value)
+        return ()
+    fit = all(_integer(each) and 0 <= each <= _TEN_YEARS_MS for each in value)
+    return tuple(value) if fit else ()
+
+
+def retry_delays(value: Any) -> bool:
+    """Whether a value means delays."""
+    return bool(delays_of(value))
 
 
 def _delays(value: Any) -> Problem:
     if retry_delays(value):
         return None
-    return f'"expected a list of 1 to {RETRY_DELAYS} delays in milliseconds, got {shown(value)}"'
+    wanted = f"1 to {RETRY_DELAYS} delays in milliseconds"
+    return f'"expected {wanted}: a list, a text such as 100,200 or a number; got {shown(value)}"'
 
 
 def _name(value: Any) -> Problem:

@@ -14,12 +14,13 @@ How long it has waited is not. After a restart, what had failed waits for its wh
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import RELEASED_PER_TURN
 from harebell.base.schedule import Schedule
 from harebell.base.timers import Timers
+from harebell.model.queue.arguments import delays_of
 
 if TYPE_CHECKING:
     from harebell.model.queue.competing import CompetingQueue
@@ -49,8 +50,7 @@ class Rules:
     """
 
     def __init__(self, arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-        delays: Sequence[int] = arguments.get(DELAYS) or settings.get(DELAYS_KEY) or ()
-        self.delays = tuple(delays)
+        self.delays = delays_of(arguments.get(DELAYS, settings.get(DELAYS_KEY)))
         kind = settings.get(TYPE_KEY)
         self._least: int = settings.get(LEAST_KEY, 0)
         self._most: int | None = settings.get(MOST_KEY)

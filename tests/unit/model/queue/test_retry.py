@@ -192,7 +192,27 @@ def test_a_policy_lets_messages_be_tried_again(here: Here) -> None:
     assert (queue.ready_count(), queue.delayed_count()) == (0, 0)
 
 
-@pytest.mark.parametrize("value", [[], [-1], ["1"], [1.5], [True], 5, "5", [1] * 65, [10**15]])
+@pytest.mark.parametrize("value", ["0,7", "0, 7 ", [0, 7], (0, 7)])
+def test_delays_may_be_a_text(here: Here, value: Any) -> None:
+    assert here.queue(**{"retry-delays": value})._retry.rules.delays == (0, 7)
+
+
+@pytest.mark.parametrize("value", [0, 7, "7", [7]])
+def test_a_delay_may_stand_alone(here: Here, value: Any) -> None:
+    wanted = (0,) if value == 0 else (7,)
+    assert here.queue(**{"retry-delays": value})._retry.rules.delays == wanted
+    other: Any = here.vhost.declare_queue("by-policy")
+    here.vhost.policies.put(Policy("p", "by-policy", "queues", 0, {"retry": value}))
+    assert other._retry.rules.delays == wanted
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *([], [-1], ["1"], [1.5], [True], [1] * 65, [10**15]),
+        *(-1, 1.5, True, None, "", "a", "1,", "1;2", "-1", "1.5", "1," * 64 + "1", "9" * 30, "٣"),
+    ],
+)
 def test_delays_that_mean_nothing_are_refused(here: Here, value: Any) -> None:
     with pytest.raises(Refusal, match="invalid arg 'x-retry-delays' for queue 'q' in vhost '/'"):
         here.queue(**{"retry-delays": value})
