@@ -80,6 +80,7 @@ class RabbitNode:
             no TLS.
         port: where it listens; None for a free port.
         settings: more lines for its configuration.
+        plugins: names of plugins that come with it.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class RabbitNode:
         certificates: Path | None = None,
         port: int | None = None,
         settings: Sequence[str] = (),
+        plugins: Sequence[str] = (),
     ) -> None:
         for tool in (_SERVER, _CTL):
             if not tool.exists():
@@ -101,6 +103,7 @@ class RabbitNode:
         self._distribution_port = free_port()
         self._certificates = certificates
         self._settings = tuple(settings)
+        self._plugins = tuple(plugins)
         self._process: subprocess.Popen[bytes] | None = None
         self._epmd: subprocess.Popen[bytes] | None = None
         self._guard: subprocess.Popen[bytes] | None = None
@@ -128,7 +131,7 @@ class RabbitNode:
                 "ssl_options.verify = verify_none",
             ]
         (self.home / "rabbitmq.conf").write_text("\n".join(lines) + "\n")
-        (self.home / "enabled_plugins").write_text("[].\n")
+        (self.home / "enabled_plugins").write_text(f"[{','.join(self._plugins)}].\n")
 
     @property
     def _environment(self) -> dict[str, str]:

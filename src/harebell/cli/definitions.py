@@ -72,6 +72,8 @@ def import_(broker: Broker, file: str, vhost: str | None) -> None:
     broker.tell(taken, f"imported: {taken['imported']}")
     for sentence in taken["left_out"]:
         echo(f"left out: {sentence}", err=True)
+    for sentence in taken.get("ignored", ()):
+        echo(f"kept: {sentence}", err=True)
 
 
 def counts(document: dict[str, Any]) -> dict[str, int]:

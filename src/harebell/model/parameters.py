@@ -38,13 +38,19 @@ class Parameters:
         self._recorder = recorder
         self.values: dict[Key, Any] = {}
 
-    def put(self, component: str, name: str, value: Any) -> None:
+    def put(self, component: str, name: str, value: Any, *, strict: bool = True) -> None:
         """Take a value in, or another one under the same name.
+
+        Args:
+            component: what the parameter is for.
+            name: its name.
+            value: its value.
+            strict: whether unknown limits are refused; otherwise they are kept.
 
         Raises:
             Refusal: PRECONDITION_FAILED for one that means nothing.
         """
-        check_parameter(component, name, value)
+        check_parameter(component, name, value, strict=strict)
         self.values[component, name] = value
         self._recorder.put(ROWS, (self._vhost, component, name), {"value": {_VALUE: value}})
 
@@ -68,8 +74,8 @@ class Parameters:
         return limits
 
 
-def check_parameter(component: str, name: str, value: Any) -> None:
-    """Refuse a parameter that means nothing.
+def check_parameter(component: str, name: str, value: Any, *, strict: bool = True) -> None:
+    """Refuse a parameter that means nothing; unknown limits only if asked to.
 
     Raises:
         Refusal: PRECONDITION_FAILED, in a sentence.
@@ -82,7 +88,7 @@ def check_parameter(component: str, name: str, value: Any) -> None:
                 f"the component '{component}' has the one parameter '{vhost_limits.NAME}', "
                 f"not '{name}'"
             )
-        vhost_limits.check_limits(value)
+        vhost_limits.check_limits(value, strict=strict)
 
 
 def restore_parameters(of: Callable[[str], Parameters], store: Store) -> None:

@@ -55,9 +55,15 @@ class Policies:
 
     # --- changes --------------------------------------------------------------------------------
 
-    def put(self, policy: Policy, *, operator: bool = False) -> None:
-        """Take a policy in, or another one under the same name; refuses what means nothing."""
-        check_policy(policy, operator=operator)
+    def put(self, policy: Policy, *, operator: bool = False, strict: bool = True) -> None:
+        """Take a policy in, or another one under the same name; refuses what means nothing.
+
+        Args:
+            policy: the policy.
+            operator: whether it is an operator policy.
+            strict: whether unknown settings are refused; otherwise they are kept.
+        """
+        check_policy(policy, operator=operator, strict=strict)
         fields = {
             "pattern": policy.pattern,
             "priority": policy.priority,

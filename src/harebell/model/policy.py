@@ -199,11 +199,24 @@ class Policy(NamedTuple):
         """Whether it is for a thing of that kind and name."""
         if kind not in APPLY_TO[self.apply_to] or not search_for(self.pattern)(name):
             return False
-        return kind == EXCHANGE or all(kind in KEYS[key].kinds for key in self.definition)
+        known = (KEYS[key] for key in self.definition if key in KEYS)
+        return kind == EXCHANGE or all(kind in key.kinds for key in known)
 
 
-def check_policy(policy: Policy, *, operator: bool = False) -> None:
-    """Refuse a policy that means nothing, naming what is wrong with it."""
+def unknown_settings(policy: Policy, *, operator: bool) -> list[str]:
+    """The settings of a policy that have no effect here."""
+    known = {name for name, key in KEYS.items() if key.merge is not None or not operator}
+    return [name for name in policy.definition if name not in known]
+
+
+def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True) -> None:
+    """Refuse a policy that means nothing, naming what is wrong with it.
+
+    Args:
+        policy: the policy.
+        operator: whether it is an operator policy.
+        strict: whether settings that are unknown are refused, too.
+    """
     try:
         search_for(policy.pattern)
     except (re.error, TypeError) as problem:
@@ -219,12 +232,14 @@ def check_policy(policy: Policy, *, operator: bool = False) -> None:
         raise precondition(f"{term(policy.priority)} priority must be a number")
     if not policy.definition:
         raise precondition("no policy provided")
-    known = {name for name, key in KEYS.items() if key.merge is not None or not operator}
-    strange = [pair for pair in policy.definition.items() if pair[0] not in known]
-    if strange:
-        shown = ",".join(f"{{{term(name)},{term(value)}}}" for name, value in strange)
+    strange = unknown_settings(policy, operator=operator)
+    if strange and strict:
+        pairs = [(name, policy.definition[name]) for name in strange]
+        shown = ",".join(f"{{{term(name)},{term(value)}}}" for name, value in pairs)
         raise precondition(f"[{shown}] are not recognised policy settings")
     for name, value in policy.definition.items():
+        if name in strange:
+            continue
         if isinstance(value, int) and value > _NUMBER_MOST:
             raise precondition(f"{name} is {value}, which is too large: give a number below 2^63")
         if not KEYS[name].fits(value):
@@ -239,8 +254,10 @@ def matching(policies: Iterable[Policy], kind: str, name: str) -> Policy | None:
 
 def merged(policy: Policy | None, operator: Policy | None) -> dict[str, Any]:
     """The settings that a policy and an operator policy give together."""
-    settings = dict(policy.definition) if policy is not None else {}
+    given = policy.definition if policy is not None else {}
+    settings = {name: value for name, value in given.items() if name in KEYS}
     for name, value in operator.definition.items() if operator is not None else ():
-        merge = KEYS[name].merge
-        settings[name] = merge(settings[name], value) if merge and name in settings else value
+        merge = KEYS[name].merge if name in KEYS else None
+        if merge is not None:
+            settings[name] = merge(settings[name], value) if name in settings else value
     return settings

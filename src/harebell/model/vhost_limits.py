@@ -20,8 +20,17 @@ KEYS = (MAX_CONNECTIONS, MAX_QUEUES)
 _MOST = 2**31
 
 
-def check_limits(value: Any) -> None:
+def unknown_limits(value: Any) -> list[str]:
+    """The limits among these that vhosts do not have here."""
+    return [key for key in value if key not in KEYS] if isinstance(value, dict) else []
+
+
+def check_limits(value: Any, *, strict: bool = True) -> None:
     """Refuse what are no limits.
+
+    Args:
+        value: the limits.
+        strict: whether those that are unknown are refused, too.
 
     Raises:
         Refusal: PRECONDITION_FAILED, naming the limit.
@@ -29,6 +38,8 @@ def check_limits(value: Any) -> None:
     if not isinstance(value, dict):
         raise precondition('the limits of a vhost are an object such as {"max-queues": 100}')
     for key, limit in value.items():
+        if key not in KEYS and not strict:
+            continue
         if key not in KEYS:
             raise precondition(f"vhosts have no limit '{key}': {did_you_mean(key, KEYS)}")
         if isinstance(limit, bool) or not isinstance(limit, int) or not -_MOST < limit < _MOST:

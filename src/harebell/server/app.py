@@ -190,6 +190,8 @@ class App:
         self.journal.write("info", f"definitions were loaded: {taken}")
         for sentence in taken.left_out:
             self.journal.write("warning", f"left out: {sentence}")
+        for sentence in taken.ignored:
+            self.journal.write("warning", f"kept: {sentence}")
 
     def _make_flusher(self) -> Flusher:
         storage = self.storage
@@ -286,7 +288,8 @@ class App:
     async def _let_them_read(self, began: float) -> None:
         """Wait for peers that have something to read, and for what else is under way.
 
-        The others have a moment to answer, and long operations come to their end. What the system has taken reaches a peer that is alive also when the socket is closed.
+        The others have a moment to answer, and long operations come to their end. What the system
+        has taken reaches a peer that is alive also when the socket is closed.
         """
         until = began + self.config.shutdown_grace_seconds
         quiet = min(began + limits.SHUTDOWN_QUIET_SECONDS, until)

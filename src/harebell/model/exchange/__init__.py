@@ -7,6 +7,7 @@ from harebell.model.exchange.deduplication import DeduplicationExchange
 from harebell.model.exchange.delayed import DelayedExchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.fanout import FanoutExchange
+from harebell.model.exchange.federation_upstream import FederationUpstreamExchange
 from harebell.model.exchange.headers import HeadersExchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.exchange.local_random import LocalRandomExchange
@@ -29,6 +30,7 @@ KINDS: dict[str, type[Exchange]] = {
         RecentHistoryExchange,
         DeduplicationExchange,
         DelayedExchange,
+        FederationUpstreamExchange,
     )
 }
 DelayedExchange.TYPES = KINDS

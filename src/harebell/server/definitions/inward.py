@@ -73,10 +73,13 @@ class Taken(NamedTuple):
         counts: how many entries of each section, those that were there already included.
         left_out: bindings that have lost an end, each in a sentence. RabbitMQ writes such, for it
             leaves internal exchanges out, and passes over them itself.
+        ignored: what was kept and has no effect, such as settings of policies that are unknown
+            here, each in a sentence.
     """
 
     counts: dict[str, int]
     left_out: list[str]
+    ignored: list[str]
 
     def __str__(self) -> str:
         named = [(count, name.replace("_", " ")) for name, count in self.counts.items() if count]
@@ -135,6 +138,7 @@ class _Import:
         self._vhost = vhost
         self._taken: Counter[str] = Counter()
         self._left_out: list[str] = []
+        self._ignored: list[str] = []
 
     def run(self) -> Taken:
         """Take everything in, in RabbitMQ's order."""
@@ -166,7 +170,9 @@ class _Import:
         self._each("queues", QueueEntry, lambda each: topology.take_queue(broker, each))
         self._each("exchanges", ExchangeEntry, lambda each: topology.take_exchange(broker, each))
         self._each("bindings", BindingEntry, self._bind)
-        return Taken({section: self._taken[section] for section in _SECTIONS}, self._left_out)
+        return Taken(
+            {section: self._taken[section] for section in _SECTIONS}, self._left_out, self._ignored
+        )
 
     def _bind(self, entry: BindingEntry) -> None:
         missing = topology.missing_end(self._place.broker, entry)
@@ -176,11 +182,12 @@ class _Import:
         else:
             topology.take_binding(self._place.broker, entry)
 
-    def _each(self, section: str, kind: type[E], take: Callable[[E], None]) -> None:
+    def _each(self, section: str, kind: type[E], take: Callable[[E], list[str] | None]) -> None:
         inside = "vhost" in kind.__struct_fields__
         for entry in entries(self._given, section, kind, self._vhost if inside else None):
             with _naming(section, entry):
-                take(entry)
+                for sentence in take(entry) or ():
+                    self._ignored.append(f"{section}: {title(entry)}: {sentence}")
             self._taken[section] += 1
 
     def _check_room(self) -> None:

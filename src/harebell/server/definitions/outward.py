@@ -1,7 +1,7 @@
 """Definitions of a broker as a document that RabbitMQ can import.
 
-Transient and exclusive things are left out: they end with this process. So are the exchanges that
-every vhost has from the start.
+Exclusive queues are left out: they end with their connections. So are the exchanges that every
+vhost has from the start.
 """
 
 from __future__ import annotations
@@ -159,13 +159,13 @@ def _queues(vhost: VHost) -> list[dict[str, Any]]:
     return [
         {
             "name": queue.name,
-            "durable": True,
+            "durable": queue.durable,
             "auto_delete": queue.auto_delete,
             "type": queue_type(queue.arguments),
             "arguments": dict(queue.arguments),
         }
         for _, queue in sorted(vhost.queues.items())
-        if queue.durable
+        if queue.owner is None
     ]
 
 
@@ -174,13 +174,13 @@ def _exchanges(vhost: VHost) -> list[dict[str, Any]]:
         {
             "name": exchange.name,
             "type": exchange.KIND,
-            "durable": True,
+            "durable": exchange.durable,
             "auto_delete": exchange.auto_delete,
             "internal": exchange.internal,
             "arguments": dict(exchange.arguments),
         }
         for _, exchange in sorted(vhost.exchanges.items())
-        if exchange.durable and not _is_own(exchange)
+        if not _is_own(exchange)
     ]
 
 
@@ -194,7 +194,7 @@ def _bindings(vhost: VHost) -> list[dict[str, Any]]:
             "arguments": dict(binding.arguments),
         }
         for binding in vhost.bindings()
-        if binding.source.durable and binding.destination.durable
+        if not isinstance(binding.destination, Queue) or binding.destination.owner is None
     ]
 
 

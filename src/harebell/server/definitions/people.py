@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from harebell.auth.passwords import MD5, SHA256, fault_of, known_algorithm
 from harebell.auth.permissions import Permissions
 from harebell.auth.topics import TopicPermission
 from harebell.auth.users import User
 from harebell.base.limits import USER_NAME_BYTES
-from harebell.base.names import did_you_mean
 from harebell.model.vhost import VHost
 from harebell.model.vhost_limits import MAX_CONNECTIONS
 from harebell.server.accounts import (
@@ -28,15 +29,19 @@ from harebell.server.manage.limits import MAX_CHANNELS, set_user_limits
 from harebell.server.manage.site import checked_name
 
 
-def take_user(place: Place, entry: UserEntry, *, md5: bool) -> None:
+def take_user(place: Place, entry: UserEntry, *, md5: bool) -> list[str]:
     """A new user, or other things about one who is there: connections stay open.
+
+    Returns what has no effect, in sentences.
 
     Args:
         place: the broker.
         entry: the user.
         md5: whether a hash that does not say so is MD5.
     """
-    limits = _limits(entry)
+    limits = pairs(entry.limits)
+    unknown = [name for name in limits if name not in (MAX_CONNECTIONS, MAX_CHANNELS)]
+    limits = _checked({name: limits[name] for name in limits if name not in unknown})
     algorithm = entry.hashing_algorithm or (MD5 if md5 else SHA256)
     if not known_algorithm(algorithm):
         raise ValueError(f"the hashing algorithm '{algorithm}' is unknown")
@@ -59,17 +64,14 @@ def take_user(place: Place, entry: UserEntry, *, md5: bool) -> None:
     user.max_connections = user.max_channels = -1
     set_user_limits(user, limits)
     save_user(user, place.rows)
+    return [f"the limit '{name}' has no effect" for name in unknown]
 
 
-def _limits(entry: UserEntry) -> dict[str, int]:
-    found = pairs(entry.limits)
-    for key, value in found.items():
-        if key not in (MAX_CONNECTIONS, MAX_CHANNELS):
-            nearest = did_you_mean(key, (MAX_CONNECTIONS, MAX_CHANNELS))
-            raise ValueError(f"users have no limit '{key}': {nearest}")
+def _checked(limits: dict[str, Any]) -> dict[str, int]:
+    for key, value in limits.items():
         if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**31:
             raise ValueError(f"the limit {key} is {value!r}, which is no number below 2^31")
-    return found
+    return limits
 
 
 def _ends(place: Place, entry: PermissionEntry | TopicPermissionEntry) -> tuple[User, VHost]:

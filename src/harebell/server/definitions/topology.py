@@ -11,10 +11,10 @@ from harebell.base.limits import PARAMETER_NAME_BYTES, POLICY_NAME_BYTES, VHOST_
 from harebell.model.broker import Broker
 from harebell.model.exchange import Exchange
 from harebell.model.metadata import Metadata
-from harebell.model.policy import Policy
+from harebell.model.policy import Policy, unknown_settings
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import PREDECLARED, VHost
-from harebell.model.vhost_limits import COMPONENT, MAX_QUEUES, NAME
+from harebell.model.vhost_limits import COMPONENT, MAX_QUEUES, NAME, unknown_limits
 from harebell.server.definitions.entries import (
     BindingEntry,
     DefinitionsError,
@@ -65,8 +65,8 @@ def _text(value: Any, what: str) -> str:
     raise ValueError(f"the {what} is {value!r}, which is no text")
 
 
-def take_vhost(place: Place, entry: VHostEntry) -> None:
-    """A new vhost, or other metadata of one that is there."""
+def take_vhost(place: Place, entry: VHostEntry) -> list[str]:
+    """A new vhost, or other metadata of one that is there; returns what has no effect."""
     name = checked_name(entry.name, "vhost", VHOST_NAME_BYTES)
     more = pairs(entry.metadata)
     given = {
@@ -88,7 +88,12 @@ def take_vhost(place: Place, entry: VHostEntry) -> None:
         vhost.set_metadata(metadata)
     limits = pairs(entry.limits)
     if limits:
-        vhost.parameters.put(COMPONENT, NAME, limits)
+        vhost.parameters.put(COMPONENT, NAME, limits, strict=False)
+    return _ineffective_limits(limits)
+
+
+def _ineffective_limits(limits: Any) -> list[str]:
+    return [f"the limit '{name}' has no effect" for name in unknown_limits(limits)]
 
 
 def check_room(broker: Broker, name: str, count: int) -> None:
@@ -104,19 +109,25 @@ def check_room(broker: Broker, name: str, count: int) -> None:
         )
 
 
-def take_parameter(broker: Broker, entry: ParameterEntry) -> None:
-    """A parameter, or an operator policy, in the place of the one of that name."""
+def take_parameter(broker: Broker, entry: ParameterEntry) -> list[str]:
+    """A parameter, or an operator policy, in the place of the one of that name.
+
+    Returns:
+        What has no effect, in sentences.
+    """
     vhost = _vhost(broker, entry.vhost)
     if entry.component == _OPERATOR:
         operators = msgspec.convert(entry.value, _Value)
-        _put_policy(vhost, entry.name, operators, operator=True)
-        return
+        return _put_policy(vhost, entry.name, operators, operator=True)
     value = entry.value
     if entry.component == COMPONENT and isinstance(value, list):
         value = pairs(value)
     component = checked_name(entry.component, "component", PARAMETER_NAME_BYTES)
     name = checked_name(entry.name, "parameter", PARAMETER_NAME_BYTES)
-    vhost.parameters.put(component, name, checked_value(name, value))
+    vhost.parameters.put(component, name, checked_value(name, value), strict=False)
+    if component != COMPONENT:
+        return [f"the component '{component}' has no effect"]
+    return _ineffective_limits(value)
 
 
 def take_global_parameter(place: Place, entry: GlobalParameterEntry) -> None:
@@ -125,16 +136,20 @@ def take_global_parameter(place: Place, entry: GlobalParameterEntry) -> None:
     place.broker.global_parameters.put(name, checked_value(name, entry.value))
 
 
-def take_policy(broker: Broker, entry: PolicyEntry) -> None:
-    """A policy, in the place of the one of that name."""
-    _put_policy(_vhost(broker, entry.vhost), entry.name, entry, operator=False)
+def take_policy(broker: Broker, entry: PolicyEntry) -> list[str]:
+    """A policy, in the place of the one of that name; returns what has no effect."""
+    return _put_policy(_vhost(broker, entry.vhost), entry.name, entry, operator=False)
 
 
-def _put_policy(vhost: VHost, name: str, given: PolicyEntry | _Value, *, operator: bool) -> None:
+def _put_policy(
+    vhost: VHost, name: str, given: PolicyEntry | _Value, *, operator: bool
+) -> list[str]:
     checked_name(name, "policy", POLICY_NAME_BYTES)
     definition = checked_value(name, pairs(given.definition))
     policy = Policy(name, given.pattern, given.apply_to, given.priority, definition)
-    vhost.policies.put(policy, operator=operator)
+    vhost.policies.put(policy, operator=operator, strict=False)
+    unknown = unknown_settings(policy, operator=operator)
+    return [f"the setting '{each}' has no effect" for each in unknown]
 
 
 def _arguments(entry: QueueEntry | ExchangeEntry | BindingEntry) -> Mapping[str, Any]:

@@ -41,7 +41,12 @@ def import_(site: Site, asked: Given) -> dict[str, Any]:
     except DefinitionsError as error:
         raise Refused(str(error)) from None
     site.journal("info", f"definitions were imported: {taken}")
-    return {"imported": str(taken), "counts": taken.counts, "left_out": taken.left_out}
+    return {
+        "imported": str(taken),
+        "counts": taken.counts,
+        "left_out": taken.left_out,
+        "ignored": taken.ignored,
+    }
 
 
 COMMANDS = {

@@ -227,7 +227,6 @@ def test_guest_from_definitions_comes_from_this_machine_only() -> None:
         ),
         (changed("users", 0, password_hash="?"), "name 'ann': the password hash is not base64"),
         (changed("users", 0, password_hash="QUJD"), "the password hash has 3 octets"),
-        (changed("users", 0, limits={"max-queues": 1}), "users have no limit 'max-queues'"),
         (changed("vhosts", 1, metadata={"tags": 5}), "vhosts: name 'v'"),
         (
             changed("vhosts", 1, default_queue_type="quantum"),
@@ -246,7 +245,7 @@ def test_guest_from_definitions_comes_from_this_machine_only() -> None:
         (changed("permissions", 0, write="("), "user 'ann' in vhost 'v': the write pattern '('"),
         (changed("topic_permissions", 0, read="["), "topic_permissions: user 'ann' exchange"),
         (
-            changed("policies", 0, definition={"max-lenght": 1}),
+            changed("policies", 0, definition={"max-length": "x"}),
             "policies: name 'p' in vhost 'v':",
         ),
         (changed("policies", 0, definition=[1]), "policies: name 'p' in vhost 'v': [1] is no obj"),
@@ -386,3 +385,67 @@ def test_what_is_no_document_is_told(text: bytes, sentence: str) -> None:
 
 def test_a_document_is_read_from_its_text() -> None:
     assert parse(json.dumps(RABBIT).encode()) == RABBIT
+
+
+FEDERATED = {
+    "policies": [
+        {
+            "vhost": "/",
+            "name": "federate",
+            "pattern": "^q",
+            "definition": {"federation-upstream-set": "all", "max-length": 2},
+        }
+    ],
+    "parameters": [
+        {
+            "vhost": "/",
+            "component": "federation-upstream",
+            "name": "origin",
+            "value": {"uri": "amqp://localhost"},
+        },
+        {
+            "vhost": "/",
+            "component": "operator_policy",
+            "name": "limits",
+            "value": {
+                "pattern": "",
+                "apply-to": "queues",
+                "priority": 0,
+                "definition": {"max-length": 5, "new-limit": 1},
+            },
+        },
+        {
+            "vhost": "/",
+            "component": "vhost-limits",
+            "name": "limits",
+            "value": {"max-queues": 9, "max-moons": 1},
+        },
+    ],
+    "users": [{"name": "u", "password_hash": "", "limits": {"max-channels": 3, "max-suns": 1}}],
+    "queues": [{"vhost": "/", "name": "q"}],
+}
+
+
+def test_what_is_unknown_is_kept_without_effect_and_named() -> None:
+    there, other = place(), place()
+    taken = take_in(there, FEDERATED)
+    assert [sentence.partition(": the ")[2] for sentence in taken.ignored] == [
+        "limit 'max-suns' has no effect",
+        "component 'federation-upstream' has no effect",
+        "setting 'new-limit' has no effect",
+        "limit 'max-moons' has no effect",
+        "setting 'federation-upstream-set' has no effect",
+    ]
+    vhost = there.broker.vhosts["/"]
+    assert vhost.policies.effective(vhost.queues["q"]) == {"max-length": 2}
+    assert vhost.limits["max-queues"] == 9
+    found = document(there)
+    assert found["policies"][0]["definition"] == FEDERATED["policies"][0]["definition"]  # type: ignore[index]
+    assert {each["name"]: each["value"] for each in found["parameters"]} == {
+        each["name"]: each["value"]
+        for each in FEDERATED["parameters"]  # type: ignore[index,attr-defined]
+        if each["component"] != "vhost-limits"
+    } | {"limits": found["parameters"][-1]["value"]}
+    take_in(other, found)
+    assert document(other)["policies"] == found["policies"]
+    assert document(other)["parameters"] == found["parameters"]

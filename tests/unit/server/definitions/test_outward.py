@@ -21,7 +21,7 @@ def test_a_document_of_a_new_broker_has_its_user_and_its_vhost() -> None:
     assert found["rabbit_version"] == found["rabbitmq_version"] == "3.13.7"
 
 
-def test_transient_and_exclusive_things_are_left_out() -> None:
+def test_transient_things_are_listed_and_exclusive_ones_left_out() -> None:
     there = place()
     vhost = there.broker.vhosts["/"]
     vhost.declare_exchange("durable", "fanout", durable=True)
@@ -33,9 +33,13 @@ def test_transient_and_exclusive_things_are_left_out() -> None:
         owner = vhost.queues[name].owner
         vhost.bind("durable", vhost.queue(name, owner), name)
     found = document(there)
-    assert [each["name"] for each in found["queues"]] == ["durable"]
-    assert [each["name"] for each in found["exchanges"]] == ["durable"]
-    assert [each["routing_key"] for each in found["bindings"]] == ["durable"]
+    for section in ("queues", "exchanges"):
+        listed = [(each["name"], each["durable"]) for each in found[section]]
+        assert listed == [("durable", True), ("transient", False)]
+    assert [each["routing_key"] for each in found["bindings"]] == ["durable", "transient"]
+    other = place()
+    take_in(other, found)
+    assert document(other) == found
 
 
 def test_tracing_and_durability_are_written_where_they_say_something() -> None:
