@@ -11,7 +11,7 @@ from harebell.server.config import ConfigError, load
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.fields import encode_table
 from tests.conformance.frames import PROTOCOL_HEADER
-from tests.conformance.raw import Peer, encoded, start_ok
+from tests.conformance.raw import Peer, encoded, publish_octets, start_ok
 from tests.conformance.sites import MemorySite
 
 Connect = Callable[[], Peer]
@@ -356,9 +356,12 @@ def test_a_connection_closed_by_the_client_is_answered_and_ended(connect: Connec
     peer.close()
 
 
-def test_what_a_client_sends_behind_its_close_is_ignored(connect: Connect) -> None:
+def test_what_a_client_sends_behind_its_close_is_ignored_but_for_another_close(
+    connect: Connect,
+) -> None:
     peer = connect().open()
     peer.send(m.ConnectionClose(200), m.QueueDeclare(queue="q"), m.ConnectionClose(200))
+    peer.expect(m.ConnectionCloseOk)
     peer.expect(m.ConnectionCloseOk)
     peer.expect_closed()
 
@@ -436,3 +439,17 @@ def test_a_broker_that_stops_says_so(connect_memory: Connect, memory: MemorySite
     memory.turn()
     text = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
     peer.expect_connection_close(320, text)
+
+
+def test_each_close_of_several_threads_gets_its_close_ok(peer: Peer) -> None:
+    queue = peer.queue("q", exclusive=True)
+    closing = m.ConnectionClose(reply_code=200)
+    peer.send_bytes(
+        *(encoded(closing, 0) for _ in range(3)),
+        publish_octets("", queue, b"too late"),
+        encoded(m.ChannelOpen(), 5),
+        encoded(closing, 0),
+    )
+    for _ in range(4):
+        peer.expect(m.ConnectionCloseOk)
+    peer.expect_closed()

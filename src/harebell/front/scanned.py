@@ -247,6 +247,16 @@ class ScannedLink(Link):
 
     # --- the end --------------------------------------------------------------------------------
 
+    def part(self) -> None:
+        """The peer has closed and was answered: what it wrote besides may only close again."""
+        self.state = ConnectionState.CLOSED
+        self.paused = False
+        self.scanner.fast = False
+        if not self.tasks:
+            # Otherwise the input goes on when they are done.
+            self.scanner.hold = False
+        self.touch()
+
     def finish(self) -> None:
         """The close handshake is done."""
         self.scanner.stopped = True
@@ -273,6 +283,8 @@ class ScannedLink(Link):
 
     def _end_of_turn(self) -> None:
         """Write what is due, and hold a publisher back when something is short."""
+        if self.state is ConnectionState.CLOSED and not self.closing:
+            self.finish()
         self._tell()
         if self.published:
             self.hold_publisher()

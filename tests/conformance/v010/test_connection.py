@@ -244,3 +244,13 @@ def test_a_login_that_takes_too_long_is_cut(memory: MemorySite, memory010: Conne
     memory.pass_time(11.0)
     assert peer.maybe() is None
     assert peer.ended
+
+
+def test_each_close_of_several_threads_gets_its_close_ok(peer010: Peer010) -> None:
+    closing = AMQP_0_10.encode(k.ConnectionClose(200, ""))
+    late = AMQP_0_10.encode(c.QueueDeclare("late"))
+    frames = [frame(CONTROL, closing, 0)] * 3
+    peer010.send_bytes(*frames, frame(COMMAND, late, 1), frame(CONTROL, closing, 0))
+    for _ in range(4):
+        peer010.expect(k.ConnectionCloseOk, 0)
+    peer010.expect_end()

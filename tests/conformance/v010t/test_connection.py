@@ -228,3 +228,11 @@ def test_methods_that_cannot_be_read_end_the_connection(peer: Peer, payload: byt
     assert peer.expect(m.ConnectionClose).reply_code in (502, 503, 540)
     peer.opened = False
     peer.ended = True
+
+
+def test_each_close_of_several_threads_gets_its_close_ok(peer: Peer):
+    closing = frame(METHOD, 0, SPEC.encode(m.ConnectionClose(reply_code=200)))
+    peer.send_bytes(closing * 3)
+    for _ in range(3):
+        peer.expect(m.ConnectionCloseOk)
+    peer.expect_closed()

@@ -102,16 +102,19 @@ class Connection(ScannedLink):
     def not_attached(self, channel: int) -> None:
         """A command came on a channel without a session."""
         if self.state is not ConnectionState.OPEN:
-            if self.state is not ConnectionState.CLOSING:
+            if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
                 self.caught(failure.framing("a command before the connection is open"))
         elif channel not in self.ending:
             failure.not_attached(self, channel)
 
     def control(self, channel: int, payload: bytes) -> None:
         """A control came."""
-        if self.state is ConnectionState.CLOSED:
-            return
         control = AMQP_0_10.decode_control(payload)
+        if self.state is ConnectionState.CLOSED:
+            # Several threads of a client may close its connection: each waits for a close-ok.
+            if isinstance(control, controls.ConnectionClose):
+                self.send_control(0, controls.ConnectionCloseOk())
+            return
         if control.NAME.startswith("connection."):
             handshake.take(self, channel, control)
         elif self.state is ConnectionState.OPEN:

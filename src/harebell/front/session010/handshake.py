@@ -152,7 +152,7 @@ def close(connection: Connection, control: controls.ConnectionClose) -> None:
         connection.release()
     connection.send_control(0, controls.ConnectionCloseOk())
     if connection.state is not ConnectionState.CLOSING:
-        connection.finish()
+        connection.part()
 
 
 def close_ok(connection: Connection, control: controls.ConnectionCloseOk) -> None:

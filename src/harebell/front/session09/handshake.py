@@ -196,7 +196,7 @@ def close(connection: Connection, method: methods.ConnectionClose) -> None:
 
     def answer() -> bool:
         connection.send(0, methods.ConnectionCloseOk())
-        connection.finish()
+        connection.part()
         return True
 
     connection.perform(answer)

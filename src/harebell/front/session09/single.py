@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from harebell.front.session09.connection import Connection
 
 _IDS = 4
+_ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
 def take(connection: Connection, kind: int, channel: int, payload: bytes) -> None:
@@ -28,7 +29,7 @@ def take(connection: Connection, kind: int, channel: int, payload: bytes) -> Non
     """
     if kind not in (METHOD, HEADER, BODY, HEARTBEAT):
         raise hard(501, f"type {kind}, all octets = <<>>: unknown_frame", 0, 0)
-    if connection.state is ConnectionState.CLOSING:
+    if connection.state in _ENDING:
         _while_closing(connection, kind, channel, payload)
     elif kind == HEARTBEAT:
         _check_heartbeat(channel, payload)
@@ -46,7 +47,10 @@ def _check_heartbeat(channel: int, payload: bytes) -> None:
 
 
 def _while_closing(connection: Connection, kind: int, channel: int, payload: bytes) -> None:
-    """After our connection.close only its handshake counts (AMQP 0-9-1 1.4.2.9)."""
+    """After connection.close only its handshake counts (AMQP 0-9-1 1.4.2.9).
+
+    Several threads of a client may close its connection: each waits for a close-ok.
+    """
     if kind != METHOD or channel != 0:
         return
     try:
