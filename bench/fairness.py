@@ -38,7 +38,7 @@ P99_MS = 20.0
 WORST_MS = 100.0
 _PREPARE_SECONDS = 600.0
 _GRACE_SECONDS = 120.0
-_LEAD_SECONDS = 0.2
+_LEAD_SECONDS = 0.5
 
 
 class Row(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -224,8 +224,8 @@ def measure(load: str, kind: str, task: pair.Task, scale: float) -> Row:
 def _measured(broker: Any, load: str, task: pair.Task, scale: float) -> Row:
     task = msgspec.structs.replace(task, port=broker.port)
     data_dir = str(broker.data_dir) if isinstance(broker, Harebell) else ""
-    hostile = side.Task(load, broker.port, task.seconds - _LEAD_SECONDS, scale, data_dir)
-    watch = _Watch(broker, task.seconds)
+    hostile = side.Task(load, broker.port, task.seconds, scale, data_dir)
+    watch = _Watch(broker, task.seconds + _LEAD_SECONDS)
     with _process("bench.hostile", hostile) as other:
         _await_ready(other)
         with _process("bench.pair", task) as healthy:
