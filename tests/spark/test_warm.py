@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from harebell.spark import warming
 from harebell.spark.java import find_java
 from harebell.spark.places import find_places
 from harebell.spark.warming import warm
+from tests.patience import eventually
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -33,3 +36,31 @@ def test_workers_import_the_installed_pyspark(spark: SparkSession) -> None:
 
     (row,) = spark.range(0, 1, 1, 1).mapInArrow(where, "file string").collect()
     assert "pyspark.zip" not in row["file"]
+
+
+@pytest.mark.parametrize("ending", ["exit 1", "sleep 600"], ids=["it fails", "it takes too long"])
+def test_nothing_of_a_lesson_stays_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    started = tmp_path / "started"
+    lesson = tmp_path / "python"
+    lesson.write_text(f"#!/bin/sh\nsleep 600 &\necho $! > {started}\necho no Java\n{ending}\n")
+    lesson.chmod(0o755)
+    monkeypatch.setattr(warming.sys, "executable", str(lesson))
+    monkeypatch.setattr(warming, "SPARK_WARM_SECONDS", 2.0)
+    if ending == "exit 1":
+        assert warming._run_lesson(tmp_path / "draft") == (1, "no Java\n")
+    else:
+        with pytest.raises(subprocess.TimeoutExpired):
+            warming._run_lesson(tmp_path / "draft")
+    left = int(started.read_text())
+    eventually(lambda: not alive(left))
+
+
+def alive(process: int) -> bool:
+    """Whether a process runs; one that nobody has asked for its exit code does not."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"

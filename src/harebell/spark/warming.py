@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,17 +111,9 @@ def warm(*, again: bool = False) -> tuple[Path, bool]:
     places.folder.mkdir(parents=True, exist_ok=True)
     draft = places.folder / f"classes-{os.getpid()}-{secrets.token_hex(4)}.jsa"
     try:
-        done = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", "harebell.spark.warming", str(draft)],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=SPARK_WARM_SECONDS,
-            check=False,
-        )
-        if done.returncode != 0 or not draft.is_file():
-            said = (done.stderr or done.stdout).strip().splitlines()
+        code, printed = _run_lesson(draft)
+        if code != 0 or not draft.is_file():
+            said = printed.strip().splitlines()
             reason = said[-1] if said else "the JVM wrote no archive"
             raise SessionError(f"the class-data archive could not be made: {reason}")
         draft.replace(places.archive)
@@ -130,6 +124,36 @@ def warm(*, again: bool = False) -> tuple[Path, bool]:
     finally:
         draft.unlink(missing_ok=True)
     return places.archive, True
+
+
+def _run_lesson(draft: Path) -> tuple[int, str]:
+    """Hold the lesson in a group of processes that is gone afterwards, its JVM too.
+
+    Returns:
+        Its exit code, and what it printed.
+
+    Raises:
+        TimeoutExpired: it takes too long.
+    """
+    command = [sys.executable, "-m", "harebell.spark.warming", str(draft)]
+    # A file and no pipe: a JVM that is left would hold a pipe open, and nothing would end.
+    with tempfile.TemporaryFile("w+", errors="replace") as said:
+        lesson = subprocess.Popen(  # noqa: S603 - our own module
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+        try:
+            lesson.wait(SPARK_WARM_SECONDS)
+        finally:
+            # Whatever ended the lesson, an error, the time or Ctrl-C: no JVM stays behind.
+            with suppress(ProcessLookupError):
+                os.killpg(lesson.pid, signal.SIGKILL)
+            lesson.wait()
+        said.seek(0)
+        return lesson.returncode, said.read()
 
 
 def teach(spark: SparkSession, folder: Path) -> None:
