@@ -453,3 +453,21 @@ def test_each_close_of_several_threads_gets_its_close_ok(peer: Peer) -> None:
     for _ in range(4):
         peer.expect(m.ConnectionCloseOk)
     peer.expect_closed()
+
+
+@pytest.mark.parametrize(("octets", "fits"), [(4_000, True), (4_200, False)])
+def test_a_frame_before_tune_has_no_more_than_4096_octets(
+    connect_memory: Connect, octets: int, fits: bool
+) -> None:
+    peer = connect_memory()
+    peer.greet()
+    method = start_ok()
+    plain = len(encoded(method, 0))
+    method.client_properties = {"x": "y" * (octets - plain - 8)}
+    peer.send(method)
+    if fits:
+        peer.expect(m.ConnectionTune)
+        peer.wire.drop()
+        peer.ended = True
+    else:
+        peer.expect_closed()

@@ -15,8 +15,8 @@ FRAME_FUDGE_BYTES = 8
 """Tolerance over frame-max for clients that forget to count the frame's own eight octets."""
 FRAME_OVERHEAD_BYTES = 8
 """Octets of a frame that are not payload: type, channel, size, end."""
-HANDSHAKE_FRAME_BYTES = 8_192
-"""Largest frame accepted before connection.tune-ok."""
+HANDSHAKE_FRAME_BYTES = 4_096
+"""Largest frame accepted before connection.tune-ok, as with RabbitMQ 3.13."""
 CHANNEL_MAX = 2_047
 """Highest number of channels per connection offered in connection.tune."""
 HEARTBEAT_SECONDS = 60

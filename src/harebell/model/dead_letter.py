@@ -52,16 +52,28 @@ def _texts(value: Any) -> list[str]:
 
 
 def _history(headers: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The events that a message carries; what does not look like one is left out."""
+    """The events that a message carries, one per queue and reason.
+
+    What does not look like one is left out. Of several for a queue and a reason, which only a
+    client can have written, the first counts; if it has no count, it gets their number.
+    """
     found = headers.get(HISTORY)
     if not isinstance(found, list):
         return []
-    events = []
+    events: list[dict[str, Any]] = []
+    seen: dict[tuple[str, str], tuple[dict[str, Any], bool]] = {}
     for event in found:
         if isinstance(event, Mapping) and isinstance(event.get("queue"), str):
+            key = event["queue"], str(event.get("reason"))
+            if key in seen:
+                first, counted = seen[key]
+                if not counted:
+                    first["count"] = Long(first["count"] + 1)
+                continue
             count = event.get("count")
             known = isinstance(count, int) and not isinstance(count, bool) and 0 < count < 2**62
             events.append({**event, "count": Long(count if known else 1)})  # type: ignore[arg-type]
+            seen[key] = events[-1], known
     return events
 
 

@@ -208,3 +208,22 @@ def test_a_history_that_makes_no_sense_does_no_harm(forged: Any) -> None:
     event = headers_of(received(where))["x-death"][0]
     assert (event["queue"], event["reason"]) == ("q", "rejected")
     assert event["count"] in (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("counts", "count"), [((3, 5), 4), ((None, None), 3), ((2,), 3), ((None, 7, 1), 4)]
+)
+def test_several_events_for_one_queue_and_reason_become_one(
+    counts: tuple[int | None, ...], count: int
+) -> None:
+    where = place()
+    about = {"queue": "q", "reason": "rejected"}
+    same = [about if each is None else {**about, "count": each} for each in counts]
+    other = {"queue": "q", "reason": "expired", "count": 9}
+    forged = [same[0], other, *same[1:]]
+    source(where).dead_letters.send(letter(headers={"x-death": forged}), "rejected")
+    events = headers_of(received(where))["x-death"]
+    assert [(each["reason"], each["count"]) for each in events] == [
+        ("rejected", count),
+        ("expired", 9),
+    ]
