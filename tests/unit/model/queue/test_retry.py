@@ -18,6 +18,7 @@ from harebell.model.broker import Broker
 from harebell.model.policy import Policy
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import make_queue
+from harebell.model.queue.retry import Rules
 from harebell.store.memory import MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker
@@ -194,16 +195,17 @@ def test_a_policy_lets_messages_be_tried_again(here: Here) -> None:
 
 @pytest.mark.parametrize("value", ["0,7", "0, 7 ", [0, 7], (0, 7)])
 def test_delays_may_be_a_text(here: Here, value: Any) -> None:
-    assert here.queue(**{"retry-delays": value})._retry.rules.delays == (0, 7)
+    here.queue(**{"retry-delays": value})
+    assert Rules({"x-retry-delays": value}, {}).delays == (0, 7)
 
 
 @pytest.mark.parametrize("value", [0, 7, "7", [7]])
 def test_a_delay_may_stand_alone(here: Here, value: Any) -> None:
     wanted = (0,) if value == 0 else (7,)
-    assert here.queue(**{"retry-delays": value})._retry.rules.delays == wanted
-    other: Any = here.vhost.declare_queue("by-policy")
+    here.queue(**{"retry-delays": value})
     here.vhost.policies.put(Policy("p", "by-policy", "queues", 0, {"retry": value}))
-    assert other._retry.rules.delays == wanted
+    assert Rules({"x-retry-delays": value}, {}).delays == wanted
+    assert Rules({}, {"retry": value}).delays == wanted
 
 
 @pytest.mark.parametrize(
