@@ -43,14 +43,20 @@ class Verifying:
         loop: the event loop, on which answers are given.
         users: remember passwords that were right.
         flush: called when an answer may have led to output.
+        compare: whether a password has a stored hash of an algorithm; called in the thread.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, users: Users, flush: Callable[[], None]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        users: Users,
+        flush: Callable[[], None],
+        compare: Callable[[str, str, str], bool] = matches,
     ) -> None:
         self._loop = loop
         self._users = users
         self._flush = flush
+        self._compare = compare
         self._waiting: dict[str, deque[_Job]] = {}
         self._busy = False
         self._thread = ThreadPoolExecutor(1, "harebell-passwords", _be_nice)
@@ -99,7 +105,9 @@ class Verifying:
         self._busy = True
         user, password = job.doubt.user, job.doubt.password
         stored = user.password_hash
-        done = self._loop.run_in_executor(self._thread, matches, password, stored, user.algorithm)
+        done = self._loop.run_in_executor(
+            self._thread, self._compare, password, stored, user.algorithm
+        )
 
         def finished(future: asyncio.Future[bool]) -> None:
             self._busy = False

@@ -6,11 +6,8 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 
-import pytest
-
 from harebell.auth import passwords
 from harebell.auth.users import Doubt, User, Users
-from harebell.server import verifying
 from harebell.server.verifying import Verifying
 
 
@@ -19,9 +16,15 @@ class Desk:
 
     def __init__(self) -> None:
         self.users = Users(os.urandom)
-        self.verifying = Verifying(asyncio.get_running_loop(), self.users, lambda: None)
+        self.comparisons: list[str] = []
+        loop = asyncio.get_running_loop()
+        self.verifying = Verifying(loop, self.users, lambda: None, self._compare)
         self.answers: list[tuple[str, bool]] = []
         self.asked = 0
+
+    def _compare(self, password: str, stored: str, algorithm: str) -> bool:
+        self.comparisons.append(password)
+        return passwords.matches(password, stored, algorithm)
 
     def ask(
         self, name: str, user: User, password: str, address: str = "a", *, want: bool = True
@@ -49,20 +52,7 @@ def run(test: Callable[[Desk], Awaitable[None]]) -> None:
     asyncio.run(begin())
 
 
-@pytest.fixture
-def comparisons(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The passwords that were compared with a slow hash."""
-    seen: list[str] = []
-
-    def matches(password: str, stored: str, algorithm: str) -> bool:
-        seen.append(password)
-        return passwords.matches(password, stored, algorithm)
-
-    monkeypatch.setattr(verifying, "matches", matches)
-    return seen
-
-
-def test_the_right_password_is_found_and_known_from_then_on(comparisons: list[str]) -> None:
+def test_the_right_password_is_found_and_known_from_then_on() -> None:
     async def test(desk: Desk) -> None:
         ann = desk.users.add("ann", "secret")
         assert desk.users.judged(ann, "secret") is None
@@ -76,7 +66,7 @@ def test_the_right_password_is_found_and_known_from_then_on(comparisons: list[st
             "second": True,
             "late": False,
         }
-        assert comparisons == ["guess", "secret"]
+        assert desk.comparisons == ["guess", "secret"]
         assert desk.users.judged(ann, "secret") is True
         assert desk.users.judged(ann, "guess") is False
         desk.users.set_password(ann, "new")
@@ -97,12 +87,12 @@ def test_one_address_does_not_keep_the_others_waiting() -> None:
     run(test)
 
 
-def test_nothing_is_compared_for_a_peer_that_is_gone(comparisons: list[str]) -> None:
+def test_nothing_is_compared_for_a_peer_that_is_gone() -> None:
     async def test(desk: Desk) -> None:
         ann = desk.users.add("ann", "secret")
         desk.ask("gone", ann, "guess", want=False)
         desk.ask("there", ann, "secret")
         assert await desk.done() == [("there", True)]
-        assert comparisons == ["secret"]
+        assert desk.comparisons == ["secret"]
 
     run(test)
