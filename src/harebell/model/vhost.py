@@ -401,8 +401,7 @@ class VHost:
 
     def check_consumer(self, queue: Queue, *, exclusive: bool) -> None:
         """Refuse a consumer that cannot be had beside the others."""
-        # Who is exclusive is alone.
-        taken = len(queue.consumers) == 1 and queue.consumers[0].exclusive
+        taken = len(queue.consumers) == 1 and queue.consumers[0].exclusive  # and so alone
         if taken or (exclusive and queue.consumers):
             thing = rendered("queue", queue.name, self.name)
             raise refused(f"{thing} in exclusive use")

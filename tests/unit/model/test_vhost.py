@@ -178,6 +178,24 @@ def test_a_shared_queue_does_not_become_exclusive() -> None:
     )
 
 
+def test_who_is_exclusive_is_alone() -> None:
+    where = vhost()
+    queue = where.declare_queue("q")
+    alone = Taker(queue, exclusive=True)
+    queue.add_consumer(alone)
+    for exclusive in (False, True):
+        kind, text = refusal(where.check_consumer, queue, exclusive=exclusive)
+        assert (kind, text) == (
+            ErrorKind.ACCESS_REFUSED,
+            "queue 'q' in vhost '/' in exclusive use",
+        )
+    where.remove_consumer(alone)
+    for tag in ("a", "b"):
+        where.check_consumer(queue, exclusive=False)
+        queue.add_consumer(Taker(queue, tag))
+    assert refusal(where.check_consumer, queue, exclusive=True)[0] is ErrorKind.ACCESS_REFUSED
+
+
 def test_a_connection_takes_its_exclusive_queues_along() -> None:
     where, mine = vhost(), object()
     where.declare_queue("mine", exclusive=True, owner=mine)

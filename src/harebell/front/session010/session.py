@@ -333,13 +333,13 @@ class Session(SessionLayer):
     def serve(self) -> int:
         """Deliver what this session's subscriptions can take now."""
         consumers, out = self.consumers, self.connection.out
-        for consumer in list(consumers.values()):
+        for tag, consumer in list(consumers.items()):
             if not consumer.queue.deleted:
                 before = out.size
                 consumer.queue.drain()
-                if out.size > before and consumers.get(consumer.tag) is consumer:
+                if out.size > before and consumers.get(tag) is consumer:
                     # Whoever gets something goes last the next time.
-                    consumers[consumer.tag] = consumers.pop(consumer.tag)
+                    consumers[tag] = consumers.pop(tag)
         if self.extras is not None:
             self.extras.classes.go_on()
         return 0
