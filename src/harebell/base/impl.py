@@ -25,7 +25,7 @@ NATIVE = "native"
 PYTHON = "python"
 _PROBE = "harebell.kernels.frames"
 
-_state = {"chosen": ""}
+_state = {"chosen": "", "wanted": ""}
 
 
 class SourceOnly:
@@ -68,6 +68,7 @@ def choose(wanted: str) -> None:
     """
     if wanted not in ("", NATIVE, PYTHON):
         raise ImportError(f"HAREBELL_IMPL={wanted!r} is unknown: use 'python' or 'native'")
+    _state["wanted"] = wanted
     built = wanted != PYTHON and _compiled(_PROBE)
     if wanted == NATIVE and not built:
         raise ImportError(
@@ -84,3 +85,14 @@ def choose(wanted: str) -> None:
 def chosen() -> str:
     """The implementation in use: "native" or "python"."""
     return _state["chosen"]
+
+
+def warning() -> str | None:
+    """A sentence where the compiled parts are missing although nobody chose to do without them."""
+    if _state["chosen"] == NATIVE or _state["wanted"] == PYTHON:
+        return None
+    return (
+        "the compiled parts are not installed, a message costs about ten times the CPU: install a "
+        "C compiler (Debian: apt-get install gcc python3-dev), then run pip install "
+        "--force-reinstall --no-cache-dir harebell, or set HAREBELL_IMPL=python to stop this warning"
+    )

@@ -483,6 +483,9 @@ class App:
 async def _serve(config: Config, ready: Callable[[App], None]) -> int:
     ask_for_more()
     journal = Journal(config.log_level)
+    uncompiled = impl.warning()
+    if uncompiled is not None:
+        journal.write("warning", uncompiled)
     try:
         app = App(config, journal)
         await app.start()

@@ -89,6 +89,33 @@ def test_without_a_choice_an_unbuilt_package_runs_in_python(unbuilt: Path) -> No
     assert done.stdout.split() == ["python"]
 
 
+WARNING = "from harebell.base import impl; print(impl.warning())"
+
+
+def test_a_package_that_is_uncompiled_by_accident_says_how_to_mend_it(unbuilt: Path) -> None:
+    done = run(WARNING, None, unbuilt)
+    assert "the compiled parts are not installed" in done.stdout
+    assert "pip install --force-reinstall --no-cache-dir harebell" in done.stdout
+    assert run(WARNING, "python", unbuilt).stdout == "None\n"
+    assert run(WARNING, "native").stdout == "None\n"
+
+
+def test_a_broker_that_is_uncompiled_by_accident_warns_at_its_start(
+    unbuilt: Path, tmp_path: Path
+) -> None:
+    serve = ["serve", "--port", "0", "--data-dir", str(tmp_path / "data")]
+    code = f"""
+import os, signal, sys
+from harebell.cli import serve
+serve.announce = lambda app, config: os.kill(os.getpid(), signal.SIGTERM)
+from harebell.cli.main import main
+sys.argv[1:] = {serve!r}
+main()
+"""
+    done = run(code, None, unbuilt)
+    assert "[WARNING] the compiled parts are not installed" in done.stderr, done.stderr
+
+
 def test_the_finder_for_sources_leaves_other_packages_alone() -> None:
     finder = impl.SourceOnly()
     assert finder.find_spec("json.decoder", None) is None
