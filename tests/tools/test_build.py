@@ -67,7 +67,8 @@ def wheel(package: Path, **environment: str) -> str:
 
 def works(package: Path) -> bool:
     """Whether both modules are compiled and can be imported."""
-    code = "import {0} as one, {1} as two; print(one.__file__, two.__file__)".format(*MODULES)
+    one, two = MODULES
+    code = f"import {one} as one, {two} as two; print(one.__file__, two.__file__)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(package / "src")},

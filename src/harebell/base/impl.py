@@ -94,5 +94,5 @@ def warning() -> str | None:
     return (
         "the compiled parts are not installed, a message costs about ten times the CPU: install a "
         "C compiler (Debian: apt-get install gcc python3-dev), then run pip install "
-        "--force-reinstall --no-cache-dir harebell, or set HAREBELL_IMPL=python to stop this warning"
+        "--force-reinstall --no-cache-dir harebell, or set HAREBELL_IMPL=python to accept it"
     )
