@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from harebell.base.values import Long
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_older as old
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.plain_fields import is_plain
-from tests.conformance.raw import Peer
+from tests.conformance.raw import Peer, start_ok
 from tests.conformance.sites import MemorySite
 from tests.conformance.v08.conftest import Connect
-from tests.conformance.v08.peer import Peer8
+from tests.conformance.v08.peer import QPID, Peer8
+
+NOW = datetime(2007, 1, 1, tzinfo=UTC)
 
 # --- qos ------------------------------------------------------------------------------------------
 
@@ -304,6 +309,45 @@ def test_qpids_recover_is_answered_before_what_comes_again(peer: Peer8, name: st
         peer.send(m.BasicRecover(requeue))
         peer.expect(m.BasicRecoverOk)
         peer.expect_delivery(b"one", redelivered=True)
+
+
+def test_the_layout_of_a_consume_counts_for_more_than_the_clients_name(
+    connect: Connect, name: str
+) -> None:
+    peer = connect()
+    peer.greet()
+    method = start_ok()
+    method.client_properties = QPID
+    peer.send(method)
+    peer.expect(m.ConnectionTune)
+    peer.send(m.ConnectionTuneOk(0, 0, 0))
+    peer.ask(m.ConnectionOpen())
+    peer.opened = True
+    peer.ask(m.ChannelOpen())
+    peer.queue(name, exclusive=True)
+    peer.consume(name)
+    peer.publish("", name, b"one")
+    peer.expect_delivery(b"one")
+    peer.send(m.BasicRecover(False))
+    peer.expect_delivery(b"one", redelivered=True)
+    peer.expect_silence()
+
+
+def test_a_client_of_0_9_gets_types_of_values_back_that_it_has_sent(
+    connect_0_9: Connect, name: str
+) -> None:
+    sender, other = connect_0_9().open(), connect_0_9().open()
+    headers = {"l": Long(-(2**40)), "d": 1.5, "V": None, "T": NOW, "D": Decimal("1.5")}
+    sent = {**headers, "S": "x", "I": 1, "F": {"l": Long(2**40), "d": 0.25}}
+    sender.queue(name)
+    for _ in range(2):
+        sender.publish("", name, b"", BasicProperties(headers=sent))
+    got = sender.get(name).properties.headers
+    assert got == sent
+    assert type(got["d"]) is float
+    found = other.get(name).properties.headers
+    assert (found["l"], found["d"], found["V"]) == (str(-(2**40)), "1.5", "")
+    assert found["F"] == {"l": str(2**40), "d": "0.25"}
 
 
 def test_the_answered_recovers_of_0_9(connect_0_9: Connect, name: str) -> None:

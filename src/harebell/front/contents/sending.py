@@ -38,7 +38,7 @@ def send_body(
     connection = channel.connection
     number, out = channel.number, OutBuffer()
     if connection.profile.plain and listed.family != FAMILY_09:
-        raw = plain_list(raw)
+        raw = plain_list(raw, connection.known)
     out.frame(METHOD, number, connection.spec.encode(method))
     raw = channel.readable(raw, listed.class_id)
     out.frame(HEADER, number, listed.header(len(body) - offset, raw))

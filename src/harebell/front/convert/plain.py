@@ -14,7 +14,7 @@ from harebell.base.limits import CONVERSIONS_KEPT_BYTES, CONVERSIONS_KEPT_COUNT
 from harebell.base.message import Message, new_message
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.edit import edited
-from harebell.wire.v09.plain_fields import is_plain, made_plain
+from harebell.wire.v09.plain_fields import PLAIN_TAGS, is_plain, made_plain, tags_of
 
 _HEADERS = 0x2000
 _BEFORE = (0x8000, 0x4000)
@@ -32,30 +32,40 @@ def _place(raw: bytes) -> int:
     return at
 
 
-def _plain(raw: bytes) -> bytes:
-    """A property list whose headers have the five types only."""
+def tags_in(raw: bytes) -> frozenset[int]:
+    """The types of the values in the headers of a property list."""
+    return tags_of(raw, _place(raw)) if int.from_bytes(raw[:2]) & _HEADERS else frozenset()
+
+
+def _plain(raw: bytes, known: frozenset[int]) -> bytes:
+    """A property list whose headers have only types that the peer knows."""
     if not int.from_bytes(raw[:2]) & _HEADERS:
         return raw
     at = _place(raw)
-    if is_plain(raw, at):
+    if is_plain(raw, at, known):
         return raw
-    table, end = made_plain(raw, at)
+    table, end = made_plain(raw, at, known)
     return raw[:at] + table + raw[end:]
 
 
-def plain_list(raw: bytes) -> bytes:
+def plain_list(raw: bytes, known: frozenset[int] = PLAIN_TAGS) -> bytes:
     """A property list of class basic, file or stream as such a peer can read it.
 
     Content-type, content-encoding and headers come first in all of them.
     """
-    return _kept(raw) if len(raw) <= CONVERSIONS_KEPT_BYTES else _plain(raw)
+    return _kept(raw, known) if len(raw) <= CONVERSIONS_KEPT_BYTES else _plain(raw, known)
 
 
 _kept = lru_cache(CONVERSIONS_KEPT_COUNT)(_plain)
 
 
-def plain_message(message: Message) -> Message:
-    """A message of class basic as such a peer can read it."""
+def plain_message(message: Message, known: frozenset[int] = PLAIN_TAGS) -> Message:
+    """A message of class basic as such a peer can read it.
+
+    Args:
+        message: the message.
+        known: the types of values that the peer knows: the five, and those that it has sent.
+    """
     raw = message.raw
     added: dict[str, Any] = {}
     if message.offset >= 0:
@@ -64,7 +74,7 @@ def plain_message(message: Message) -> Message:
         added["x-delivery-count"] = message.deliveries
     if added:
         raw = edited(raw, added)
-    raw = _kept(raw) if len(raw) <= CONVERSIONS_KEPT_BYTES else _plain(raw)
+    raw = plain_list(raw, known)
     # Equal is enough: what the cache gives back may be the list of an earlier, equal message.
     if raw == message.raw:
         return message

@@ -20,5 +20,6 @@ PROFILE_0_9 = Profile(
     channel=OlderChannel,
     consumer=OlderConsumer,
     plain=True,
+    echoed=frozenset(b"ldV"),
     tickets=True,
 )

@@ -9,6 +9,7 @@ cdef class Connection(ScannedLink):
     cdef public bint intercepts
     cdef public bint stamps
     cdef public bint qpid
+    cdef public object known
     cdef public list confirming
     cdef public object closed_channels
     cdef public object bulk

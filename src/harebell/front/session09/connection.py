@@ -29,6 +29,7 @@ from harebell.model.broker import Broker
 from harebell.model.queue.arguments import ignored_arguments
 from harebell.wire.v09 import methods
 from harebell.wire.v09.frames import HEARTBEAT, METHOD
+from harebell.wire.v09.plain_fields import PLAIN_TAGS
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Connection(ScannedLink):
     Attributes:
         spec: its methods, and their codec.
         confirming: channels with confirms to write at the end of the turn.
+        known: the types of header values that the client knows, in versions of five types.
         qpid: the client has shown that it is one of Qpid's, which have methods of their own.
         closed_channels: channels we closed whose close-ok has not come.
         bulk: bulk reads that wait for their turn; None until there is one.
@@ -72,6 +74,7 @@ class Connection(ScannedLink):
         self.scanner.tickets = profile.tickets
         self.scanner.work = hub.work
         self.qpid = False
+        self.known = PLAIN_TAGS
         self.confirming: list[Confirms] = []
         self.closed_channels: set[int] = set()
         self.bulk: Reads | None = None
@@ -125,7 +128,7 @@ class Connection(ScannedLink):
         if message.family != FAMILY_09:
             message = converted(message, FAMILY_09)
         if self.profile.plain:
-            message = plain_message(message)
+            message = plain_message(message, self.known)
         self.out.content(channel, self.spec.encode(method), message, self.frame_max)
         self.touch()
         if self.out.size > _OUTPUT_STOP:

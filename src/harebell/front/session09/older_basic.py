@@ -39,8 +39,8 @@ def qos(channel: OlderChannel, method: methods.BasicQos) -> None:
 def consume(channel: OlderChannel, method: methods.BasicConsume) -> None:
     """basic.consume: with arguments, which Qpid's clients send, or without."""
     check_ticket(channel, method.ticket, READ, _CONSUME)
-    if method.arguments is not ABSENT:
-        channel.connection.qpid = True
+    # What a client sends says more than its name: of 0-8 only Qpid's layout has arguments.
+    channel.connection.qpid = method.arguments is not ABSENT
     if method.arguments.get(tunnel.ASKED) == 1:
         tunnel.consume(channel, method)
         return

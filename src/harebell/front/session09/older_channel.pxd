@@ -12,6 +12,7 @@ cdef class OlderChannel(Channel):
     cdef public bint windowed
     cdef public bint asked
     cdef public int good_ticket
+    cdef public Properties looked_at
 
     cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,
                       bytes body) except -1

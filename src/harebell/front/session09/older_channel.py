@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.front.contents.sending import send_back
+from harebell.front.convert.plain import tags_in
 from harebell.front.immediate import takers
 from harebell.front.session09.channel import Channel
 from harebell.front.session09.older_access import check_ticket, check_write
@@ -44,6 +45,7 @@ class OlderChannel(Channel):
         window: octets of deliveries that may be unacknowledged.
         windowed: whether there is such a limit.
         asked: the client has asked for a ticket on this channel.
+        looked_at: the headers whose types were looked at last.
         good_ticket: the ticket that was found good for publishing last.
     """
 
@@ -54,6 +56,7 @@ class OlderChannel(Channel):
         self.windowed = False
         self.asked = False
         self.good_ticket = 0
+        self.looked_at: Properties | None = None
 
     def may_deliver(self) -> bool:
         """Whether the client wants deliveries now."""
@@ -68,6 +71,10 @@ class OlderChannel(Channel):
         kept = flags & _MANDATORY
         if flags & _IMMEDIATE:
             kept |= _AT_ONCE
+        if properties.has_headers and properties is not self.looked_at:
+            # Types that some documents of the version have: what a client sends it can read.
+            self.looked_at = properties
+            self.connection.known |= tags_in(properties.raw) & self.connection.profile.echoed
         return Channel.publish(self, kept, exchange_name, routing_key, properties, body)
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:

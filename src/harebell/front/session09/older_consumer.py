@@ -42,7 +42,7 @@ class OlderConsumer(ChannelConsumer):
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
         if message.has_headers or message.offset >= 0 or message.deliveries > 0:
-            message = plain_message(message)
+            message = plain_message(message, channel.connection.known)
         tag = channel.next_tag
         ChannelConsumer.deliver(self, message, position, redelivered)
         if channel.windowed and not self.no_ack:

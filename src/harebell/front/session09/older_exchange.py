@@ -1,7 +1,8 @@
 """The exchange class of 0-8 and 0-9, and Qpid's exchange.bound.
 
 An exchange that exists is taken as it is: of a declaration only the type counts (0-8#050, 0-8#052).
-Qpid told another type as 530, and its clients expect that; the document has 507.
+Qpid told another type as 530, and its clients expect that, as does the document of 0-9; that of 0-8
+has 507.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 _DECLARE = (40, 10)
 _DELETE = (40, 20)
+_PUBLISHED = "0-8"
 
 FOUND = 0
 NO_EXCHANGE = 1
@@ -52,7 +54,8 @@ def declare(channel: OlderChannel, method: methods.ExchangeDeclare) -> None:
     if method.type != found.KIND:
         thing = rendered("exchange", found.name, channel.vhost.name)
         text = f"{thing} is of type '{found.KIND}', not '{method.type}'"
-        raise hard(530 if channel.connection.qpid else 507, text, *_DECLARE)
+        told = channel.connection.qpid or channel.connection.version != _PUBLISHED
+        raise hard(530 if told else 507, text, *_DECLARE)
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeDeclareOk())
 

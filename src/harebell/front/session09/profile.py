@@ -41,6 +41,7 @@ class Profile:
         capable: what the client says it is capable of means something.
         plain: the client knows five types of table values only, see
             `harebell.front.convert.plain`.
+        echoed: types beyond the five that a client which sends them gets back.
         tickets: a publish presents an access ticket that is looked at.
         extensions: Harebell's own classes that the version has, by name; None tells of none.
 
@@ -61,6 +62,7 @@ class Profile:
     extended: bool = False
     capable: bool = True
     plain: bool = False
+    echoed: frozenset[int] = frozenset()
     tickets: bool = False
     extensions: Mapping[str, int] | None = None
     channel_ends: dict[bytes, type[methods.Method]] = field(init=False)

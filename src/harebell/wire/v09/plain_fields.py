@@ -19,8 +19,9 @@ from typing import Any
 from harebell.wire.v09.fields import LongString, Timestamp, decode_table, encode_table, entries
 
 _INT32 = 1 << 31
-_PLAIN_TAGS = frozenset(b"SIDT")
+PLAIN_TAGS = frozenset(b"SIDTF")
 _TABLE = ord("F")
+_SIZE = 4
 
 
 def plain(value: Any) -> Any:
@@ -51,19 +52,41 @@ def encode_plain(table: Mapping[str, Any]) -> bytes:
     return encode_table({name: plain(value) for name, value in table.items()})
 
 
-def is_plain(data: bytes, offset: int = 0) -> bool:
-    """Whether a well-formed encoded table has the five types only."""
+def tags_of(data: bytes, offset: int = 0) -> frozenset[int]:
+    """The types of the values of a well-formed encoded table, and of the tables in it."""
+    found: set[int] = set()
     for name, at, _ in entries(data, offset):
         tag = at + 1 + len(name)
+        found.add(data[tag])
         if data[tag] == _TABLE:
-            if not is_plain(data, tag + 1):
-                return False
-        elif data[tag] not in _PLAIN_TAGS:
-            return False
-    return True
+            found |= tags_of(data, tag + 1)
+    return frozenset(found)
 
 
-def made_plain(data: bytes, offset: int = 0) -> tuple[bytes, int]:
-    """An encoded table in the five types, and the offset after the old one."""
-    table, end = decode_table(data, offset)
-    return encode_plain(table), end
+def is_plain(data: bytes, offset: int = 0, known: frozenset[int] = PLAIN_TAGS) -> bool:
+    """Whether a well-formed encoded table has only types that a peer knows."""
+    return tags_of(data, offset) <= known
+
+
+def made_plain(
+    data: bytes, offset: int = 0, known: frozenset[int] = PLAIN_TAGS
+) -> tuple[bytes, int]:
+    """An encoded table in types that a peer knows, and the offset after the old one.
+
+    Args:
+        data: where the table is.
+        offset: where it begins.
+        known: the types that are left as they are.
+    """
+    out = b""
+    for name, at, end in entries(data, offset):
+        tag = at + 1 + len(name)
+        if data[tag] == _TABLE:
+            out += data[at : tag + 1] + made_plain(data, tag + 1, known)[0]
+        elif data[tag] in known:
+            out += data[at:end]
+        else:
+            entry, _ = decode_table((end - at).to_bytes(_SIZE) + data[at:end], 0)
+            out += encode_plain(entry)[_SIZE:]
+    after = offset + _SIZE + int.from_bytes(data[offset : offset + _SIZE])
+    return len(out).to_bytes(_SIZE) + out, after
