@@ -245,6 +245,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("cli/leases", "server/manage/leases"),
         ("tests/cli/test_leases.py", "is run by the command against a real broker"),
     ),
+    **dict.fromkeys(
+        ("cli/stages", "server/manage/stages"),
+        ("tests/cli/test_stages.py", "is run by the command against a real broker"),
+    ),
     "model/queue/leased": (
         "tests/unit/front/session09/test_lease.py",
         "is asked there as peers ask, of every kind",

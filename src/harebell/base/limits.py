@@ -491,12 +491,18 @@ STAGE_BATCH_BYTES = 268_435_456
 """What is staged of one batch, all attempts together (256 MiB)."""
 STAGE_BATCH_ROWS = 2_000_000
 """Rows of a batch that is committed."""
-STAGES_BYTES = 4_294_967_296
-"""What is staged of all batches together (4 GiB)."""
+STAGE_USER_SHARE = 0.5
+"""What one user may stage of the room for it, unless `stage_user_limit` says how much."""
+STAGE_VHOST_SHARE = 0.75
+"""What may be staged in one vhost, unless `stage_vhost_limit` says how much."""
 STAGES_COUNT = 1_000
 """Batches that are staged at a time."""
 STAGE_KEEP_SECONDS = 3_600
 """How long a staged batch waits for its next piece or its commit: an hour."""
+STAGE_LEFT_SECONDS = 300
+"""How long it waits when nobody is connected who stages for its publisher: five minutes."""
+STAGE_LEFT_LOW_SECONDS = 30
+"""The same while the disk is low."""
 
 # --- sessions of transitional 0-10 --------------------------------------------------------------
 SESSION_LIFETIME_SECONDS = 86_400

@@ -32,6 +32,7 @@ VERBS = {
     "consumers": "Look at the consumers of a running broker.",
     "transactions": "Look at the distributed transactions of a running broker, and end them.",
     "leases": "Look at the leases on queues of a running broker, and release them.",
+    "stages": "Look at the batches that are staged in a running broker, and drop them.",
     "users": "Manage the users of a running broker.",
     "permissions": "Manage what users may do in a vhost.",
     "topic-permissions": "Manage which routing keys users may use with a topic exchange.",

@@ -90,6 +90,7 @@ class Channel:
     stage_append = awaited(stages.stage_append)
     stage_commit = awaited(stages.stage_commit)
     stage_abort = awaited(stages.stage_abort)
+    stage_discard = awaited(stages.stage_discard)
     publisher_declare = awaited(stages.publisher_declare)
     publisher_forget = awaited(stages.publisher_forget)
 

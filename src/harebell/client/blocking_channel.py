@@ -97,6 +97,7 @@ class Channel:
     stage_append = waited(stages.stage_append)
     stage_commit = waited(stages.stage_commit)
     stage_abort = waited(stages.stage_abort)
+    stage_discard = waited(stages.stage_discard)
     publisher_declare = waited(stages.publisher_declare)
     publisher_forget = waited(stages.publisher_forget)
 

@@ -150,6 +150,19 @@ def stage_abort(channel: Verbs, publisher: str, run: str, *, batch: int) -> Call
     return channel.call(wire.StageAbort(publisher, run, batch), (wire.StageAbortOk,), _rows)
 
 
+def stage_discard(
+    channel: Verbs, publisher: str, run: str, *, batch: int, part: int, attempt: int
+) -> Call[int]:
+    """Forget what one attempt has staged of a part; returns how many rows that were.
+
+    Raises:
+        Fenced: another run has taken its place.
+    """
+    channel.need(wire.NAME)
+    method = wire.StageDiscard(publisher, run, batch, part, attempt)
+    return channel.call(method, (wire.StageDiscardOk,), _rows)
+
+
 def publisher_declare(channel: Verbs, publisher: str) -> Call[int]:
     """Publish on this channel for a publisher, whose repeats are dropped.
 
@@ -191,7 +204,7 @@ def _next(reply: wire.StageOpenOk | publisher_wire.PublisherDeclareOk) -> int:
     return reply.next
 
 
-def _rows(reply: wire.StageAppendOk | wire.StageAbortOk) -> int:
+def _rows(reply: wire.StageAppendOk | wire.StageAbortOk | wire.StageDiscardOk) -> int:
     return reply.rows
 
 

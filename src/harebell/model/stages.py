@@ -8,13 +8,14 @@ not here is told so, and sends it again.
 
     stages/<number>     piece | piece | piece ...
 
-What waits for longer than `STAGE_KEEP_SECONDS` is dropped.
+Users and vhosts get a share of the room that the disk has above `disk_free_limit`. What waits for
+long is dropped, sooner where nobody who stages it is connected.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from harebell.base.clock import Clock
@@ -23,7 +24,10 @@ from harebell.base.limits import (
     STAGE_BATCH_BYTES,
     STAGE_BATCH_ROWS,
     STAGE_KEEP_SECONDS,
-    STAGES_BYTES,
+    STAGE_LEFT_LOW_SECONDS,
+    STAGE_LEFT_SECONDS,
+    STAGE_USER_SHARE,
+    STAGE_VHOST_SHARE,
     STAGES_COUNT,
 )
 from harebell.base.ports import File, Files
@@ -60,22 +64,45 @@ class StagedBatch:
     """What is here of one batch.
 
     Args:
+        key: whose it is.
+        number: of the batch.
         path: of its file.
 
     Attributes:
-        path: as given.
+        key, number, path: as given.
         pieces: of each attempt, in their order.
+        file: open as long as the batch is here.
         octets: in the file.
         touched: when something last came, in milliseconds of the clock that only passes.
-        file: open as long as the batch is here.
     """
 
-    def __init__(self, path: str, file: File) -> None:
+    def __init__(self, key: Key, number: int, path: str, file: File) -> None:
+        self.key = key
+        self.number = number
         self.path = path
-        self.file = file
         self.pieces: dict[Attempt, list[Piece]] = {}
+        self.file = file
         self.octets = 0
         self.touched = 0
+
+    @property
+    def rows(self) -> int:
+        """Of all attempts."""
+        return sum(sum(piece.rows for piece in pieces) for pieces in self.pieces.values())
+
+
+class Room(NamedTuple):
+    """How much may be staged.
+
+    Args:
+        floor: octets of the disk that shall stay free: `disk_free_limit`.
+        user: octets of one user; 0 for a share of the room that there is.
+        vhost: octets in one vhost; 0 for a share of it.
+    """
+
+    floor: int = 0
+    user: int = 0
+    vhost: int = 0
 
 
 class Stages:
@@ -85,15 +112,26 @@ class Stages:
         files: the data directory.
         clock: the time.
         timers: wake it when something has been here for too long.
+
+    Attributes:
+        room: how much may be staged.
+        low: whether the disk is low, so that what nobody seems to want goes sooner.
+        report: told of what was dropped because nobody came for it.
     """
 
     def __init__(self, files: Files, clock: Clock, timers: Timers) -> None:
+        self.room = Room()
+        self.low = False
+        self.report: Callable[[str, str], None] = _to_nobody
         self._files = files
         self._clock = clock
         self._timer = timers.timer(self._tend)
         self._batches: dict[tuple[Key, int], StagedBatch] = {}
         self._octets = 0
         self._made = 0
+        # Who is connected and stages for whom, and since when nobody does.
+        self._present: dict[Key, set[object]] = {}
+        self._left: dict[Key, int] = {}
         with contextlib.suppress(OSError):
             for name in files.names(FOLDER):
                 files.remove(f"{FOLDER}/{name}")
@@ -105,6 +143,48 @@ class Stages:
     def octets(self) -> int:
         """What all staged batches take on disk."""
         return self._octets
+
+    def all(self) -> list[StagedBatch]:
+        """Every batch, by publisher and number."""
+        return [batch for _, batch in sorted(self._batches.items(), key=lambda item: item[0])]
+
+    def idle_ms(self, batch: StagedBatch) -> int:
+        """Since when nothing has come, in milliseconds."""
+        return self._clock.steady - batch.touched
+
+    # --- who is there ---------------------------------------------------------------------------
+
+    def came(self, key: Key, who: object) -> None:
+        """A connection stages for a publisher."""
+        self._present.setdefault(key, set()).add(who)
+        self._left.pop(key, None)
+
+    def left(self, who: object) -> None:
+        """A connection is gone."""
+        now = self._clock.steady
+        for key in [key for key, there in self._present.items() if who in there]:
+            there = self._present[key]
+            there.discard(who)
+            if not there:
+                del self._present[key]
+                self._left[key] = now
+                self._timer.set_earlier(now + self._patience() * _MS)
+
+    def connections(self, key: Key) -> int:
+        """How many connections stage for a publisher."""
+        return len(self._present.get(key, ()))
+
+    def set_low(self, low: bool) -> bool:
+        """The disk is low, or not; returns which."""
+        if low and not self.low:
+            self._timer.set_earlier(self._clock.steady)
+        self.low = low
+        return low
+
+    def _patience(self) -> int:
+        return STAGE_LEFT_LOW_SECONDS if self.low else STAGE_LEFT_SECONDS
+
+    # --- pieces ---------------------------------------------------------------------------------
 
     def append(
         self, key: Key, batch: int, attempt: Attempt, number: int, piece: Piece, data: bytes
@@ -142,15 +222,20 @@ class Stages:
                     "and was another"
                 )
         else:
-            self._check_room(key, batch, staged, len(data))
-            try:
-                _write(staged.file, data, staged.octets)
-            except OSError as error:
-                raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
-            pieces.append(piece._replace(start=staged.octets, size=len(data)))
-            staged.octets += len(data)
-            self._octets += len(data)
+            self._check_room(staged, len(data))
+            pieces.append(self._written(staged, piece, data))
         return sum(each.rows for each in pieces), sum(each.size for each in pieces)
+
+    def _written(self, staged: StagedBatch, piece: Piece, data: bytes) -> Piece:
+        try:
+            _write(staged.file, data, staged.octets)
+        except OSError as error:
+            named = _named(staged.key, staged.number)
+            raise _refusal(f"cannot stage {named}: {error.strerror}") from None
+        kept = piece._replace(start=staged.octets, size=len(data))
+        staged.octets += len(data)
+        self._octets += len(data)
+        return kept
 
     def chosen(
         self, key: Key, batch: int, wanted: Iterable[tuple[int, int, int]]
@@ -205,6 +290,8 @@ class Stages:
             raise _refusal(f"the disk has damaged {_named(key, batch)}; send the batch again")
         return data
 
+    # --- letting go -----------------------------------------------------------------------------
+
     def drop(self, key: Key, batch: int) -> int:
         """Forget a batch; returns how many rows it had."""
         staged = self._batches.pop((key, batch), None)
@@ -215,25 +302,37 @@ class Stages:
         # What a broken disk keeps goes with the next start.
         with contextlib.suppress(OSError):
             self._files.remove(staged.path)
-        return sum(piece.rows for pieces in staged.pieces.values() for piece in pieces)
+        return staged.rows
+
+    def discard(self, key: Key, batch: int, attempt: Attempt) -> int:
+        """Forget an attempt, which has failed; returns how many rows it had.
+
+        Its octets stay in the file of the batch, which goes when nothing else is in it.
+        """
+        staged = self._batches.get((key, batch))
+        if staged is None:
+            return 0
+        rows = sum(piece.rows for piece in staged.pieces.pop(attempt, ()))
+        if not staged.pieces:
+            self.drop(key, batch)
+        return rows
 
     def drop_below(self, key: Key, batch: int) -> None:
         """A batch is committed: forget it, and those before it."""
-        for known, number in list(self._batches):
-            if known == key and number < batch:
-                self.drop(known, number)
+        self._drop_where(lambda known, number: known == key and number < batch)
 
     def drop_all(self, key: Key) -> None:
         """Forget every batch of a publisher."""
-        for known, number in list(self._batches):
-            if known == key:
-                self.drop(known, number)
+        self._drop_where(lambda known, _: known == key)
 
     def vhost_gone(self, name: str) -> None:
         """A vhost is deleted, and what was staged there with it."""
-        for known, number in list(self._batches):
-            if known.vhost == name:
-                self.drop(known, number)
+        self._drop_where(lambda known, _: known.vhost == name)
+
+    def _drop_where(self, wanted: Callable[[Key, int], bool]) -> None:
+        for key, number in list(self._batches):
+            if wanted(key, number):
+                self.drop(key, number)
 
     # --- inside ---------------------------------------------------------------------------------
 
@@ -241,7 +340,7 @@ class Stages:
         if len(self._batches) >= STAGES_COUNT:
             raise _refusal(
                 f"cannot stage {_named(key, batch)}: {STAGES_COUNT} batches are staged and not "
-                "committed"
+                "committed; `harebell stages list` shows them"
             )
         path = f"{FOLDER}/{self._made}"
         self._made += 1
@@ -250,35 +349,76 @@ class Stages:
             file = self._files.open(path, create=True)
         except OSError as error:
             raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
-        staged = self._batches[key, batch] = StagedBatch(path, file)
-        self._timer.set_earlier(self._clock.steady + STAGE_KEEP_SECONDS * _MS)
+        staged = self._batches[key, batch] = StagedBatch(key, batch, path, file)
+        self._timer.set_earlier(self._clock.steady + self._patience() * _MS)
         return staged
 
-    def _check_room(self, key: Key, batch: int, staged: StagedBatch, size: int) -> None:
-        for have, most, what in (
-            (staged.octets, STAGE_BATCH_BYTES, "of it"),
-            (self._octets, STAGES_BYTES, "of all batches"),
+    def _check_room(self, staged: StagedBatch, size: int) -> None:
+        """Refuse a piece for which there is no room.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED.
+        """
+        key, floor = staged.key, self.room.floor
+        cannot = f"cannot stage {size} octets more of {_named(key, staged.number)}"
+        if staged.octets + size > STAGE_BATCH_BYTES:
+            raise _refusal(
+                f"{cannot}: {staged.octets} of it are staged, and the most is {STAGE_BATCH_BYTES}"
+            )
+        free = self._files.free()
+        if free - size < floor:
+            raise _refusal(
+                f"{cannot}: {free} octets of the disk are free, and disk_free_limit is {floor}; "
+                "make room, or drop what is staged and not wanted (`harebell stages list`)"
+            )
+        room = self._octets + free - floor
+        for whose, setting, own, share, mine in (
+            (f"user '{key.user}'", "user", self.room.user, STAGE_USER_SHARE, _user_of),
+            (f"vhost '{key.vhost}'", "vhost", self.room.vhost, STAGE_VHOST_SHARE, _vhost_of),
         ):
+            most = own or int(room * share)
+            if self._octets + size <= most:
+                continue
+            have = sum(b.octets for b in self._batches.values() if mine(b.key) == mine(key))
             if have + size > most:
                 raise _refusal(
-                    f"cannot stage {size} octets more of {_named(key, batch)}: {have} {what} are "
-                    f"staged, and the most is {most}"
+                    f"{cannot}: {have} octets of {whose} are staged, and the most is {most} "
+                    f"(stage_{setting}_limit): raise it, or drop some (`harebell stages list`)"
                 )
-        free = self._files.free()
-        if size > free:
-            raise _refusal(
-                f"cannot stage {size} octets more of {_named(key, batch)}: {free} are free"
-            )
 
     def _tend(self) -> None:
-        """Drop what has been here for too long."""
-        now, keep = self._clock.steady, STAGE_KEEP_SECONDS * _MS
+        """Drop what nobody seems to want."""
+        now = self._clock.steady
         for (key, number), staged in list(self._batches.items()):
-            if now - staged.touched >= keep:
-                self.drop(key, number)
-        if self._batches:
-            oldest = min(staged.touched for staged in self._batches.values())
-            self._timer.set_earlier(oldest + keep)
+            due = self._due(key, staged)
+            if due <= now:
+                rows = self.drop(key, number)
+                self.report(
+                    "warning",
+                    f"{_named(key, number)} of user '{key.user}' in vhost '{key.vhost}' is "
+                    f"dropped with {rows} rows: nobody has committed it",
+                )
+            else:
+                self._timer.set_earlier(due)
+        self._left = {key: self._left[key] for key, _ in self._batches if key in self._left}
+
+    def _due(self, key: Key, staged: StagedBatch) -> int:
+        """When a batch goes if nothing happens."""
+        if key in self._present:
+            return staged.touched + STAGE_KEEP_SECONDS * _MS
+        return max(staged.touched, self._left.get(key, 0)) + self._patience() * _MS
+
+
+def _to_nobody(level: str, text: str) -> None:
+    """Nobody wants to know."""
+
+
+def _user_of(key: Key) -> str:
+    return key.user
+
+
+def _vhost_of(key: Key) -> str:
+    return key.vhost
 
 
 def _refusal(text: str) -> Refusal:

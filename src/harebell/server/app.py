@@ -104,6 +104,8 @@ class App:
         self.hub.newcomers.most = config.unauthenticated_connection_max
         self.hub.newcomers.most_per_address = config.unauthenticated_connection_max_per_address
         self.overdue = Overdue(self.hub, config.consumer_timeout)
+        self.broker.stages.room = self.storage.room_for_stages(config)
+        self.broker.stages.report = self.journal.write
         self.users = Users(
             os.urandom,
             cram=CRAM_MD5 in (config.auth_mechanisms or ()),
@@ -444,7 +446,7 @@ class App:
     def _look_at_disk(self) -> None:
         """Hold publishers back while there is less room than there shall be."""
         storage = self.storage
-        low = storage.low()
+        low = self.broker.stages.set_low(storage.low())
         if self.flusher.set_low(low):
             room = storage.room()
             if low:

@@ -86,6 +86,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     default_queue_type: str = "classic"
     memory_high_watermark: float | int = limits.MEMORY_HIGH_WATERMARK
     disk_free_limit: float | int = limits.DISK_FREE_LIMIT_BYTES
+    stage_user_limit: int = 0
+    stage_vhost_limit: int = 0
     durability: str = "fsync"
     durability_interval_ms: int = limits.DURABILITY_INTERVAL_MS
     segment_bytes: int = limits.SEGMENT_BYTES

@@ -74,6 +74,8 @@ class Setting:
         return None if self.secret else "--" + self.name.replace("_", "-")
 
 
+_STAGED = size(0, 2**60)
+
 SETTINGS: tuple[Setting, ...] = (
     Setting("host", address, "Address to listen on."),
     Setting(
@@ -190,6 +192,8 @@ SETTINGS: tuple[Setting, ...] = (
         free_space,
         "Free disk space below which publishers wait; 0 for no limit.",
     ),
+    Setting("stage_user_limit", _STAGED, "Octets that a user may stage; 0: half of the room."),
+    Setting("stage_vhost_limit", _STAGED, "The same in a vhost; 0: three quarters of the room."),
     Setting(
         "durability",
         choice("fsync", "interval", "os"),

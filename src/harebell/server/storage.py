@@ -14,6 +14,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import log_identities
+from harebell.model.stages import Room
 from harebell.server.damage import Damage
 from harebell.server.lock import DirectoryLock
 from harebell.server.reserve import FULL, Reserve
@@ -145,6 +146,10 @@ class Storage:
         if self.reserve.spent:
             self.reserve.renew(self.free)
         return self.free < self.free_limit or self.reserve.spent
+
+    def room_for_stages(self, config: Config) -> Room:
+        """How much may be staged in batches."""
+        return Room(self.free_limit, config.stage_user_limit, config.stage_vhost_limit)
 
     def room(self) -> str:
         """What is free, and what shall be."""

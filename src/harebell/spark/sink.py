@@ -123,7 +123,9 @@ class BatchWriter(DataSourceArrowWriter):
 
     def abort(self, messages: Messages) -> None:
         """A partition could not be written."""
-        _abort(self._aim, messages)
+        # Where every task failed there are no messages, and yet something may be staged.
+        job = self._job
+        _abort(self._aim, messages, Task(job.publisher, job.run, job.batch, 0, 0))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -177,6 +179,11 @@ class _Writing:
             self._way = kind(self._aim, self._batches, self.done)
         self._way.run(connection)
 
+    def give_up(self) -> None:
+        """The task fails: nobody will commit what it has staged."""
+        if isinstance(self._way, staged.Staging) and self._way.progress:
+            staged.discard(self._aim, self.done.task)
+
     def progress(self) -> int:
         """How much the broker has taken."""
         return 0 if self._way is None else self._way.progress
@@ -188,8 +195,16 @@ def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch], *, known: bo
     try:
         carried_out(aim, what, writing.run, writing.progress, known=known)
     except AMQPError as error:
+        writing.give_up()
         address = aim.options.url.address
         raise SinkError(f"rows could not be written to {address}: {error}") from error
+    except SinkError:
+        # The broker is gone, or another run has dropped what was staged.
+        raise
+    except BaseException:
+        # The rows themselves could not be made, or Spark stops the task.
+        writing.give_up()
+        raise
     return writing.done
 
 
@@ -239,12 +254,21 @@ def _complain(aim: Aim, finished: list[Done]) -> None:
         )
 
 
-def _abort(aim: Aim, messages: Messages) -> None:
-    finished = [one for one in _done(messages) if one.mode == EXACTLY_ONCE]
-    if not finished:
+def _abort(aim: Aim, messages: Messages, job: Task | None = None) -> None:
+    """Have the broker forget what was staged.
+
+    Args:
+        aim: where that is.
+        messages: of the tasks that have ended.
+        job: any task, where that is known without such a message.
+    """
+    finished = _done(messages)
+    staging = [one.task for one in finished if one.mode == EXACTLY_ONCE]
+    task = staging[0] if staging else None if finished else job
+    if task is None or aim.options.delivery not in (None, EXACTLY_ONCE):
         return
     try:
-        staged.abort(aim, finished[0].task)
+        staged.abort(aim, task)
     except AMQPError as error:
         # It is forgotten after a while by itself, and never published.
         _LOG.warning("what was staged could not be dropped: %s", error)

@@ -18,12 +18,13 @@ import pyarrow as pa
 from harebell.base.limits import SPARK_KEPT_BYTES, SPARK_PIECES_IN_FLIGHT
 from harebell.client import blocking, stages
 from harebell.client.call import Call
-from harebell.client.errors import AMQPError, ChannelClosed, Fenced, PreconditionFailed
+from harebell.client.errors import AMQPError, ChannelClosed, Fenced, NotFound, PreconditionFailed
 from harebell.spark.aim import Aim, Done, SinkError, Task
 from harebell.spark.reconnecting import carried_out
 
 _LOG = logging.getLogger("harebell.spark")
 _NO_ROUTE = 312
+_STAGE = "stage"
 
 
 class Staging:
@@ -189,11 +190,26 @@ def abort(aim: Aim, task: Task) -> None:
     Raises:
         AMQPError: the broker cannot be asked; what is staged goes after a while by itself.
     """
-    connection = aim.connect("abort")
+    with aim.connect("abort") as connection:
+        if _STAGE not in connection.extensions:
+            return
+        try:
+            connection.channel(confirms=False).stage_abort(
+                task.publisher, task.run, batch=task.batch
+            )
+        except NotFound:
+            _LOG.debug("no task of %s has staged anything", task.publisher)
+
+
+def discard(aim: Aim, task: Task) -> None:
+    """Forget what one attempt has staged; when that fails it goes after a while by itself."""
     try:
-        connection.channel(confirms=False).stage_abort(task.publisher, task.run, batch=task.batch)
-    finally:
-        connection.close()
+        with aim.connect("discard") as connection:
+            connection.channel(confirms=False).stage_discard(
+                task.publisher, task.run, batch=task.batch, part=task.part, attempt=task.attempt
+            )
+    except AMQPError as error:
+        _LOG.warning("what part %d has staged could not be dropped: %s", task.part, error)
 
 
 class _telling:  # noqa: N801 - used as a statement

@@ -8,14 +8,18 @@ import pytest
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import STAGE_KEEP_SECONDS
+from harebell.base.limits import (
+    STAGE_KEEP_SECONDS,
+    STAGE_LEFT_LOW_SECONDS,
+    STAGE_LEFT_SECONDS,
+)
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import Files
 from harebell.base.timers import Timers
 from harebell.kernels.records import crc32c
 from harebell.model import stages
 from harebell.model.publishers import STAGED, Key
-from harebell.model.stages import FOLDER, Piece, Stages
+from harebell.model.stages import FOLDER, Piece, Room, Stages
 from tests.sim.disk import SimDisk
 
 KEY = Key(STAGED, "/", "guest", "p")
@@ -99,6 +103,7 @@ def test_a_start_finds_no_stages(area: Area, files: Files) -> None:
 
 
 def test_what_waits_for_too_long_is_dropped(area: Area) -> None:
+    area.stages.came(KEY, object())
     area.append(b"old")
     area.pass_time(STAGE_KEEP_SECONDS - 1)
     area.append(b"new", batch=1)
@@ -109,33 +114,87 @@ def test_what_waits_for_too_long_is_dropped(area: Area) -> None:
     assert len(area.stages) == 0
 
 
-@pytest.mark.parametrize(
-    ("limit", "value", "text"),
-    [
-        ("STAGE_BATCH_BYTES", 5, "3 of it are staged, and the most is 5"),
-        ("STAGES_BYTES", 5, "3 of all batches are staged, and the most is 5"),
-    ],
-)
-def test_octets_are_bounded(
-    limit: str, value: int, text: str, area: Area, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stages, limit, value)
+def test_what_nobody_stays_for_goes_after_minutes_and_sooner_on_a_low_disk(area: Area) -> None:
+    me, other = object(), object()
+    area.stages.came(KEY, me)
+    area.stages.came(KEY, other)
     area.append(b"one")
-    with pytest.raises(Refusal) as caught:
-        area.append(b"two", number=1)
-    assert caught.value.kind is ErrorKind.PRECONDITION_FAILED
-    assert caught.value.text == f"cannot stage 3 octets more of batch 0 of publisher 'p': {text}"
+    area.stages.left(other)
+    area.pass_time(STAGE_LEFT_SECONDS + 1)
+    assert (len(area.stages), area.stages.connections(KEY)) == (1, 1)
+    area.stages.left(me)
+    area.pass_time(STAGE_LEFT_SECONDS - 1)
+    assert len(area.stages) == 1
+    area.pass_time(2)
+    assert len(area.stages) == 0
+    area.append(b"one")
+    area.pass_time(STAGE_LEFT_LOW_SECONDS + 1)
+    assert len(area.stages) == 1
+    area.stages.set_low(True)
+    area.pass_time(0)
+    assert (len(area.stages), area.files.names(FOLDER)) == (0, [])
+
+
+def test_a_task_that_comes_back_in_time_finds_its_rows(area: Area) -> None:
+    me = object()
+    area.stages.came(KEY, me)
+    area.append(b"one")
+    area.stages.left(me)
+    area.pass_time(STAGE_LEFT_SECONDS - 1)
+    area.stages.came(KEY, me)
+    area.pass_time(STAGE_LEFT_SECONDS)
     assert area.read((0, 1, 1)) == [(0, b"one")]
 
 
-def test_batches_and_rows_are_bounded(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_attempt_goes_alone_and_the_batch_with_the_last(area: Area) -> None:
+    area.append(b"one")
+    area.append(b"two", attempt=(0, 2), rows=3)
+    assert area.stages.discard(KEY, 0, (0, 1)) == 1
+    assert area.stages.discard(KEY, 0, (0, 1)) == 0
+    assert area.read((0, 2, 3)) == [(0, b"two")]
+    assert area.stages.discard(KEY, 0, (0, 2)) == 3
+    assert (len(area.stages), area.files.names(FOLDER)) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("room", "key", "text"),
+    [
+        (Room(user=5), KEY, r"3 octets of user 'guest' are staged, .* 5 \(stage_user_limit\)"),
+        (Room(vhost=5), KEY, r"3 octets of vhost '/' are staged, .* 5 \(stage_vhost_limit\)"),
+        (Room(floor=2**62), KEY, rf"free, and disk_free_limit is {2**62}; make room"),
+    ],
+)
+def test_users_vhosts_and_the_disk_have_limits(room: Room, key: Key, text: str, area: Area) -> None:
+    area.append(b"one")
+    area.stages.room = room
+    with pytest.raises(Refusal, match=text) as caught:
+        area.append(b"two", number=1)
+    assert caught.value.kind is ErrorKind.PRECONDITION_FAILED
+    assert caught.value.text.startswith("cannot stage 3 octets more of batch 0 of publisher 'p': ")
+    assert area.read((0, 1, 1)) == [(0, b"one")]
+    area.stages.room = Room(user=5, vhost=7)
+    area.append(b"two", key=key._replace(user="other"))
+
+
+def test_one_user_leaves_room_on_the_disk_for_others() -> None:
+    area = Area(SimDisk(capacity=100_000))
+    area.append(bytes(40_000))
+    with pytest.raises(Refusal, match="the most is 50000"):
+        area.append(bytes(20_000), number=1)
+    area.append(bytes(20_000), key=KEY._replace(user="other"))
+
+
+def test_batches_rows_and_octets_are_bounded(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "STAGES_COUNT", 1)
     monkeypatch.setattr(stages, "STAGE_BATCH_ROWS", 9)
+    monkeypatch.setattr(stages, "STAGE_BATCH_BYTES", 5)
     area.append(b"one", rows=10)
     with pytest.raises(Refusal, match="1 batches are staged and not committed"):
         area.append(b"two", batch=1)
     with pytest.raises(Refusal, match="has 10 rows, and the most is 9: make smaller batches"):
         area.read((0, 1, 10))
+    with pytest.raises(Refusal, match="3 of it are staged, and the most is 5"):
+        area.append(b"two", number=1)
 
 
 def test_a_full_disk_refuses_a_piece_and_keeps_the_others() -> None:

@@ -191,6 +191,7 @@ class Connection(ScannedLink):
         for channel in list(self.channels.values()):
             self.drop_channel(channel)
         self.broker.leases.left(self)
+        self.broker.stages.left(self)
         self._let_go(left)
 
     # --- frames ---------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ def stage_open(channel: Channel, method: methods.StageOpen) -> None:
     broker.publishers.enter(entry, method.run)
     if entry.runs[-1:] != before:
         broker.stages.drop_all(key)
+    broker.stages.came(key, channel.connection)
     # Who is told that the others are fenced can count on it after a crash, too.
     channel.connection.hold_until(channel.connection.commit.ticket)
     channel.connection.send(channel.number, methods.StageOpenOk(next=entry.next))
@@ -58,6 +59,7 @@ def _appended(channel: Channel, content: Content) -> None:
     method: methods.StageAppend = content.method
     broker, key = channel.connection.broker, _key(channel, method.publisher)
     entry = broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
+    broker.stages.came(key, channel.connection)
     data = content.body()
     columns = method.columns.decode(errors="replace")
     rows = _rows_of(method, columns, data)
@@ -95,6 +97,7 @@ def commit(channel: Channel, method: methods.StageCommit) -> None:
     connection = channel.connection
     broker, key = connection.broker, _key(channel, method.publisher)
     entry = broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
+    broker.stages.came(key, connection)
     parts = methods.decode_parts(method.parts)
     if channel.transaction is not None:
         raise soft(406, "a staged batch cannot be part of a transaction", *_COMMIT)
@@ -122,9 +125,18 @@ def abort(channel: Channel, method: methods.StageAbort) -> None:
     channel.connection.send(channel.number, methods.StageAbortOk(rows=rows))
 
 
+def discard(channel: Channel, method: methods.StageDiscard) -> None:
+    """stage.discard: forget what one attempt has staged, for it has failed."""
+    broker, key = channel.connection.broker, _key(channel, method.publisher)
+    broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
+    rows = broker.stages.discard(key, method.batch, (method.part, method.attempt))
+    channel.connection.send(channel.number, methods.StageDiscardOk(rows=rows))
+
+
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     methods.StageOpen: stage_open,
     methods.StageAppend: append,
     methods.StageCommit: commit,
     methods.StageAbort: abort,
+    methods.StageDiscard: discard,
 }

@@ -11,6 +11,7 @@ from harebell.server.manage import (
     parameters,
     policies,
     queues,
+    stages,
     topics,
     transactions,
     users,
@@ -22,7 +23,7 @@ COMMANDS: dict[str, Command] = {
     name: command
     for module in (
         *(users, topics, vhosts, limits, policies, parameters, definitions),
-        *(queues, exchanges, connections, transactions, leases),
+        *(queues, exchanges, connections, transactions, leases, stages),
     )
     for name, command in module.COMMANDS.items()
 }

@@ -35,6 +35,9 @@ stage 61442
   commit-ok       31  S   : longlong rows unroutable, bit repeated
   abort           40  C   -> abort-ok: shortstr publisher run, longlong batch
   abort-ok        41  S   : longlong rows
+  discard         50  C   -> discard-ok: shortstr publisher run, longlong batch, long part,
+                          longlong attempt
+  discard-ok      51  S   : longlong rows
 """
 
 _PART = Struct(">IQQ")
@@ -103,6 +106,22 @@ class StageAbort(Method):
 
 
 class StageAbortOk(Method):
+    """How many rows that were."""
+
+    rows: int = 0
+
+
+class StageDiscard(Method):
+    """Forget what one attempt has staged of a part."""
+
+    publisher: str = ""
+    run: str = ""
+    batch: int = 0
+    part: int = 0
+    attempt: int = 0
+
+
+class StageDiscardOk(Method):
     """How many rows that were."""
 
     rows: int = 0
