@@ -19,7 +19,7 @@ from tests.tidy.sources import (
     tree,
 )
 
-SOURCE_LINES = 500
+SOURCE_LINES = 700
 TEST_LINES = 800
 COLUMNS = 100
 
