@@ -16,7 +16,7 @@ from tests.ports import free_port
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 120.0
-_SERVE = "from harebell.cli.main import main; main()"
+_SERVE = "from harebell.__main__ import main; main()"
 
 
 class Broker(Protocol):

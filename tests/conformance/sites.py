@@ -35,7 +35,7 @@ START_SECONDS = 60.0
 STOP_SECONDS = 60.0
 _READ_OCTETS = 65_536
 _MORNING_MS = 1_700_000_000_000
-_MAIN = "from harebell.cli.main import main; main()"
+_MAIN = "from harebell.__main__ import main; main()"
 
 
 class Wire(Protocol):

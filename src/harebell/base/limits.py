@@ -413,6 +413,8 @@ LOG_EXCHANGE_LINES = 1_000
 """Lines of the log that wait to be published on the log exchange."""
 LOG_DRAIN_SECONDS = 5
 """A start that is complete waits so long for its log lines before it says so."""
+EXIT_INTERRUPTED = 130
+"""Exit code of the command line after Ctrl-C: 128 and the number of SIGINT, as with shells."""
 EXIT_DISK = 74
 """Exit code after a write or sync that failed: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001

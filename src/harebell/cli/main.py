@@ -15,6 +15,7 @@ import click
 
 from harebell import __version__
 from harebell.base import impl
+from harebell.base.limits import EXIT_INTERRUPTED
 from harebell.base.names import did_you_mean
 
 VERBS = {
@@ -57,7 +58,7 @@ _HELP = f"""Harebell: an AMQP broker, its client and its command line.
 
 \b
 Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,
-3 a data directory is damaged, 4 no broker to connect to.
+3 a data directory is damaged, 4 no broker to connect to, 130 ended by Ctrl-C.
 
 Harebell {__version__}; the documentation of every verb is in docs/cli.md.
 """
@@ -78,6 +79,13 @@ class Verbs(click.Group):
         command = getattr(import_module(f"harebell.cli.{module}"), module)
         assert isinstance(command, click.Command)
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a verb; Ctrl-C ends it with the code of shells and without click's `Aborted!`."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(EXIT_INTERRUPTED)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -131,8 +139,3 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
 )
 def harebell() -> None:
     """Everything stands in the verbs."""
-
-
-def main() -> None:
-    """Run the command line; the entry point of the package."""
-    harebell.main(prog_name="harebell")

@@ -108,7 +108,7 @@ def test_a_broker_that_is_uncompiled_by_accident_warns_at_its_start(
 import os, signal, sys
 from harebell.cli import serve
 serve.announce = lambda app, config: os.kill(os.getpid(), signal.SIGTERM)
-from harebell.cli.main import main
+from harebell.__main__ import main
 sys.argv[1:] = {serve!r}
 main()
 """
