@@ -39,7 +39,7 @@ FROM_SERVER = {
     "tx.select-ok", "tx.commit-ok", "tx.rollback-ok", "confirm.select-ok",
     "lease.open-ok", "lease.claim-ok", "lease.commit-ok", "lease.release-ok", "lease.renew-ok",
     "lease.close-ok",
-    "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok",
+    "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok", "stage.discard-ok",
     "bulk.span-ok", "bulk.batch", "bulk.queues-ok", "publisher.declare-ok", "publisher.forget-ok",
 }  # fmt: skip
 """Methods that a client never sends."""
@@ -86,6 +86,7 @@ REPLIES: dict[str, m.Method | None] = {
     "stage.append": None,
     "stage.commit": stage.StageCommitOk(),
     "stage.abort": stage.StageAbortOk(),
+    "stage.discard": stage.StageDiscardOk(),
     "bulk.span": bulk.BulkSpanOk(kind="classic"),
     "bulk.read": bulk.BulkBatch(),
     "bulk.queues": bulk.BulkQueuesOk(b"\x01q"),
@@ -128,6 +129,7 @@ SENT: dict[str, m.Method] = {
     "stage.append": stage.StageAppend("p", "r"),
     "stage.commit": stage.StageCommit("p", "r"),
     "stage.abort": stage.StageAbort("p", "r"),
+    "stage.discard": stage.StageDiscard("p", "r"),
     "bulk.span": bulk.BulkSpan("q"),
     "bulk.read": bulk.BulkRead("q", columns=b"value"),
     "publisher.declare": publisher.PublisherDeclare("p"),
@@ -315,7 +317,7 @@ def ready_channel(peer: Peer, name: str) -> None:
         peer.ask(m.TxSelect())
     if name.startswith("lease.") and name != "lease.open":
         peer.ask(lease.LeaseOpen("q", "g"))
-    if name in ("stage.commit", "stage.abort"):
+    if name in ("stage.commit", "stage.abort", "stage.discard"):
         peer.ask(stage.StageOpen("p", "r"))
 
 

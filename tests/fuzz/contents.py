@@ -106,6 +106,11 @@ def connection08(data: bytes) -> None:
 class _Shell:
     """Follows a connection from its arrival to the version that it chose."""
 
+    @staticmethod
+    def unread() -> bool:
+        """Nothing lies in a socket, for there is none."""
+        return False
+
     def __init__(self, connection: object) -> None:
         self.connection = connection
         connection.shell = self  # type: ignore[attr-defined]

@@ -31,7 +31,7 @@ def declared(path: Path) -> dict[str, set[str]]:
         if line and not line.startswith(" "):
             current = set()
         attribute = _ATTRIBUTE.match(line.split("#")[0].rstrip())
-        if attribute:
+        if attribute and attribute[1] != "__weakref__":
             current.add(attribute[1])
     return found
 

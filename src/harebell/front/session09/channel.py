@@ -217,12 +217,12 @@ class Channel(ChannelPort):
                 self.take_turns()
             entry.queue.drain()
             return 0
+        if self.unacked.count > _AT_ONCE:
+            settle_all(self, self.last_of(tag, 80), ACCEPT)
+            return 0
         entries = self.take(tag, True, 80)
         if self.waiting is not None:
             self.settle(entries)
-            return 0
-        if self.unacked.count > _AT_ONCE:
-            settle_all(self, self.last_of(tag, 80), ACCEPT)
             return 0
         queue: Queue | None = None
         for entry in entries:

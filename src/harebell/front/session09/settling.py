@@ -8,6 +8,7 @@ order would be lost.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from harebell.base.limits import SETTLED_AT_ONCE
@@ -21,11 +22,12 @@ if TYPE_CHECKING:
 _PER_STEP = SETTLED_AT_ONCE
 
 
+# By name and not as `Unacked.settle`: deliveries of some versions and classes do it otherwise.
 _ONE_BY_ONE: dict[int, Callable[[Unacked], int]] = {
-    ACCEPT: Unacked.settle,
-    REJECT: Unacked.reject,
-    REQUEUE: Unacked.requeue,
-    GIVE_BACK: Unacked.give_back,
+    ACCEPT: methodcaller("settle"),
+    REJECT: methodcaller("reject"),
+    REQUEUE: methodcaller("requeue"),
+    GIVE_BACK: methodcaller("give_back"),
 }
 
 
@@ -47,7 +49,7 @@ def come_back(channel: Channel, left: list[Queue]) -> None:
         channel: the channel.
         left: queues that it consumed from, which are served afterwards, too.
     """
-    perform(channel, channel.next_tag - 1, Unacked.requeue, dict.fromkeys(left), None)
+    perform(channel, channel.next_tag - 1, _ONE_BY_ONE[REQUEUE], dict.fromkeys(left), None)
 
 
 def perform(
@@ -78,11 +80,11 @@ def perform(
                 queues[entry.queue] = None
             if work.charge(len(entries)):
                 return False
+        if served is not None and served.waiting is not None:
+            served.take_turns()
         for queue in queues:
             if not queue.deleted:
                 queue.drain()
-        if served is not None and served.prefetch_global:
-            served.serve()
         return True
 
     channel.connection.perform(step)
