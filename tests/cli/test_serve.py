@@ -133,7 +133,7 @@ def test_a_wrong_flag_is_answered_with_the_nearest_one() -> None:
 def test_a_wrong_value_is_a_sentence() -> None:
     result = run_harebell("serve", "--port", "amqp")
     assert result.returncode == 2
-    assert error_of(result) == "--port must be a whole number from 0 to 65535, not 'amqp'"
+    assert error_of(result) == "--port must be a whole number from 0 to 65535, or none, not 'amqp'"
 
 
 def test_a_wrong_key_in_the_file_is_answered_with_the_nearest_one(tmp_path: Path) -> None:

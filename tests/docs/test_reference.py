@@ -9,7 +9,7 @@ import click
 import pytest
 
 from harebell import __version__
-from harebell.base.limits import EXIT_DISK
+from harebell.base.limits import EXIT_DISK, EXIT_INTERRUPTED
 from harebell.cli.failure import DAMAGED, FAILED, NOT_CONNECTED, WRONG_USAGE
 from harebell.cli.main import VERBS, harebell
 from harebell.server.config import OTHER_VARIABLES, Config
@@ -75,6 +75,7 @@ def test_the_exit_codes_are_those_of_the_command_line() -> None:
         DAMAGED,
         NOT_CONNECTED,
         EXIT_DISK,
+        EXIT_INTERRUPTED,
     ]
 
 

@@ -56,7 +56,13 @@ PLAIN_HEADERS: dict[str, Any] = {
 }
 """The same for consumers of 0-8 and 0-9, which know five types of values (docs/conversion.md)."""
 
-HEADERS_OF = {"0-8": PLAIN_HEADERS, "0-9": PLAIN_HEADERS}
+SENT_HEADERS: dict[str, Any] = {
+    **PLAIN_HEADERS,
+    **{name: HEADERS[name] for name in ("long", "double", "void")},
+}
+"""The same for a consumer of 0-9 that has sent values of these types itself."""
+
+HEADERS_OF = {"0-8": PLAIN_HEADERS, "0-9": SENT_HEADERS}
 """What consumers of a version get; the others get `HEADERS`."""
 
 PROPERTIES: dict[str, Any] = {
@@ -165,7 +171,11 @@ def matrix(url: str, versions: Sequence[str] = SPOKEN) -> Iterator[Matrix]:
     # A version waits while others have their turn, and sends no heartbeats meanwhile.
     connections = {version: connect(f"{url}?heartbeat=0", version=version) for version in versions}
     try:
-        yield Matrix({version: each.channel() for version, each in connections.items()})
+        channels = {version: each.channel() for version, each in connections.items()}
+        if "0-9" in channels:
+            # From now on it gets the types that it has sent, whoever publishes first.
+            channels["0-9"].publish(b"", exchange="amq.fanout", headers=HEADERS, mandatory=False)
+        yield Matrix(channels)
     finally:
         for connection in connections.values():
             connection.close()

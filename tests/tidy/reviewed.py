@@ -16,6 +16,8 @@ FUNNELS: dict[str, str] = {
     "without it the octets still pass",
     "src/harebell/front/session010t/dtx_errors.py": "whatever goes wrong with a branch ends the "
     "channel with 541, as the document has it, and leaves the connection alone",
+    "src/harebell/front/login.py": "what goes wrong with a login after a slow hash was compared "
+    "closes the connection with a reply code",
     "src/harebell/front/session09/connection.py": "whatever goes wrong with one connection closes "
     "it with a reply code and leaves the others alone",
     "src/harebell/front/scanned.py": "whatever goes wrong with one connection closes it with a "
@@ -38,7 +40,6 @@ FUNNELS: dict[str, str] = {
 """Files that may catch every exception, because something of others must not stop the broker."""
 
 UNMIRRORED: dict[str, tuple[str, str]] = {
-    "__init__": ("tests/cli/test_main.py", "fixes the implementation, which is observed there"),
     "cli/consume": ("tests/cli/test_consume.py", "is run as a command against a real broker"),
     "client/channel010t": (
         "tests/interop/client/test_client_versions.py",

@@ -15,14 +15,14 @@ import hashlib
 import hmac
 import re
 
+from harebell.base.hash_names import MD5 as MD5
+from harebell.base.hash_names import SCRYPT as SCRYPT
+from harebell.base.hash_names import SHA256 as SHA256
+from harebell.base.hash_names import SHA512 as SHA512
+
 SALT_BYTES = 4
 """The salt of RabbitMQ's forms."""
 SCRYPT_SALT_BYTES = 16
-SHA256 = "rabbit_password_hashing_sha256"
-SHA512 = "rabbit_password_hashing_sha512"
-MD5 = "rabbit_password_hashing_md5"
-SCRYPT = "harebell_password_hashing_scrypt"
-
 _DIGESTS = {SHA256: "sha256", SHA512: "sha512", MD5: "md5"}
 _LOG_N, _R, _P = 14, 8, 1
 """The parameters of new hashes; those of a stored hash stand in it."""

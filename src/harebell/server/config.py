@@ -16,9 +16,9 @@ from typing import Any
 
 import msgspec
 
-from harebell.auth.passwords import SCRYPT
 from harebell.base import limits
 from harebell.base.errors import HarebellError
+from harebell.base.hash_names import SCRYPT
 from harebell.base.names import did_you_mean
 from harebell.front.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
 from harebell.server.certificate import DISTINGUISHED_NAME

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harebell.auth.passwords import SCRYPT, SHA256, SHA512
 from harebell.base import limits
+from harebell.base.hash_names import SCRYPT, SHA256, SHA512
 from harebell.server.certificate import LOGIN_NAMES
 from harebell.server.readers import (
     COUNT_MAX,
