@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -141,8 +140,7 @@ def _run_lesson(draft: Path) -> tuple[int, str]:
     with tempfile.TemporaryFile("w+", errors="replace") as said:
         lesson = subprocess.Popen(  # noqa: S603 - our own module
             command,
-            # Never written to: its end tells the lesson that this process is gone.
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
             start_new_session=True,
@@ -153,7 +151,7 @@ def _run_lesson(draft: Path) -> tuple[int, str]:
             # Whatever ended the lesson, an error, the time or Ctrl-C: no JVM stays behind.
             with suppress(ProcessLookupError):
                 os.killpg(lesson.pid, signal.SIGKILL)
-            lesson.communicate()
+            lesson.wait()
         said.seek(0)
         return lesson.returncode, said.read()
 
@@ -184,18 +182,11 @@ def teach(spark: SparkSession, folder: Path) -> None:
         query.stop()
 
 
-def _end_with_parent() -> None:
-    """End this group of processes when the process that started it is gone."""
-    sys.stdin.buffer.read()
-    os.killpg(0, signal.SIGKILL)
-
-
 def main(archive: Path) -> None:
     """Hold the lesson and wait until the JVM has written the archive."""
     # Imported here: the module is also imported by executors, for LessonReader.
     from harebell.spark.session import build_session
 
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     with tempfile.TemporaryDirectory(prefix="harebell-warm-") as folder:
         session = build_session(
             "warm",
