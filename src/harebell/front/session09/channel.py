@@ -217,7 +217,8 @@ class Channel(ChannelPort):
                 self.take_turns()
             entry.queue.drain()
             return 0
-        if self.unacked.count > _AT_ONCE:
+        last = tag if tag else self.next_tag - 1
+        if self.unacked.count > _AT_ONCE and last >= self.unacked.first() + _AT_ONCE:
             settle_all(self, self.last_of(tag, 80), ACCEPT)
             return 0
         entries = self.take(tag, True, 80)
