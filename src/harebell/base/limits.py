@@ -255,6 +255,12 @@ SHUTDOWN_LOOK_SECONDS = 0.02
 """How often that is looked at."""
 STORE_END_SECONDS = 3.0
 """Time that the last batches have to be written when the broker stops."""
+COLLECT_YOUNG_OBJECTS = 5_000
+"""New objects after which the collector of cycles looks at them, in about 1 ms."""
+COLLECT_MIDDLE_COLLECTIONS = 10
+"""Young collections after which it looks at all that has lived on since, in 5 to 10 ms."""
+COLLECT_OLD_COLLECTIONS = 2_000
+"""Middle collections after which it may look at everything: after 100 million objects."""
 HEAP_TRIM_BYTES = 67_108_864
 """Messages that went since memory was given back, after which the heap is trimmed (64 MiB)."""
 HEAP_KEEP_BYTES = 16_777_216

@@ -7,7 +7,6 @@ gathered in the connections' buffers, and at the end each of those is written on
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import platform
 import signal
@@ -34,6 +33,7 @@ from harebell.model.broker import Broker
 from harebell.model.ceilings import Ceilings
 from harebell.server import status
 from harebell.server.accounts import load_users, make_default_user
+from harebell.server.collector import bound_collections
 from harebell.server.config import Config, memory_octets
 from harebell.server.descriptors import ask_for_more, most_open, shares
 from harebell.server.flusher import Flusher
@@ -49,9 +49,6 @@ from harebell.server.verifying import Verifying
 
 __all__ = ["App", "StartError", "run"]
 
-_GC_YOUNG = 50_000
-_GC_MIDDLE = 20
-_GC_OLD = 100
 _SEED_OCTETS = 8
 _LOOK_WRITES = 16
 _MS = 1_000
@@ -491,10 +488,8 @@ async def _serve(config: Config, ready: Callable[[App], None]) -> int:
     try:
         app = App(config, journal)
         await app.start()
-        gc.collect()
-        gc.freeze()
+        bound_collections()
         keep_heap()
-        gc.set_threshold(_GC_YOUNG, _GC_MIDDLE, _GC_OLD)
         # Who waits for the line that says "complete" finds the warnings of the start before it.
         journal.drain(limits.LOG_DRAIN_SECONDS)
         ready(app)

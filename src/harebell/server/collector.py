@@ -1,0 +1,28 @@
+"""How the collector of cyclic garbage works in a broker: in pieces that do not stop the loop.
+
+Nearly everything in a broker goes by its reference count; cycles end with their connection. What is
+left for the collector is little, but it looks at everything that lives to find it.
+"""
+
+from __future__ import annotations
+
+import gc
+
+from harebell.base.limits import (
+    COLLECT_MIDDLE_COLLECTIONS,
+    COLLECT_OLD_COLLECTIONS,
+    COLLECT_YOUNG_OBJECTS,
+)
+
+__all__ = ["bound_collections"]
+
+
+def bound_collections() -> None:
+    """Leave out what lives now, and bound what one collection looks at.
+
+    A collection looks at the young objects, every so often at those that lived on, and at all of
+    them after so many that a broker reaches its memory limit first.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_YOUNG_OBJECTS, COLLECT_MIDDLE_COLLECTIONS, COLLECT_OLD_COLLECTIONS)

@@ -1,0 +1,46 @@
+"""The collector of cyclic garbage in a broker."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from harebell.base.limits import COLLECT_MIDDLE_COLLECTIONS, COLLECT_YOUNG_OBJECTS
+from harebell.server.collector import bound_collections
+
+A_TURN = 70_000
+"""Objects that a collection looks at in about 10 ms."""
+
+
+@pytest.fixture
+def usual() -> Iterator[None]:
+    """Give the collector of the tests its settings back."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("usual")
+def test_no_collection_looks_at_all_that_a_peer_has_made() -> None:
+    looked: list[int] = []
+
+    def watch(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            looked.append(
+                sum(len(gc.get_objects(young)) for young in range(info["generation"] + 1))
+            )
+
+    bound_collections()
+    gc.callbacks.append(watch)
+    try:
+        kept = [[number] for number in range(400_000)]
+    finally:
+        gc.callbacks.remove(watch)
+
+    assert len(kept) == 400_000
+    assert len(looked) >= 400_000 // (COLLECT_YOUNG_OBJECTS * 2)
+    assert max(looked) > COLLECT_YOUNG_OBJECTS * (COLLECT_MIDDLE_COLLECTIONS - 1)
+    assert max(looked) <= A_TURN
