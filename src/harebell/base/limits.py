@@ -342,6 +342,8 @@ SPARK_TXN_VERSION_MOST = 2**63 - 2
 """Largest txnVersion of a batch write."""
 SPARK_PIECES_IN_FLIGHT = 8
 """Record batches of a write task that are on their way to the broker at a time."""
+SPARK_COMMITTED_PER_SECOND = 10_000
+"""Rows of a staged batch that a broker commits in a second at least, beside other work."""
 SPARK_EXAMPLES = 3
 """Unroutable messages that an error shows."""
 JAVA_ANSWER_SECONDS = 30.0
@@ -495,10 +497,8 @@ STAGE_RUNS_COUNT = 64
 """Runs of a publisher that are remembered, to refuse those that another has replaced."""
 STAGE_PIECE_BYTES = 67_108_864
 """Largest piece of a staged batch (64 MiB)."""
-STAGE_BATCH_BYTES = 268_435_456
-"""What is staged of one batch, all attempts together (256 MiB)."""
-STAGE_BATCH_ROWS = 2_000_000
-"""Rows of a batch that is committed."""
+STAGE_FILE_BYTES = 67_108_864
+"""Size from which staged pieces go on in another file (64 MiB): large ones take long to remove."""
 STAGE_USER_SHARE = 0.5
 """What one user may stage of the room for it, unless `stage_user_limit` says how much."""
 STAGE_VHOST_SHARE = 0.75
@@ -511,6 +511,17 @@ STAGE_LEFT_SECONDS = 300
 """How long it waits when nobody is connected who stages for its publisher: five minutes."""
 STAGE_LEFT_LOW_SECONDS = 30
 """The same while the disk is low."""
+STAGE_ROWS_PER_LOOK = 256
+"""Rows of a staged batch that are published before the budget of the turn is looked at."""
+STAGE_ROW_UNITS = 2
+"""Units of work that such a row counts."""
+STAGE_JOINT_ROWS = 4_096
+"""Rows of a batch up to which all of it goes through the redo file, in one commit of the disk."""
+STAGE_FLIGHT_BYTES = 1_048_576
+"""Octets of such rows after which the next ones wait for the disk; below WRITE_EARLY_BYTES, for to
+write early keeps the loop waiting while the disk is busy."""
+STAGE_POLL_MS = 50
+"""How often the commit of a batch looks whether memory and disk have room again."""
 
 # --- sessions of transitional 0-10 --------------------------------------------------------------
 SESSION_LIFETIME_SECONDS = 86_400

@@ -32,4 +32,6 @@ cdef class Commit:
     cdef public long long records
     cdef public bint urgent
     cdef public bint joint
+    cdef public long long staging
+    cdef public list staged
     cdef public list closing

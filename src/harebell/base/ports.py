@@ -174,10 +174,13 @@ class Commit:
         urgent: somebody waits for the commit that gathers now.
         records: how many messages are in it that somebody waits for.
         joint: a crash must keep all of it or nothing.
+        staging: number of the batch whose rows are being appended; 0 for none. Its records say so
+            in their logs, and a log that gets its first one adds itself to `staged`.
+        staged: identities of these logs, and the position from which on there are such rows.
         closing: called when the commit that gathers is about to be closed, to add to it.
     """
 
-    __slots__ = ("closing", "done", "joint", "records", "ticket", "urgent")
+    __slots__ = ("closing", "done", "joint", "records", "staged", "staging", "ticket", "urgent")
 
     def __init__(self) -> None:
         self.ticket = 1
@@ -185,6 +188,8 @@ class Commit:
         self.records = 0
         self.urgent = False
         self.joint = False
+        self.staging = 0
+        self.staged: list[tuple[str, int]] = []
         self.closing: list[Callable[[], None]] = []
 
 
@@ -263,6 +268,12 @@ class Store:
         """How durable the logs of an identity are from now on; None: as all others.
 
         A store without a disk has nothing to do.
+        """
+
+    def take_back(self, identity: str, position: int) -> None:
+        """At the start: rows from a position on are of a batch that was not committed.
+
+        To be called before the log is opened.
         """
 
     def open_log(

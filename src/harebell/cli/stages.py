@@ -8,7 +8,7 @@ from harebell.cli.listing import listing
 from harebell.cli.noun import Broker, Noun, asks
 
 _SHOWN = ("vhost", "user", "publisher", "batch", "rows", "octets", "idle_seconds", "connections")
-_COLUMNS = (*_SHOWN, "attempts")
+_COLUMNS = (*_SHOWN, "attempts", "committing")
 
 
 @click.group(cls=Noun)

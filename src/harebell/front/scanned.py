@@ -160,6 +160,16 @@ class ScannedLink(Link):
         finally:
             turns.end()
 
+    def suspend(self) -> None:
+        """Have the long operation wait until `wake` is called, instead of for the next turn."""
+        self.deferred = True
+
+    def wake(self) -> None:
+        """Go on with the long operation that has called `suspend`."""
+        if self.tasks:
+            self.deferred = False
+            self._put_off()
+
     def sign_in(self, user: User) -> None:
         """The peer has logged in: from now on its user pays for what it causes."""
         self.user = user

@@ -15,7 +15,7 @@ cdef class RecordBuffer:
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL
     cpdef int raw(self, bytes data) except -1
     cpdef long long message(self, long long position, long long time, Message message,
-                            bint keep) except -1
+                            int keep) except -1
     cpdef long long note(self, int kind, long long position, long long time,
                          bytes payload) except -1
     cpdef Message read(self, long long offset)

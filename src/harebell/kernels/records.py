@@ -19,6 +19,8 @@ SETTLED = 2
 SEEN = 3
 COUNT = 4
 CLOSED = 5
+STAGED = 16
+"""The message is a row of a batch."""
 
 _ALIGN = 8
 _HAS_HEADERS = 1
@@ -26,6 +28,7 @@ _HAS_PRIORITY = 2
 _KEEP = 4
 _DUE = 8
 _COVERED = 8
+_FLAGS_AT = 25
 _NAME_MOST = 255
 _HEAD = Struct("<IIQQBBBBBBHI")
 _CHECKED = Struct("<QQBBBBBBHI")
@@ -67,14 +70,14 @@ class RecordBuffer:
         self._data += data
         return 0
 
-    def message(self, position: int, time: int, message: Message, keep: bool) -> int:
+    def message(self, position: int, time: int, message: Message, keep: int) -> int:
         """Append a message's record; returns its offset in the file.
 
         Args:
             position: its position in the log.
             time: milliseconds since 1970.
             message: what to keep.
-            keep: whether it outlives the process.
+            keep: whether it outlives the process; with STAGED it is a row of a batch, too.
         """
         exchange, key = message.exchange.encode(), message.routing_key.encode()
         priority = message.priority
@@ -82,6 +85,7 @@ class RecordBuffer:
             _HAS_HEADERS * message.has_headers
             | _HAS_PRIORITY * (priority >= 0)
             | _KEEP * bool(keep)
+            | keep & STAGED
             | _DUE * (message.due > 0)
         )
         head = _CHECKED.pack(
@@ -165,6 +169,11 @@ def head(data: bytes, at: int) -> tuple[int, int, int, int]:
     """(position, time, kind, size) of the record at an index, which must be `good`."""
     size, _, position, time, kind, *_ = _HEAD.unpack_from(data, at)
     return position, time, kind, size
+
+
+def is_row(data: bytes, at: int) -> bool:
+    """Whether the record at an index is a row of a batch."""
+    return len(data) >= at + HEAD_OCTETS and bool(data[at + _FLAGS_AT] & STAGED)
 
 
 def payload(data: bytes, at: int) -> bytes:

@@ -94,6 +94,7 @@ SETTLED = 2
 SEEN = 3
 COUNT = 4
 CLOSED = 5
+STAGED = 16
 
 cdef enum:
     HEAD = 36
@@ -103,6 +104,7 @@ cdef enum:
     HAS_HEADERS = 1
     HAS_PRIORITY = 2
     KEEP = 4
+    STAGED_ROW = 16
     DUE = 8
     DUE_OCTETS = 8
     NAME_MOST = 255
@@ -205,7 +207,7 @@ cdef class RecordBuffer:
         return 0
 
     cpdef long long message(self, long long position, long long time, Message message,
-                            bint keep) except -1:
+                            int keep) except -1:
         cdef Py_ssize_t exchange_size = 0
         cdef Py_ssize_t key_size = 0
         cdef const char* exchange = utf8(message.exchange, &exchange_size)
@@ -225,7 +227,7 @@ cdef class RecordBuffer:
         if message.priority >= 0:
             flags |= HAS_PRIORITY
         if keep:
-            flags |= KEEP
+            flags |= KEEP | (keep & STAGED_ROW)
         if due_size:
             flags |= DUE
         put_head(p, <unsigned int>size, position, time, KIND_MESSAGE, flags,
@@ -338,6 +340,12 @@ def head(bytes data, Py_ssize_t at):
     if at < 0 or at + HEAD > PyBytes_GET_SIZE(data):
         raise ValueError("there is no record")
     return get64(p + 8), get64(p + 16), p[24], get32(p)
+
+
+def is_row(bytes data, Py_ssize_t at):
+    """Whether the record at an index is a row of a batch."""
+    cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(data)
+    return at >= 0 and PyBytes_GET_SIZE(data) >= at + HEAD and (p[at + 25] & STAGED_ROW) != 0
 
 
 def payload(bytes data, Py_ssize_t at):

@@ -172,6 +172,8 @@ class Broker:
             lambda name: (self.vhosts.get(name) or self._take_in(name)).parameters, self.store
         )
         self.global_parameters.restore()
+        # Before any queue: rows of a batch that was not committed are in none of them.
+        self.publishers.restore()
         for vhost, exchange in restored_exchanges(self.store):
             (self.vhosts.get(vhost) or self._take_in(vhost)).add_exchange(exchange)
         for queue in restored_queues(self.store):
@@ -179,7 +181,6 @@ class Broker:
         lost = restore_bindings(self.vhosts, self.store)
         lost += self.branches.restore()
         lost += self.leases.restore()
-        self.publishers.restore()
         for known in self.vhosts.values():
             known.policies.apply_all()
         return lost

@@ -12,6 +12,15 @@ that it speaks of, and that commit is kept whole or not at all, so the two can n
     vhost, user, name                               each behind its length as u16
     runs  digests of the runs, the current one last 16 octets each
 
+    while rows of a batch are in logs, and it is not committed
+
+    kind  3                                         u8
+    batch                                           u64
+    used, vhost, user, name                         as above
+    logs  identity behind its length as u16, and the position of the first row as u64, each
+
+A start takes the rows of such a batch out of these logs again, for nobody was told of it.
+
 What is written of an entry later makes the one before superfluous. A publisher belongs to its user:
 nobody else can move its number on, and so have messages dropped.
 """
@@ -33,7 +42,10 @@ STAGED = 1
 NUMBERED = 2
 """Whoever gives every message a number."""
 
+_UNFINISHED = 3
+
 _HEAD = Struct("<BQQ")
+_POSITION = Struct("<Q")
 _LENGTH = Struct("<H")
 _DIGEST_OCTETS = 16
 _RECORD = Properties(b"", delivery_mode=PERSISTENT)
@@ -101,6 +113,11 @@ class Publishers:
         self._entries: dict[Key, Entry] = {}
         self._counts: dict[str, int] = {}
         self._changed: list[Entry] = []
+        # The batch whose rows are being appended: its number here, what was written of it, where.
+        self._batches = 0
+        self._batch: tuple[Key, int] | None = None
+        self._logs = 0
+        self._unfinished = -1
         self._commit.closing.append(self._write_changed)
 
     def __len__(self) -> int:
@@ -161,6 +178,28 @@ class Publishers:
         if not entry.changed:
             self.change(entry)
 
+    def begin(self, entry: Entry, number: int) -> int:
+        """Rows of a batch are about to be appended; one batch at a time.
+
+        Returns:
+            The value of `Commit.staging` while they are.
+        """
+        assert self._batch is None, "the batch before is finished"
+        entry.holders += 1
+        self._batches += 1
+        self._batch = (entry.key, number)
+        return self._batches
+
+    def finish(self, entry: Entry) -> None:
+        """All rows of the batch are there, or none any more; part of the commit that gathers."""
+        entry.holders -= 1
+        self._batch = None
+        self._commit.staged = []
+        if self._logs:
+            # It does not matter if nothing of that is on disk yet: then it goes together.
+            self._commit.joint = True
+            self._commit.urgent = True
+
     def change(self, entry: Entry) -> None:
         """Write down what is known of a publisher with the commit that gathers now."""
         # Whatever else is in that commit must not be parted from this by a crash.
@@ -191,6 +230,10 @@ class Publishers:
             message = log.read(position)
             entry = None if message is None else _decode(message.body)
             if entry is None:
+                for identity, first in () if message is None else _rows_of(message.body):
+                    self._store.take_back(identity, first)
+                    # The rows and this go together.
+                    self._commit.joint = True
                 log.settle(position)
             else:
                 self._take_up(log, entry, position)
@@ -233,12 +276,25 @@ class Publishers:
 
     def _write_changed(self) -> None:
         """A commit is about to be gathered: say in it what has changed."""
+        if len(self._commit.staged) != self._logs:
+            self._write_batch()
         changed, self._changed = self._changed, []
         for entry in changed:
             entry.changed = False
             self._write(entry)
         if changed:
             self._compact()
+
+    def _write_batch(self) -> None:
+        """Say in which logs there are rows of the batch, or that it is finished."""
+        log, before = self._log(), self._unfinished
+        self._logs = len(self._commit.staged)
+        self._unfinished = -1
+        if self._batch is not None:
+            body = _encode_batch(*self._batch, self._clock.ms, self._commit.staged)
+            self._unfinished = log.append(Message("", "", _RECORD, body))
+        if before >= 0:
+            log.settle(before)
 
     def _write(self, entry: Entry) -> None:
         log, before = self._log(), entry.position
@@ -280,9 +336,45 @@ def _digest(run: str) -> bytes:
 
 def _encode(entry: Entry) -> bytes:
     key = entry.key
-    names = [text.encode() for text in (key.vhost, key.user, key.name)]
-    texts = b"".join([_LENGTH.pack(len(name)) + name for name in names])
-    return _HEAD.pack(key.kind, entry.next, entry.used) + texts + b"".join(entry.runs)
+    head = _HEAD.pack(key.kind, entry.next, entry.used)
+    return head + _texts(key.vhost, key.user, key.name) + b"".join(entry.runs)
+
+
+def _encode_batch(key: Key, batch: int, now: int, logs: list[tuple[str, int]]) -> bytes:
+    rows = [_texts(identity) + _POSITION.pack(position) for identity, position in logs]
+    head = _HEAD.pack(_UNFINISHED, batch, now)
+    return head + _texts(key.vhost, key.user, key.name) + b"".join(rows)
+
+
+def _texts(*texts: str) -> bytes:
+    encoded = [text.encode() for text in texts]
+    return b"".join([_LENGTH.pack(len(text)) + text for text in encoded])
+
+
+def _text_at(octets: bytes, at: int) -> tuple[bytes, int]:
+    """A text, and where the octets behind it begin: behind all of them when it is cut short."""
+    if at + _LENGTH.size > len(octets):
+        return b"", len(octets) + 1
+    start = at + _LENGTH.size
+    end = start + _LENGTH.unpack_from(octets, at)[0]
+    return octets[start:end], end
+
+
+def _rows_of(octets: bytes) -> list[tuple[str, int]]:
+    """The logs that have rows of a batch, and from which position on; none for other octets."""
+    if len(octets) < _HEAD.size or octets[0] != _UNFINISHED:
+        return []
+    at = _HEAD.size
+    for _ in range(3):
+        _, at = _text_at(octets, at)
+    found = []
+    while at < len(octets):
+        identity, at = _text_at(octets, at)
+        if at + _POSITION.size > len(octets):
+            break
+        found.append((identity.decode("ascii", "replace"), _POSITION.unpack_from(octets, at)[0]))
+        at += _POSITION.size
+    return found
 
 
 def _decode(octets: bytes) -> Entry | None:
@@ -292,11 +384,8 @@ def _decode(octets: bytes) -> Entry | None:
     kind, number, used = _HEAD.unpack_from(octets)
     at, names = _HEAD.size, []
     for _ in range(3):
-        if at + _LENGTH.size > len(octets):
-            return None
-        start = at + _LENGTH.size
-        at = start + _LENGTH.unpack_from(octets, at)[0]
-        names.append(octets[start:at])
+        text, at = _text_at(octets, at)
+        names.append(text)
     known = kind in (STAGED, NUMBERED)
     if not known or at > len(octets) or (len(octets) - at) % _DIGEST_OCTETS:
         return None

@@ -2,27 +2,27 @@
 
 A batch belongs to a publisher and has a number. Its parts are written by tasks that may fail and be
 tried again, so each attempt is kept apart, and the commit says which attempts count. A batch is
-kept in a file of its own, which holds nothing but the pieces as they came; what stands where is
+kept in files of its own, which hold nothing but the pieces as they came; what stands where is
 known in memory only, for staged batches need not survive the process: whoever commits one that is
 not here is told so, and sends it again.
 
-    stages/<number>     piece | piece | piece ...
+    stages/<batch>-0     piece | piece | piece ...        stages/<batch>-1     piece ...
 
-Users and vhosts get a share of the room that the disk has above `disk_free_limit`. What waits for
-long is dropped, sooner where nobody who stages it is connected.
+A batch may be as large as there is room on the disk above `disk_free_limit`, of which users and
+vhosts get a share. What waits for long is dropped, sooner where nobody who stages it is connected.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import (
-    STAGE_BATCH_BYTES,
-    STAGE_BATCH_ROWS,
+    STAGE_FILE_BYTES,
     STAGE_KEEP_SECONDS,
     STAGE_LEFT_LOW_SECONDS,
     STAGE_LEFT_SECONDS,
@@ -47,13 +47,15 @@ class Piece(NamedTuple):
 
     Args:
         columns: what its sender calls its columns.
-        start: where it stands in the file.
+        file: the number of the file that it is in.
+        start: where it stands there.
         size: its octets.
         rows: how many it has.
         check: of its octets.
     """
 
     columns: str
+    file: int
     start: int
     size: int
     rows: int
@@ -66,24 +68,28 @@ class StagedBatch:
     Args:
         key: whose it is.
         number: of the batch.
-        path: of its file.
+        path: what the names of its files begin with.
 
     Attributes:
         key, number, path: as given.
         pieces: of each attempt, in their order.
-        file: open as long as the batch is here.
-        octets: in the file.
+        files: open as long as the batch is here.
+        octets: in the files.
+        size: of the last file.
         touched: when something last came, in milliseconds of the clock that only passes.
+        committing: whether it is being published: nobody drops it then.
     """
 
-    def __init__(self, key: Key, number: int, path: str, file: File) -> None:
+    def __init__(self, key: Key, number: int, path: str) -> None:
         self.key = key
         self.number = number
         self.path = path
         self.pieces: dict[Attempt, list[Piece]] = {}
-        self.file = file
+        self.files: list[File] = []
         self.octets = 0
+        self.size = 0
         self.touched = 0
+        self.committing = False
 
     @property
     def rows(self) -> int:
@@ -126,12 +132,16 @@ class Stages:
         self._files = files
         self._clock = clock
         self._timer = timers.timer(self._tend)
+        self._sweeper = timers.timer(self._sweep)
         self._batches: dict[tuple[Key, int], StagedBatch] = {}
         self._octets = 0
         self._made = 0
+        self._gone: deque[str] = deque()
         # Who is connected and stages for whom, and since when nobody does.
         self._present: dict[Key, set[object]] = {}
         self._left: dict[Key, int] = {}
+        self._working: object = None
+        self._waiting: deque[Callable[[], None]] = deque()
         with contextlib.suppress(OSError):
             for name in files.names(FOLDER):
                 files.remove(f"{FOLDER}/{name}")
@@ -184,6 +194,24 @@ class Stages:
     def _patience(self) -> int:
         return STAGE_LEFT_LOW_SECONDS if self.low else STAGE_LEFT_SECONDS
 
+    # --- one commit at a time -------------------------------------------------------------------
+
+    def begin(self, work: object, again: Callable[[], None]) -> bool:
+        """Be the one commit that is under way; if there is another, `again` is called after it."""
+        if self._working is None or self._working is work:
+            self._working = work
+            return True
+        self._waiting.append(again)
+        return False
+
+    def end(self, work: object) -> None:
+        """A commit is over."""
+        if self._working is work:
+            self._working = None
+            waiting, self._waiting = self._waiting, deque()
+            for again in waiting:
+                again()
+
     # --- pieces ---------------------------------------------------------------------------------
 
     def append(
@@ -197,7 +225,7 @@ class Stages:
             attempt: what it is a piece of.
             number: of the piece within the attempt, from 0; one that is here already is passed
                 over if it is the same.
-            piece: what it is; `start` is found here.
+            piece: what it is; its place is found here.
             data: its octets.
 
         Returns:
@@ -228,11 +256,16 @@ class Stages:
 
     def _written(self, staged: StagedBatch, piece: Piece, data: bytes) -> Piece:
         try:
-            _write(staged.file, data, staged.octets)
+            if not staged.files or staged.size >= STAGE_FILE_BYTES:
+                path = f"{staged.path}-{len(staged.files)}"
+                staged.files.append(self._files.open(path, create=True))
+                staged.size = 0
+            _write(staged.files[-1], data, staged.size)
         except OSError as error:
             named = _named(staged.key, staged.number)
             raise _refusal(f"cannot stage {named}: {error.strerror}") from None
-        kept = piece._replace(start=staged.octets, size=len(data))
+        kept = piece._replace(file=len(staged.files) - 1, start=staged.size, size=len(data))
+        staged.size += len(data)
         staged.octets += len(data)
         self._octets += len(data)
         return kept
@@ -254,7 +287,6 @@ class Stages:
         known = {} if staged is None else staged.pieces
         found: list[tuple[int, Piece]] = []
         seen: set[int] = set()
-        total = 0
         for part, attempt, rows in wanted:
             if part in seen:
                 raise _refusal(f"part {part} of {_named(key, batch)} is to be committed twice")
@@ -266,14 +298,31 @@ class Stages:
                     f"{_named(key, batch)} cannot be committed: {here} of {rows} rows of its part "
                     f"{part} (attempt {attempt}) are here; send the batch again"
                 )
-            total += rows
             found += [(part, piece) for piece in pieces]
-        if total > STAGE_BATCH_ROWS:
-            raise _refusal(
-                f"{_named(key, batch)} has {total} rows, and the most is {STAGE_BATCH_ROWS}: "
-                "make smaller batches"
-            )
         return found
+
+    def check_commit(self, key: Key, batch: int, pieces: Iterable[Piece]) -> None:
+        """Refuse a commit whose rows the disk has no room for: they are copied into logs.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED.
+        """
+        octets, free, floor = (
+            sum(piece.size for piece in pieces),
+            self._files.free(),
+            self.room.floor,
+        )
+        if free - octets < floor:
+            raise _refusal(
+                f"cannot commit {_named(key, batch)}: its rows take {octets} octets, {free} of the "
+                f"disk are free, and disk_free_limit is {floor}; make room and commit it again"
+            )
+
+    def committing(self, key: Key, batch: int, under_way: bool) -> None:
+        """A batch is being published, or is so no longer."""
+        staged = self._batches.get((key, batch))
+        if staged is not None:
+            staged.committing = under_way
 
     def read(self, key: Key, batch: int, piece: Piece) -> bytes:
         """The octets of a piece.
@@ -283,7 +332,7 @@ class Stages:
         """
         staged = self._batches[key, batch]
         try:
-            data = staged.file.read_at(piece.size, piece.start)
+            data = staged.files[piece.file].read_at(piece.size, piece.start)
         except OSError as error:
             raise _refusal(f"cannot read {_named(key, batch)}: {error.strerror}") from None
         if len(data) != piece.size or crc32c(data) != piece.check:
@@ -293,24 +342,32 @@ class Stages:
     # --- letting go -----------------------------------------------------------------------------
 
     def drop(self, key: Key, batch: int) -> int:
-        """Forget a batch; returns how many rows it had."""
-        staged = self._batches.pop((key, batch), None)
+        """Forget a batch; returns how many rows it had.
+
+        Raises:
+            Refusal: RESOURCE_LOCKED, it is being committed.
+        """
+        staged = self._batches.get((key, batch))
         if staged is None:
             return 0
+        if staged.committing:
+            text = f"{_named(key, batch)} is being committed: it cannot be dropped any more"
+            raise Refusal(ErrorKind.RESOURCE_LOCKED, text)
+        del self._batches[key, batch]
         self._octets -= staged.octets
-        staged.file.close()
-        # What a broken disk keeps goes with the next start.
-        with contextlib.suppress(OSError):
-            self._files.remove(staged.path)
+        for number, file in enumerate(staged.files):
+            file.close()
+            self._gone.append(f"{staged.path}-{number}")
+        self._sweep()
         return staged.rows
 
     def discard(self, key: Key, batch: int, attempt: Attempt) -> int:
         """Forget an attempt, which has failed; returns how many rows it had.
 
-        Its octets stay in the file of the batch, which goes when nothing else is in it.
+        Its octets stay in the files of the batch, which go when nothing else is in them.
         """
         staged = self._batches.get((key, batch))
-        if staged is None:
+        if staged is None or staged.committing:
             return 0
         rows = sum(piece.rows for piece in staged.pieces.pop(attempt, ()))
         if not staged.pieces:
@@ -330,9 +387,18 @@ class Stages:
         self._drop_where(lambda known, _: known.vhost == name)
 
     def _drop_where(self, wanted: Callable[[Key, int], bool]) -> None:
-        for key, number in list(self._batches):
-            if wanted(key, number):
+        for (key, number), staged in list(self._batches.items()):
+            if wanted(key, number) and not staged.committing:
                 self.drop(key, number)
+
+    def _sweep(self) -> None:
+        """Remove a file, and the next one in another turn: large ones take long."""
+        if self._gone:
+            # What a broken disk keeps goes with the next start.
+            with contextlib.suppress(OSError):
+                self._files.remove(self._gone.popleft())
+        if self._gone:
+            self._sweeper.set_earlier(self._clock.steady)
 
     # --- inside ---------------------------------------------------------------------------------
 
@@ -346,10 +412,9 @@ class Stages:
         self._made += 1
         try:
             self._files.make_folder(FOLDER)
-            file = self._files.open(path, create=True)
         except OSError as error:
             raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
-        staged = self._batches[key, batch] = StagedBatch(key, batch, path, file)
+        staged = self._batches[key, batch] = StagedBatch(key, batch, path)
         self._timer.set_earlier(self._clock.steady + self._patience() * _MS)
         return staged
 
@@ -361,10 +426,6 @@ class Stages:
         """
         key, floor = staged.key, self.room.floor
         cannot = f"cannot stage {size} octets more of {_named(key, staged.number)}"
-        if staged.octets + size > STAGE_BATCH_BYTES:
-            raise _refusal(
-                f"{cannot}: {staged.octets} of it are staged, and the most is {STAGE_BATCH_BYTES}"
-            )
         free = self._files.free()
         if free - size < floor:
             raise _refusal(
@@ -391,6 +452,8 @@ class Stages:
         now = self._clock.steady
         for (key, number), staged in list(self._batches.items()):
             due = self._due(key, staged)
+            if staged.committing:
+                continue
             if due <= now:
                 rows = self.drop(key, number)
                 self.report(

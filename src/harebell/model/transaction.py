@@ -17,6 +17,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.model.queue.kind import Queue
+from harebell.model.queue.overflow import Incoming
 
 ACCEPT = 0
 """The message is done with."""
@@ -119,12 +120,12 @@ class Transaction(Generic[Done]):
 
     def has_room(self) -> bool:
         """Whether every queue would take what is published to it."""
-        sizes: dict[Queue, list[int]] = {}
+        incoming: dict[Queue, Incoming] = {}
         for message, queues, _ in self.publishes:
             for queue in queues:
                 if not queue.deleted:
-                    sizes.setdefault(queue, []).append(len(message.body))
-        return all(queue.has_room(octets) for queue, octets in sizes.items())
+                    incoming.setdefault(queue, Incoming()).add(len(message.body))
+        return all(queue.has_room(messages) for queue, messages in incoming.items())
 
     def commit(self, party: Party[Done], commit: Commit, now: int, more: int = 0) -> int:
         """Do it all, publishes first; the transaction is empty afterwards.

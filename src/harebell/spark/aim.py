@@ -15,6 +15,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from harebell.base.errors import HarebellError
+from harebell.base.limits import SPARK_COMMITTED_PER_SECOND
 from harebell.client import blocking
 from harebell.kernels.rows import Rows
 from harebell.spark.sink_options import AT_LEAST_ONCE, SinkOptions
@@ -65,18 +66,18 @@ class Aim:
         rows.load(piece, found.rows, found.entries, found.spans)
         return found.rows
 
-    def connect(self, what: str) -> blocking.Connection:
+    def connect(self, what: str, rows: int = 0) -> blocking.Connection:
         """A connection to the broker.
 
         Args:
             what: it is for, as operators see it.
+            rows: that one call is about; each gives it some more time.
         """
+        timeout = self.options.confirm_timeout + rows / SPARK_COMMITTED_PER_SECOND
         url = self.options.url
         if url.name is None:
             url = replace(url, name=f"spark: {what}")
-        return blocking.connect(
-            url, call_timeout=self.options.confirm_timeout, background_heartbeats=True
-        )
+        return blocking.connect(url, call_timeout=timeout, background_heartbeats=True)
 
     def mode(self, connection: blocking.Connection, default: str, needs: dict[str, str]) -> str:
         """How often rows are published with this broker.

@@ -30,6 +30,7 @@ def carried_out(
     progress: Callable[[], int] = int,
     *,
     known: bool,
+    rows: int = 0,
 ) -> T:
     """What the work returns, after as many connections as it takes.
 
@@ -40,6 +41,7 @@ def carried_out(
         progress: grows when the work comes further.
         known: whether the broker has been there before. Else the first connection is not tried
             twice: its address may be wrong.
+        rows: that one call of the work is about.
 
     Raises:
         SinkError: the connection was lost, and the broker is not back in time.
@@ -50,7 +52,7 @@ def carried_out(
     while True:
         connection: Connection | None = None
         try:
-            connection = aim.connect(what)
+            connection = aim.connect(what, rows)
             known = True
             return work(connection)
         except AMQPError as error:

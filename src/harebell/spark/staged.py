@@ -138,7 +138,8 @@ def commit(aim: Aim, task: Task, finished: list[Done], *, forget: bool) -> stage
             channel.stage_open(task.publisher, task.run)
             return _commit(aim, channel, task, finished)
 
-    committed = carried_out(aim, "commit", work, known=True)
+    rows = sum(one.rows for one in finished)
+    committed = carried_out(aim, "commit", work, known=True, rows=rows)
     if forget:
         _forget(aim, task)
     return committed

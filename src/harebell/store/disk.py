@@ -86,6 +86,7 @@ class DiskStore(Store):
         self._clean = clean
         self.expected = inventory.read(files) if clean else {}
         self._ahead_from = ahead_from
+        self._refused: dict[str, int] = {}
         try:
             files.make_folder(QUEUES)
             files.sync_folder("")
@@ -126,6 +127,10 @@ class DiskStore(Store):
             if log.identity.partition("-")[0] == identity:
                 self.files.delay(log.folder, lag)
 
+    def take_back(self, identity: str, position: int) -> None:
+        """At the start: rows from a position on are of a batch that was not committed."""
+        self._refused[identity] = position
+
     def open_log(
         self, identity: str, *, durable: bool, keep_all: bool = False, segment_octets: int = 0
     ) -> Log:
@@ -154,6 +159,11 @@ class DiskStore(Store):
                     f"{log.folder}: octets are missing at its end, for it was closed in good order",
                 )
             log.adopt(found)
+            if identity in self._refused:
+                rows = log.take_back(self._refused.pop(identity))
+                self.report(
+                    "warning", f"{log.folder}: {rows} rows of a batch go: it was not committed"
+                )
             missing = self.expected.pop(identity, 0) - len(found.segments)
             if missing > 0 and not found.damaged:
                 self.report("error", f"{log.folder}: {missing} of its segments are missing")

@@ -8,6 +8,7 @@ from harebell.store.segment cimport Segment
 
 cdef int _PERSISTENT
 cdef long long _EARLY
+cdef int _STAGED
 
 cdef class SegmentLog(Row):
     cdef public bint dirty
@@ -22,10 +23,12 @@ cdef class SegmentLog(Row):
     cdef list _early
     cdef long long _early_from
     cdef bint _gone
+    cdef long long _staging
 
-    @cython.locals(tail=Segment, keep=bint, buffer=RecordBuffer, before=Py_ssize_t,
+    @cython.locals(tail=Segment, keep=int, buffer=RecordBuffer, before=Py_ssize_t,
                    position="long long", now="long long", grown=Py_ssize_t)
     cpdef long long append(self, Message message) except -1
+    cdef int _stage(self) except -1
     @cython.locals(segment=Segment)
     cpdef int settle(self, long long position) except -1
     cpdef int settle_range(self, long long first, long long end) except -1

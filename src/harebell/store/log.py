@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.limits import WRITE_EARLY_BYTES
 from harebell.base.message import PERSISTENT, Message
+from harebell.kernels.records import STAGED
 from harebell.store.commit import GroupCommit, Part, Write
 from harebell.store.notes import Notes, write_all_of
 from harebell.store.row import Row
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _PERSISTENT = PERSISTENT
 _EARLY = WRITE_EARLY_BYTES
+_STAGED = STAGED
 
 
 class SegmentLog(Row):
@@ -48,6 +50,8 @@ class SegmentLog(Row):
         self._early: list[Segment] = []
         self._early_from = _EARLY
         self._gone = False
+        # The batch of which it has rows.
+        self._staging = 0
 
     # --- per message ----------------------------------------------------------------------------
 
@@ -56,7 +60,9 @@ class SegmentLog(Row):
         tail = self._tail
         if tail is None or tail.buffer.start + tail.buffer.size >= tail.limit:
             tail = self._next_segment()
-        keep = message.delivery_mode == _PERSISTENT or self._keep_all
+        keep = 1 if message.delivery_mode == _PERSISTENT or self._keep_all else 0
+        if keep and self._commit.staging:
+            keep = self._stage()
         buffer = tail.buffer
         before = buffer.size
         position = self._end
@@ -77,6 +83,17 @@ class SegmentLog(Row):
             self._commit.urgent = True
             self._commit.records += 1
         return position
+
+    def _stage(self) -> int:
+        """A row of a batch comes; what its record says of itself."""
+        commit = self._commit
+        if self._staging != commit.staging:
+            self._staging = commit.staging
+            commit.staged.append((self.identity, self._end))
+            # That there are rows is on disk with the first of them, or they could not be told
+            # from others after a crash.
+            commit.joint = True
+        return 1 | _STAGED
 
     def settle(self, position: int) -> int:
         """The record at a position will not be needed again."""
@@ -173,6 +190,26 @@ class SegmentLog(Row):
         for segment in self.segments[:-1]:
             if segment.positions.live == 0:
                 self._emptied(segment)
+
+    def take_back(self, position: int) -> int:
+        """When opened: rows from a position on are of a batch that was not committed."""
+        self._commit.joint = True
+        count = 0
+        position = self.next(position)
+        while position < self._end:
+            segment = self._find(position)
+            if segment is not None and self._is_row(segment, position):
+                self.settle(position)
+                count += 1
+            position = self.next(position + 1)
+        return count
+
+    def _is_row(self, segment: Segment, position: int) -> bool:
+        """Whether a record is a row of some batch; one that cannot be read is none."""
+        try:
+            return self._reader.is_row(segment, segment.positions.offset(position))
+        except OSError:
+            return False
 
     def close(self) -> int:
         """The store ends in good order: say what was handed out."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harebell.base.limits import READ_FIRST_BYTES, READ_MOST_BYTES, READ_PLACES
 from harebell.base.message import Message
 from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.records import parse, pour, record_octets
+from harebell.kernels.records import is_row, parse, pour, record_octets
 from harebell.store.handles import Handles
 from harebell.store.segment import HEADER_OCTETS, Segment
 
@@ -45,6 +45,15 @@ class Reader:
             return parse(flying, offset - segment.flying_at)
         block = self._block(segment, offset)
         return parse(block.data, offset - block.base, self._seed)
+
+    def is_row(self, segment: Segment, offset: int) -> bool:
+        """Whether the record at an offset of the file is a row of a batch.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        block = self._block(segment, offset)
+        return is_row(block.data, offset - block.base)
 
     def pour(self, segment: Segment, offset: int, position: int, into: BatchBuilder) -> bool:
         """Make the message at an offset a row; False when it is damaged.

@@ -1,4 +1,4 @@
-"""Rows that were routed wait together, in their order, and take effect together."""
+"""Rows of a batch go to their queues slice by slice, in their order, and are seen together."""
 
 from __future__ import annotations
 
@@ -57,32 +57,41 @@ def taken(queue: Queue) -> list[bytes]:
     return found
 
 
-def test_nothing_reaches_a_queue_before_all_of_it_does_in_its_order() -> None:
+def test_nothing_is_seen_before_all_of_it_is_in_its_order() -> None:
     where, queue, routed = world()
     every = rows(("", "q"), ("amq.direct", "k"), ("amq.direct", "nobody"), ("", "q"))
-    assert routed.take(every, 0, where.router) == 4
+    assert routed.take(every, 0, 1, where.router) == 1
+    assert routed.take(every, 1, 4, where.router) == 4
     assert queue.ready_count() == 0
-    assert len(routed) == 3
     assert [lost.body for lost in routed.lost] == [b"2"]
     assert routed.counts == {"": 2, "amq.direct": 2}
-    routed.publish()
+    routed.commit_batch()
     assert taken(queue) == [b"0", b"1", b"3"]
-    assert len(routed) == 0
+    assert routed.queues == []
+
+
+def test_rows_of_a_batch_that_is_refused_go_from_every_queue() -> None:
+    where, queue, routed = world()
+    routed.take(rows(("", "q"), ("amq.direct", "k")), 0, 2, where.router)
+    queue.publish(message(body=b"another"))
+    routed.roll_back_batch()
+    assert taken(queue) == [b"another"]
+    assert routed.queues == []
 
 
 def test_a_row_that_needs_more_than_a_route_is_left_to_somebody_else() -> None:
     where, _, routed = world()
     every = rows(("", "q"), ("amq.topic", "k"), ("", "q"), ("", "q"), expires=2)
-    assert routed.take(every, 0, where.router) == 1, "amq.topic is not plain"
-    assert routed.take(every, 2, where.router) == 2, "it expires"
-    assert routed.take(every, 3, where.router) == 4
+    assert routed.take(every, 0, 4, where.router) == 1, "amq.topic is not plain"
+    assert routed.take(every, 2, 4, where.router) == 2, "it expires"
+    assert routed.take(every, 3, 4, where.router) == 4
     assert routed.counts == {"": 2}
 
 
 def test_a_row_that_is_no_message_is_an_error() -> None:
     where, _, routed = world()
     with pytest.raises(BatchError, match="row 1: "):
-        routed.take(rows(("", "q"), ("", "k" * 256)), 0, where.router)
+        routed.take(rows(("", "q"), ("", "k" * 256)), 0, 2, where.router)
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
@@ -93,7 +102,7 @@ def test_only_a_queue_that_refuses_what_is_too_much_has_no_room(
     kind: str, most: int, overflow: str
 ) -> None:
     where, queue, routed = world(x_queue_type=kind, x_max_length=most, x_overflow=overflow)
-    routed.take(rows(*[("", "q")] * 4), 0, where.router)
+    routed.take(rows(*[("", "q")] * 4), 0, 4, where.router)
     refuses = overflow == "reject-publish"
     assert queue.may_refuse() is refuses
     assert routed.has_room() is (not refuses or most > 4)
@@ -103,9 +112,9 @@ def test_a_queue_that_is_gone_gets_nothing_and_needs_no_room() -> None:
     where, queue, routed = world(x_max_length=1, x_overflow="reject-publish")
     other = where.declare_queue("other")
     for number in range(3):
-        routed.keep(message(body=b"%d" % number), (queue, other))
+        routed.put(message(body=b"%d" % number), (queue, other))
     assert not routed.has_room()
     where.delete_queue("q")
     assert routed.has_room()
-    routed.publish()
+    routed.commit_batch()
     assert taken(other) == [b"0", b"1", b"2"]

@@ -44,7 +44,7 @@ class Area:
         key: Key = KEY,
         rows: int = 1,
     ) -> tuple[int, int]:
-        piece = Piece("value", 0, len(data), rows, crc32c(data))
+        piece = Piece("value", 0, 0, len(data), rows, crc32c(data))
         return self.stages.append(key, batch, attempt, number, piece, data)
 
     def pass_time(self, seconds: int) -> None:
@@ -156,6 +156,31 @@ def test_an_attempt_goes_alone_and_the_batch_with_the_last(area: Area) -> None:
     assert (len(area.stages), area.files.names(FOLDER)) == (0, [])
 
 
+def test_a_batch_that_is_being_committed_is_not_dropped(area: Area) -> None:
+    area.append(b"one")
+    area.stages.committing(KEY, 0, under_way=True)
+    with pytest.raises(Refusal, match="batch 0 of publisher 'p' is being committed"):
+        area.stages.drop(KEY, 0)
+    area.stages.drop_all(KEY)
+    area.pass_time(STAGE_KEEP_SECONDS + 1)
+    assert area.read((0, 1, 1)) == [(0, b"one")]
+
+
+def test_a_large_batch_is_in_several_files_which_go_turn_by_turn(
+    area: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "STAGE_FILE_BYTES", 5)
+    for number in range(6):
+        area.append(b"%03d" % number, number=number)
+    assert len(area.files.names(FOLDER)) == 3
+    assert [data for _, data in area.read((0, 1, 6))] == [b"%03d" % n for n in range(6)]
+    area.stages.drop(KEY, 0)
+    assert len(area.files.names(FOLDER)) == 2
+    for _ in range(2):
+        area.pass_time(0)
+    assert area.files.names(FOLDER) == []
+
+
 @pytest.mark.parametrize(
     ("room", "key", "text"),
     [
@@ -184,17 +209,33 @@ def test_one_user_leaves_room_on_the_disk_for_others() -> None:
     area.append(bytes(20_000), key=KEY._replace(user="other"))
 
 
-def test_batches_rows_and_octets_are_bounded(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_needs_room_for_its_rows(area: Area) -> None:
+    area.append(b"one")
+    (piece,) = [piece for _, piece in area.stages.chosen(KEY, 0, [(0, 1, 1)])]
+    area.stages.check_commit(KEY, 0, [piece])
+    area.stages.room = Room(floor=2**62)
+    with pytest.raises(Refusal, match="cannot commit batch 0 of publisher 'p': its rows take 3"):
+        area.stages.check_commit(KEY, 0, [piece])
+
+
+def test_commits_are_one_after_the_other(area: Area) -> None:
+    woken: list[str] = []
+    first, second = object(), object()
+    assert area.stages.begin(first, lambda: woken.append("first"))
+    assert not area.stages.begin(second, lambda: woken.append("second"))
+    assert area.stages.begin(first, lambda: woken.append("first"))
+    area.stages.end(second)
+    assert woken == []
+    area.stages.end(first)
+    assert woken == ["second"]
+    assert area.stages.begin(second, lambda: woken.append("second"))
+
+
+def test_batches_are_bounded(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "STAGES_COUNT", 1)
-    monkeypatch.setattr(stages, "STAGE_BATCH_ROWS", 9)
-    monkeypatch.setattr(stages, "STAGE_BATCH_BYTES", 5)
     area.append(b"one", rows=10)
     with pytest.raises(Refusal, match="1 batches are staged and not committed"):
         area.append(b"two", batch=1)
-    with pytest.raises(Refusal, match="has 10 rows, and the most is 9: make smaller batches"):
-        area.read((0, 1, 10))
-    with pytest.raises(Refusal, match="3 of it are staged, and the most is 5"):
-        area.append(b"two", number=1)
 
 
 def test_a_full_disk_refuses_a_piece_and_keeps_the_others() -> None:

@@ -10,7 +10,7 @@ from harebell.base.limits import STAGE_PIECE_BYTES
 from harebell.base.row_columns import columns_of
 from harebell.front.session09.content import Content
 from harebell.front.session09.replies import soft
-from harebell.front.session09.staged import gather
+from harebell.front.session09.staged import StagedCommit
 from harebell.kernels.records import crc32c
 from harebell.model.publishers import STAGED, Key
 from harebell.model.stages import Piece
@@ -67,7 +67,7 @@ def _appended(channel: Channel, content: Content) -> None:
     # What is committed already is not needed again, and the commit will say so.
     if method.batch >= entry.next:
         attempt = (method.part, method.attempt)
-        piece = Piece(columns, 0, len(data), rows, crc32c(data))
+        piece = Piece(columns, 0, 0, len(data), rows, crc32c(data))
         reply.rows, reply.octets = broker.stages.append(
             key, method.batch, attempt, method.number, piece, data
         )
@@ -96,24 +96,25 @@ def commit(channel: Channel, method: methods.StageCommit) -> None:
     """stage.commit: publish a batch, unless that was done before."""
     connection = channel.connection
     broker, key = connection.broker, _key(channel, method.publisher)
-    entry = broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
-    broker.stages.came(key, connection)
-    parts = methods.decode_parts(method.parts)
+    broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
+    methods.decode_parts(method.parts)
     if channel.transaction is not None:
         raise soft(406, "a staged batch cannot be part of a transaction", *_COMMIT)
-    reply = methods.StageCommitOk(repeated=method.batch < entry.next)
-    if not reply.repeated:
-        pieces = broker.stages.chosen(key, method.batch, parts)
-        stages = broker.stages
-        read = ((part, piece, stages.read(key, method.batch, piece)) for part, piece in pieces)
-        work = gather(channel, method, read)
-        broker.publishers.advance(entry, method.batch)
-        work.publish()
-        broker.stages.drop_below(key, entry.next)
-        connection.published = True
-        reply.rows, reply.unroutable = work.rows, work.unroutable
-    # A repeat may have come before the disk has what it repeats.
+    broker.stages.came(key, connection)
+    connection.perform(StagedCommit(channel, method, key, _answer).step)
+
+
+def _answer(channel: Channel, work: StagedCommit) -> None:
+    """Tell the client, when the disk has it; a repeat may come before that, too."""
+    connection = channel.connection
+    if connection.channels.get(channel.number) is not channel:
+        # Whoever asked is gone. It is committed all the same.
+        return
+    connection.published = True
     connection.hold_until(connection.commit.ticket)
+    reply = methods.StageCommitOk(
+        rows=work.rows, unroutable=work.unroutable, repeated=work.repeated
+    )
     connection.send(channel.number, reply)
 
 

@@ -172,6 +172,8 @@ class Held(Queue):
         self._leaving: deque[tuple[int, int]] = deque()
         self._expected: tuple[bytes, int] = (b"", 0)
         self._timer: Timer = surroundings.timers.timer(self.release)
+        # Rows of a batch: when they are due, and where they stand.
+        self._staged: list[tuple[int, int]] = []
         self._restore()
 
     def _restore(self) -> None:
@@ -194,6 +196,13 @@ class Held(Queue):
 
     def publish(self, message: Message) -> int:
         """Let a message wait."""
+        due, position = self._append(message)
+        self._schedule.add(due, position)
+        self._timer.set_earlier(due)
+        return PENDING if self.durable else ACCEPTED
+
+    def _append(self, message: Message) -> tuple[int, int]:
+        """Keep a message; when it is due, and where it stands."""
         message = revealed(message)
         raw, delay = self._expected
         if message.raw is not raw:
@@ -201,9 +210,33 @@ class Held(Queue):
             delay = delay_of(self._editor.headers_of(message))
         due = self._clock.steady + delay
         message.due = due
-        self._schedule.add(due, self._log.append(message))
-        self._timer.set_earlier(due)
+        return due, self._log.append(message)
+
+    def begin_batch(self) -> int:
+        """The rows of a batch wait for its end, too; other messages do not."""
+        self.staging = True
+        return 0
+
+    def stage(self, message: Message) -> int:
+        """Take a row of a batch."""
+        self._staged.append(self._append(message))
         return PENDING if self.durable else ACCEPTED
+
+    def commit_batch(self) -> int:
+        """The batch is committed: its rows go on when they are due."""
+        self.staging = False
+        staged, self._staged = self._staged, []
+        for due, position in staged:
+            self._schedule.add(due, position)
+        self._timer.set_earlier(self._schedule.due)
+        return 0
+
+    def roll_back_batch(self) -> int:
+        """The batch is refused."""
+        for _, position in self._staged:
+            self._log.settle(position)
+        self._staged = []
+        return self.commit_batch()
 
     def ready_count(self) -> int:
         """Messages that wait."""
@@ -271,6 +304,7 @@ class Held(Queue):
         self.deleted = True
         self._timer.stop()
         self._schedule.clear()
+        self._staged = []
         self._leaving.clear()
         self._log.delete()
         return count

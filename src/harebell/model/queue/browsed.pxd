@@ -6,6 +6,7 @@ from harebell.model.queue.competing cimport CompetingQueue
 cdef int _MOST
 cdef int _NOTHING
 cdef int _ACCEPTED
+cdef int _FULL
 cdef str _EXPIRED
 
 cdef class Browser:

@@ -21,7 +21,7 @@ from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.arguments import REPEATS
 from harebell.model.queue.competing import CompetingQueue
-from harebell.model.queue.kind import ACCEPTED, Queue
+from harebell.model.queue.kind import ACCEPTED, REJECTED, Queue
 from harebell.model.queue.repeats import Repeats
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _MOST = BROWSED_PER_TURN
 _NOTHING = -1
 _ACCEPTED = ACCEPTED
+_FULL = REJECTED
 _EXPIRED = EXPIRED
 ALTERNATE = "x-alternate-exchange"
 """The argument that names the exchange which gets what is rejected, or left at the end."""
@@ -78,7 +79,8 @@ class BrowsedQueue(CompetingQueue):
     def publish(self, message: Message) -> int:
         """Take a message, unless it is one that is here already and may be here once only."""
         if self._repeats is not None and self._repeats.known(message):
-            return _ACCEPTED
+            # A row of an open batch may be rolled back: then this message would be lost.
+            return _FULL if self.staging else _ACCEPTED
         return CompetingQueue.publish(self, message)
 
     def join(self, surroundings: Surroundings) -> None:

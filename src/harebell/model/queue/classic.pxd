@@ -1,14 +1,15 @@
 cimport cython
 from harebell.base.message cimport Message
-from harebell.model.queue.weighed cimport WeighedQueue
-from harebell.model.queue.ready cimport ReadyOrder
+from harebell.model.queue.staging_order cimport StagingOrder
+from harebell.model.queue.staging cimport StagingQueue
 
-cdef class ClassicQueue(WeighedQueue):
-    cdef ReadyOrder _order
+cdef class ClassicQueue(StagingQueue):
+    cdef StagingOrder _order
 
+    cdef StagingOrder _order_for(self, Message message)
     cdef int _keep(self, Message message) except -1
     cdef long long _hand_over(self, Message message) except -1
-    @cython.locals(order=ReadyOrder, message=Message)
+    @cython.locals(order=StagingOrder, message=Message)
     cdef Message _take(self)
     @cython.locals(message=Message)
     cdef Message _peek(self)

@@ -8,12 +8,12 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.kind import ACCEPTED, PENDING
-from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Span, span_of
-from harebell.model.queue.weighed import WeighedQueue
+from harebell.model.queue.staging import StagingQueue
+from harebell.model.queue.staging_order import StagingOrder
 
 
-class ClassicQueue(WeighedQueue):
+class ClassicQueue(StagingQueue):
     """A log and its ready order.
 
     Args:
@@ -27,8 +27,11 @@ class ClassicQueue(WeighedQueue):
 
     def __init__(self, name: str, vhost: str, log: Log, **options: Any) -> None:
         super().__init__(name, vhost, **options)
-        self._order = ReadyOrder(log, self.durable)
+        self._order = StagingOrder(log, self.durable)
         self._found(self._order.count)
+
+    def _order_for(self, message: Message) -> StagingOrder:
+        return self._order
 
     def _keep(self, message: Message) -> int:
         return self._order.keep(message)
@@ -81,7 +84,7 @@ class ClassicQueue(WeighedQueue):
     def _untouched(self, position: int) -> int:
         return self._order.untouched(position)
 
-    def _levels(self) -> list[tuple[int, ReadyOrder]]:
+    def _levels(self) -> list[tuple[int, StagingOrder]]:
         return [(0, self._order)]
 
     def _recount(self) -> int:
@@ -90,14 +93,13 @@ class ClassicQueue(WeighedQueue):
 
     def span(self, moment: int) -> Span:
         """What its log has."""
-        log = self._order.log
-        return span_of(log, log.end(), moment)
+        return span_of(self._order.log, self._order.end(), moment, self._order.hidden)
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """What is in its log, delivered or not."""
         log = self._order.log
         self._order.mark(into)
-        return log.pour(first, min(end, log.end()), into)
+        return log.pour(first, min(end, self._order.end()), into)
 
     def next_position(self, message: Message) -> int:
         """Messages stand in their log one after the other."""

@@ -43,6 +43,8 @@ cdef class CompetingQueue(PromisedQueue):
     cpdef int publish(self, Message message) except -1
     @cython.locals(overflow=Overflow)
     cdef int _publish_local(self, Message message) except -1
+    cdef int _publish_hidden(self, Message message) except -1
+    cdef int _taken_hidden(self, Message message) except -1
     cdef int _taken(self, Message message) except -1
     cpdef long long ready_count(self) except -1
     @cython.locals(consumer=Consumer)

@@ -135,6 +135,8 @@ class CompetingQueue(PromisedQueue):
 
     def publish(self, message: Message) -> int:
         """Take a message; behind ready ones it waits, for then no consumer is ready."""
+        if self.staging:
+            return self._publish_hidden(message)
         overflow = self._overflow
         if overflow is not None and self._refuses(overflow, message):
             return _FULL
@@ -180,6 +182,16 @@ class CompetingQueue(PromisedQueue):
             self._expects(message.due)
         self.drain()
         return self._taken(message)
+
+    def _publish_hidden(self, message: Message) -> int:
+        """Take a message while what comes is kept back."""
+        raise NotImplementedError
+
+    def _taken_hidden(self, message: Message) -> int:
+        """The same as `_taken` for a message that is kept back: it is served to nobody yet."""
+        if self.durable and (message.delivery_mode == _PERSISTENT or self._lasting):
+            return _PENDING
+        return _ACCEPTED
 
     def _taken(self, message: Message) -> int:
         """Whether a message that is in the log now has to reach the disk."""

@@ -333,7 +333,7 @@ class GroupedQueue(ClassicQueue):
             return super().pour(first, end, into)
         log = self._order.log
         into.marks(0, 0, None, None, lambda position: self._was_out(position))
-        return log.pour(first, min(end, log.end()), into)
+        return log.pour(first, min(end, self._order.end()), into)
 
     def _acquire(self, position: int, consumer: Consumer) -> bool:
         """Take a message for somebody who shall hold its key: not while others do."""

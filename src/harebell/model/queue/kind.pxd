@@ -19,8 +19,13 @@ cdef class Queue:
     cdef public long long published
     cdef public bint stays
     cdef public bint deleted
+    cdef public bint staging
 
     cpdef int publish(self, Message message) except -1
+    cpdef int begin_batch(self) except -1
+    cpdef int stage(self, Message message) except -1
+    cpdef int commit_batch(self) except -1
+    cpdef int roll_back_batch(self) except -1
     cpdef int admit(self, Message message) except -1
     cpdef bint withhold(self, long long position) except -1
     cpdef long long ready_count(self) except -1

@@ -18,6 +18,7 @@ from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
     from harebell.model.binding import Binding
+    from harebell.model.queue.overflow import Incoming
     from harebell.model.surroundings import Surroundings
 
 ACCEPTED = 0
@@ -52,6 +53,7 @@ class Queue:
         stays: whether an auto-delete queue waits for the end of its owner, not for that of its
             last consumer.
         deleted: True once the queue is gone.
+        staging: whether what comes is kept back until a batch is committed.
     """
 
     KIND = ""
@@ -86,6 +88,7 @@ class Queue:
         self.published = 0
         self.stays = False
         self.deleted = False
+        self.staging = False
 
     def publish(self, message: Message) -> int:
         """Take a message: to a ready consumer at once, or into the log.
@@ -94,12 +97,28 @@ class Queue:
         """
         raise NotImplementedError
 
+    def begin_batch(self) -> int:
+        """What comes from now on is shown to nobody until `commit_batch` or `roll_back_batch`."""
+        raise NotImplementedError
+
+    def stage(self, message: Message) -> int:
+        """Take a row of the batch for which the others are kept back."""
+        raise NotImplementedError
+
+    def commit_batch(self) -> int:
+        """The batch is committed: what was kept back can be seen."""
+        raise NotImplementedError
+
+    def roll_back_batch(self) -> int:
+        """The batch is refused: its rows go, and what else was kept back can be seen."""
+        raise NotImplementedError
+
     def may_refuse(self) -> bool:
         """Whether there are messages that it would not take: if not, there is always room."""
         return False
 
-    def has_room(self, sizes: Sequence[int]) -> bool:
-        """Whether it would take messages with bodies of so many octets, one after the other."""
+    def has_room(self, incoming: Incoming) -> bool:
+        """Whether it would take messages that are to come together."""
         return True
 
     def takes(self, octets: int) -> bool:

@@ -15,9 +15,9 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.overflow import Overflow
-from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Stretch, pour_runs
 from harebell.model.queue.sparing import SparingQueue
+from harebell.model.queue.staging_order import StagingOrder
 from harebell.model.resource import precondition, rendered
 
 _RANGES = LEASE_CLAIM_RANGES
@@ -70,7 +70,7 @@ class LeasedQueue(SparingQueue):
 
     # --- what a kind fills ----------------------------------------------------------------------
 
-    def _levels(self) -> list[tuple[int, ReadyOrder]]:
+    def _levels(self) -> list[tuple[int, StagingOrder]]:
         """Its ready orders with their levels, in the order of their turns."""
         raise NotImplementedError
 

@@ -10,7 +10,7 @@ counted only where there is a limit for them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +20,28 @@ DROP_HEAD = "drop-head"
 REJECT_PUBLISH = "reject-publish"
 REJECT_PUBLISH_DLX = "reject-publish-dlx"
 _NONE = -1
+
+
+class Incoming:
+    """Messages that are to come to one queue together.
+
+    Attributes:
+        count: how many.
+        octets: of their bodies.
+        last: octets of the body of the last one.
+    """
+
+    __slots__ = ("count", "last", "octets")
+
+    def __init__(self) -> None:
+        self.count = self.octets = self.last = 0
+
+    def add(self, octets: int) -> int:
+        """One more, with a body of so many octets."""
+        self.count += 1
+        self.octets += octets
+        self.last = octets
+        return 0
 
 
 class Overflow:
@@ -71,23 +93,23 @@ class Overflow:
             return True
         return self.counts and self.octets + octets > self.most_octets
 
-    def has_room(self, ready: int, sizes: Sequence[int], *, one_more: bool = False) -> bool:
-        """Whether messages of these sizes would all be taken, one after the other.
+    def has_room(self, ready: int, incoming: Incoming, one_more: bool) -> bool:
+        """Whether messages would all be taken, one after the other.
 
         Args:
             ready: how many wait already.
-            sizes: octets of their bodies.
+            incoming: those that are to come.
             one_more: whether the first that is too much is taken too.
         """
-        octets = self.octets
-        for size in sizes[:-1] if one_more else sizes:
-            ready += 1
-            octets += size
-            if self.most >= 0 and ready > self.most:
-                return False
-            if self.counts and octets > self.most_octets:
-                return False
-        return True
+        count, octets = incoming.count, incoming.octets
+        if one_more and count:
+            count -= 1
+            octets -= incoming.last
+        if not count:
+            return True
+        if self.most >= 0 and ready + count > self.most:
+            return False
+        return not self.counts or self.octets + octets <= self.most_octets
 
     def over(self, ready: int) -> bool:
         """Whether there is too much."""

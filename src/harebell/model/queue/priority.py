@@ -23,9 +23,9 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.kind import ACCEPTED, PENDING
-from harebell.model.queue.ready import ReadyOrder
 from harebell.model.queue.spans import Span, Stretch, pour_runs, span_of
-from harebell.model.queue.weighed import WeighedQueue
+from harebell.model.queue.staging import StagingQueue
+from harebell.model.queue.staging_order import StagingOrder
 
 _SHIFT = 8
 _LEVEL = (1 << _SHIFT) - 1
@@ -40,7 +40,7 @@ RING = "ring"
 _MIDDLE = 5
 
 
-class PriorityQueue(WeighedQueue):
+class PriorityQueue(StagingQueue):
     """A ready order for each level.
 
     Args:
@@ -74,7 +74,7 @@ class PriorityQueue(WeighedQueue):
         # The highest priority that is still on the lowest level.
         self._lowest = _MIDDLE - min(_MIDDLE, (levels + 1) // 2) if type(levels) is int else 0
         self._lowest_first = self.arguments.get(POLICY_TYPE) == RING
-        self._orders: list[ReadyOrder | None] = [None] * (most + 1)
+        self._orders: list[StagingOrder | None] = [None] * (most + 1)
         if restored:
             for level in range(most + 1):
                 order = self._make(level)
@@ -82,9 +82,11 @@ class PriorityQueue(WeighedQueue):
                     self._found(order.count)
                     self._top = level
 
-    def _make(self, level: int) -> ReadyOrder:
-        order = ReadyOrder(self._open_level(level), self.durable)
+    def _make(self, level: int) -> StagingOrder:
+        order = StagingOrder(self._open_level(level), self.durable)
         self._orders[level] = order
+        if self.staging:
+            order.begin_batch()
         return order
 
     def _level_of(self, message: Message) -> int:
@@ -93,6 +95,11 @@ class PriorityQueue(WeighedQueue):
         if level <= self._lowest:
             return 0
         return min(level - self._lowest, self._most)
+
+    def _order_for(self, message: Message) -> StagingOrder:
+        level = self._level_of(message)
+        order = self._orders[level]
+        return self._make(level) if order is None else order
 
     def _keep(self, message: Message) -> int:
         level = self._level_of(message)
@@ -132,7 +139,7 @@ class PriorityQueue(WeighedQueue):
     def _victim(self) -> Message | None:
         """What goes when there is too much: the oldest of the highest level, or of the lowest."""
         if not self._lowest_first or self._spares:
-            return WeighedQueue._victim(self)  # noqa: SLF001  # what a queue of any kind does
+            return StagingQueue._victim(self)  # noqa: SLF001  # what a queue of any kind does
         for level, order in enumerate(self._orders):
             if order is None or not order.count:
                 continue
@@ -154,7 +161,7 @@ class PriorityQueue(WeighedQueue):
                 earliest = due
         return earliest
 
-    def _expire_level(self, level: int, order: ReadyOrder, now: int) -> int:
+    def _expire_level(self, level: int, order: StagingOrder, now: int) -> int:
         for _ in range(_EXPIRED_PER_TURN):
             message = self._peek_at(order)
             if message is None:
@@ -171,7 +178,7 @@ class PriorityQueue(WeighedQueue):
                 self._bury(self._position, EXPIRED)
         return now
 
-    def _peek_at(self, order: ReadyOrder) -> Message | None:
+    def _peek_at(self, order: StagingOrder) -> Message | None:
         """The head of a level."""
         before = order.count
         message = order.peek()
@@ -188,7 +195,7 @@ class PriorityQueue(WeighedQueue):
             level -= 1
         return None
 
-    def _order_of(self, position: int) -> ReadyOrder:
+    def _order_of(self, position: int) -> StagingOrder:
         order = self._orders[position & _LEVEL]
         assert order is not None, "the level of a delivered message has an order"
         return order
@@ -235,7 +242,7 @@ class PriorityQueue(WeighedQueue):
     def _untouched(self, position: int) -> int:
         return self._order_of(position).untouched(position >> _SHIFT)
 
-    def _levels(self) -> list[tuple[int, ReadyOrder]]:
+    def _levels(self) -> list[tuple[int, StagingOrder]]:
         levels = reversed(list(enumerate(self._orders)))
         return [(level, order) for level, order in levels if order is not None]
 
@@ -255,18 +262,15 @@ class PriorityQueue(WeighedQueue):
         """The position of the queue for one in the log of a level."""
         return position << _SHIFT | level
 
-    def _logs(self) -> list[Log | None]:
-        return [None if order is None else order.log for order in self._orders]
-
     def span(self, moment: int) -> Span:
         """What the logs of all levels have, by positions of the queue."""
         first = end = messages = octets = 0
         firsts: list[int] = []
         starts: list[int] = []
-        for level, log in enumerate(self._logs()):
-            if log is None:
+        for level, order in enumerate(self._orders):
+            if order is None:
                 continue
-            part = span_of(log, log.end(), moment)
+            part = span_of(order.log, order.end(), moment, order.hidden)
             messages += part.messages
             octets += part.octets
             if part.end:
@@ -280,8 +284,7 @@ class PriorityQueue(WeighedQueue):
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """What the logs have, in the order of positions, which is not that of the levels."""
-        logs = enumerate(self._logs())
-        runs = [Stretch(level, 0, log.end(), log) for level, log in logs if log is not None]
+        runs = [Stretch(level, 0, order.end(), order.log) for level, order in self._levels()]
         end = min(end, self.span(0).end)
         return pour_runs(runs, _SHIFT, first, end, into, self._marker(into))
 

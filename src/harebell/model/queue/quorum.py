@@ -23,7 +23,7 @@ from harebell.model.dead_letter import NOWHERE
 from harebell.model.queue.key_leases import KeyLeasedQueue
 from harebell.model.queue.kind import PENDING, REJECTED
 from harebell.model.queue.leased import Run
-from harebell.model.queue.overflow import Overflow
+from harebell.model.queue.overflow import Incoming, Overflow
 from harebell.model.queue.retry import FAILURES
 from harebell.model.resource import rendered
 
@@ -246,12 +246,12 @@ class QuorumQueue(KeyLeasedQueue):
         """Take a message however full the queue is, as with RabbitMQ: refused it would be lost."""
         return self.admit(message)
 
-    def has_room(self, sizes: Sequence[int]) -> bool:
-        """Whether messages of these sizes would all be taken, were there no consumer."""
+    def has_room(self, incoming: Incoming) -> bool:
+        """Whether it would take messages that are to come together, were there no consumer."""
         overflow = self._overflow
         if overflow is None or overflow.drops:
             return True
-        return not overflow.refusing and overflow.has_room(self._ready, sizes, one_more=True)
+        return not overflow.refusing and overflow.has_room(self._ready, incoming, True)
 
     def _grown(self) -> int:
         overflow = self._overflow

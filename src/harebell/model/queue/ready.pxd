@@ -18,6 +18,7 @@ cdef class ReadyOrder:
     cdef set _fresh
     cdef bint _sorted
 
+    cpdef long long end(self) except -1
     cpdef int keep(self, Message message) except -1
     @cython.locals(position="long long")
     cpdef long long hand_over(self, Message message) except -1

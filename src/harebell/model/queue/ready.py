@@ -3,11 +3,9 @@
     log      | settled ... | delivered . ready again . delivered | ready ready ready |
                                                                  ^ cursor            ^ end
 
-Everything from the cursor to the end of the log is ready in order. What came back lies before the
-cursor, in a heap, and goes out first, so a requeued message returns to its original place. Nothing
-else is remembered per message. Of a log that was there before, what is settled already may lie
-behind the cursor too; the log knows those positions and they are stepped over. So is what somebody
-took out of turn.
+Everything from the cursor to the end is ready in order. What came back lies before the cursor, in a
+heap, and goes out first, so a requeued message returns to its place. Of a log that was there
+before, what is settled may lie behind the cursor too; it is stepped over, as what is out of turn.
 
 What is leased is kept as runs of positions, so a claim costs the same for one message and for a
 million. When a claim is released, the cursor goes back to where it begins.
@@ -70,10 +68,13 @@ class ReadyOrder:
         self._returned: list[int] = []
         self._held: set[int] | None = None
         self._leased: Runs | None = None
-        # Of what came back: positions that count as never handed out.
+        # Of what came back: positions that count as never handed out, and whether it is in order.
         self._fresh: set[int] | None = None
-        # Whether what came back is kept in order, so that anything can be found in it.
         self._sorted = False
+
+    def end(self) -> int:
+        """The position behind the last that may be ready."""
+        return self.log.end()
 
     def keep(self, message: Message) -> int:
         """Add a message behind all others."""
@@ -131,7 +132,6 @@ class ReadyOrder:
                 return message
             self.count -= 1
             if self._returned:
-                # The first of a heap is its least, sorted or not.
                 if self._sorted:
                     self._returned.pop(0)
                 else:
@@ -175,7 +175,7 @@ class ReadyOrder:
         if at < len(self._returned):
             found = self._returned[at]
         position = max(position, self._cursor)
-        end = self.log.end()
+        end = self.end()
         while position < end:
             position = self._skip(self.log.next(position))
             if self._held is None or position not in self._held:
@@ -193,7 +193,7 @@ class ReadyOrder:
             del self._returned[at]
             self.again = self._touched(position)
         else:
-            if not self._cursor <= position < self.log.end() or self.log.next(position) != position:
+            if not self._cursor <= position < self.end() or self.log.next(position) != position:
                 return False
             if self._skip(position) != position:
                 return False
@@ -275,7 +275,7 @@ class ReadyOrder:
     def _pass_over(self, position: int) -> int:
         """A ready message cannot be read: it stays where it is, for whoever mends the log."""
         self.damaged += 1
-        end = self.log.end()
+        end = self.end()
         if position >= end:
             # The log knows of more messages than there are.
             self.damaged -= 1
@@ -298,7 +298,7 @@ class ReadyOrder:
         for position in self._returned:
             self.log.settle(position)
         self._returned.clear()
-        begin, end = self._cursor, self.log.end()
+        begin, end = self._cursor, self.end()
         for first, behind in self._out():
             # It is not ready, but out.
             if first > begin:
@@ -355,7 +355,7 @@ class ReadyOrder:
             position = self._next_old(self._cursor)
             self._cursor = position
             at = bisect_left(held, position)
-            end = held[at] if at < len(held) else self.log.end()
+            end = held[at] if at < len(held) else self.end()
             if self._leased is not None:
                 end = self._leased.ahead(position, end)
             if position >= end:

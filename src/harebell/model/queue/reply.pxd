@@ -4,3 +4,4 @@ from harebell.model.queue.kind cimport Queue
 
 cdef class ReplyQueue(Queue):
     cdef dict _replies
+    cdef list _staged

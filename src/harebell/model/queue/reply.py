@@ -34,6 +34,30 @@ class ReplyQueue(Queue):
     def __init__(self, name: str, vhost: str, replies: dict[str, ReplyQueue]) -> None:
         super().__init__(name, vhost)
         self._replies = replies
+        self._staged: list[Message] = []
+
+    def begin_batch(self) -> int:
+        """Replies of a batch wait for its end; others do not."""
+        self.staging = True
+        return 0
+
+    def stage(self, message: Message) -> int:
+        """Take a reply of a batch."""
+        self._staged.append(message)
+        return ACCEPTED
+
+    def commit_batch(self) -> int:
+        """The batch is committed."""
+        self.staging = False
+        staged, self._staged = self._staged, []
+        for message in staged:
+            self.publish(message)
+        return 0
+
+    def roll_back_batch(self) -> int:
+        """The batch is refused."""
+        self._staged = []
+        return self.commit_batch()
 
     def publish(self, message: Message) -> int:
         """Hand a reply to the requester, or drop it."""

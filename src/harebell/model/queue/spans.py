@@ -58,11 +58,18 @@ def cannot_be_spanned(name: str, vhost: str) -> Refusal:
     return Refusal(ErrorKind.PRECONDITION_FAILED, f"{thing} has no log that could be read in bulk")
 
 
-def span_of(log: Log, end: int, moment: int) -> Span:
-    """Where the messages of a log stand that are below a position."""
+def span_of(log: Log, end: int, moment: int, hidden: int) -> Span:
+    """Where the messages of a log stand that are below a position.
+
+    Args:
+        log: the log.
+        end: the position.
+        moment: `Span.position` is the first message of that time; 0 for that of the first.
+        hidden: how many messages are from the position on.
+    """
     first = min(log.first(), end)
     position = position_at(log, first, end, moment) if moment else first
-    return Span(first, end, log.live(), log.octets(), position)
+    return Span(first, end, log.live() - hidden, log.octets(), position)
 
 
 def position_at(log: Log, first: int, end: int, moment: int) -> int:

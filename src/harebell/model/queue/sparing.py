@@ -10,11 +10,14 @@ not discard a file message). A queue in which there never was a file or a packet
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from harebell.base.limits import SPARING_SCAN_MESSAGES
 from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, Message
 from harebell.model.queue.browsed import BrowsedQueue
+
+if TYPE_CHECKING:
+    from harebell.model.queue.overflow import Incoming
 
 _FILE = FAMILY_FILE
 _STREAM = FAMILY_STREAM
@@ -45,10 +48,10 @@ class SparingQueue(BrowsedQueue):
         """Whether it has a limit, and refuses what is too much."""
         return self._overflow is not None and not self._overflow.drops
 
-    def has_room(self, sizes: Sequence[int]) -> bool:
-        """Whether messages of these sizes would all be taken, were there no consumer."""
+    def has_room(self, incoming: Incoming) -> bool:
+        """Whether it would take messages that are to come together, were there no consumer."""
         overflow = self._overflow
-        return overflow is None or overflow.drops or overflow.has_room(self._ready, sizes)
+        return overflow is None or overflow.drops or overflow.has_room(self._ready, incoming, False)
 
     def _victim(self) -> Message | None:
         if not self._spares:

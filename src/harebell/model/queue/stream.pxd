@@ -31,6 +31,9 @@ cdef class StreamQueue(Queue):
     cdef long long _max_age
     cdef long long _grown
     cdef long long _visible
+    cdef long long _safe
+    cdef long long _barrier
+    cdef list _staged
     cdef long long _ticket
     cdef long long _reached
     cdef list _flying
@@ -44,6 +47,12 @@ cdef class StreamQueue(Queue):
 
     @cython.locals(position="long long", ticket="long long")
     cpdef int publish(self, Message message) except -1
+    cdef int _show(self, long long end) except -1
+    @cython.locals(position="long long", staged=list)
+    cpdef int stage(self, Message message) except -1
+    cpdef int begin_batch(self) except -1
+    cpdef int commit_batch(self) except -1
+    cpdef int roll_back_batch(self) except -1
     @cython.locals(cursor=Cursor)
     cdef int _note_origin(self, long long position, long long origin) except -1
     cdef int _await(self, long long ticket) except -1

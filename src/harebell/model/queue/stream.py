@@ -124,7 +124,10 @@ class StreamQueue(Queue):
         self._max_octets = 0
         self._max_age = 0
         self._grown = 0
-        self._visible = log.end()
+        # What is on disk, and of that what may be seen: all but what is kept back.
+        self._safe = self._visible = log.end()
+        self._barrier = -1
+        self._staged: list[int] = []
         self._ticket = 0
         self._reached = 0
         self._flying: list[tuple[int, int]] = []
@@ -167,7 +170,7 @@ class StreamQueue(Queue):
         ticket = self._commit.ticket
         if self._commit.done >= ticket:
             # Memory: nothing will ever be safer than it is now.
-            self._visible = position + 1
+            self._show(position + 1)
             if self._cursors:
                 self.drain()
             return _ACCEPTED
@@ -175,6 +178,45 @@ class StreamQueue(Queue):
             self._await(ticket)
         self._reached = position + 1
         return _PENDING
+
+    def _show(self, end: int) -> int:
+        """What stands below a position is on disk."""
+        self._safe = end
+        self._visible = end if self._barrier < 0 else min(end, self._barrier)
+        return 0
+
+    # --- the rows of a batch (see staging.py) -----------------------------------------------------
+
+    def begin_batch(self) -> int:
+        """What comes from now on is shown to nobody."""
+        self.staging = True
+        self._barrier = self._log.end()
+        return 0
+
+    def stage(self, message: Message) -> int:
+        """Append a row of the batch."""
+        position = self._log.end()
+        staged = self._staged
+        if staged and staged[-1] == position:
+            staged[-1] = position + 1
+        else:
+            staged += (position, position + 1)
+        return self.publish(message)
+
+    def commit_batch(self) -> int:
+        """The batch is committed: it can be read, as far as it is on disk."""
+        self.staging = False
+        self._barrier = -1
+        self._staged = []
+        self._show(self._safe)
+        self.drain()
+        return 0
+
+    def roll_back_batch(self) -> int:
+        """The batch is refused: its rows are passed over."""
+        for at in range(0, len(self._staged), 2):
+            self._log.settle_range(self._staged[at], self._staged[at + 1])
+        return self.commit_batch()
 
     def _note_origin(self, position: int, origin: int) -> int:
         """A message was published by a connection whose consumers may not want it."""
@@ -185,7 +227,7 @@ class StreamQueue(Queue):
 
     def _await(self, ticket: int) -> int:
         """The first message for another commit."""
-        if self._reached > self._visible:
+        if self._reached > self._safe:
             self._flying.append((self._ticket, self._reached))
         self._ticket = ticket
         if self._surroundings is not None and self not in self._surroundings.awaiting:
@@ -196,9 +238,9 @@ class StreamQueue(Queue):
         """A commit is on disk: what was part of it is visible."""
         done = self._commit.done
         while self._flying and self._flying[0][0] <= done:
-            self._visible = self._flying.pop(0)[1]
+            self._show(self._flying.pop(0)[1])
         if self._ticket <= done:
-            self._visible = max(self._visible, self._reached)
+            self._show(max(self._safe, self._reached))
         elif self._surroundings is not None and self not in self._surroundings.awaiting:
             self._surroundings.awaiting.append(self)
         self.drain()
@@ -229,7 +271,9 @@ class StreamQueue(Queue):
 
     def ready_count(self) -> int:
         """Messages that are kept."""
-        return self._log.live()
+        if self._barrier < 0:
+            return self._log.live()
+        return self._log.reach(0, self._barrier, self._barrier, -1)[1]
 
     # --- messages out ---------------------------------------------------------------------------
 
@@ -329,7 +373,8 @@ class StreamQueue(Queue):
 
     def span(self, moment: int) -> Span:
         """What is kept and on disk."""
-        return span_of(self._log, self._visible, moment)
+        hidden = self._log.live() - self.ready_count()
+        return span_of(self._log, self._visible, moment, hidden)
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
         """What is kept and on disk of these offsets."""

@@ -33,7 +33,7 @@ class WeighedQueue(LeasedQueue):
         """The octets of the bodies are limited now: count what is ready, if need be in turns."""
         overflow = self._overflow
         if overflow is not None:
-            ends = {level: order.log.end() for level, order in self._levels()}
+            ends = {level: order.end() for level, order in self._levels()}
             overflow.octets = 0
             overflow.counting = Counting(1 << self.BITS, ends)
             self._count_on()
@@ -99,7 +99,8 @@ class WeighedQueue(LeasedQueue):
             position = log.first()
             while position < log.end():
                 # Without levels, BITS is 0 and the level too.
-                if (position << self.BITS | level) not in handed_on:
+                place = position << self.BITS | level
+                if place not in handed_on and not order.has_row(position):
                     message = log.read(position)
                     if message is not None:
                         self._send_on(message)

@@ -39,6 +39,7 @@ def facts(site: Site, staged: StagedBatch) -> dict[str, Any]:
         "octets": staged.octets,
         "idle_seconds": stages.idle_ms(staged) // _MS,
         "connections": stages.connections(key),
+        "committing": staged.committing,
     }
 
 

@@ -14,7 +14,14 @@ from harebell.wire.v09 import stage as s
 from harebell.wire.v09.content import decode_properties
 from harebell.wire.v09.frames import BODY, HEADER
 from harebell.wire.v09.reply_codes import NAMES
-from tests.unit.front.session09.world import OctetPeer, World, frame, method_frame, publish
+from tests.unit.front.session09.world import (
+    HandStore,
+    OctetPeer,
+    World,
+    frame,
+    method_frame,
+    publish,
+)
 
 SCHEMA = pa.schema(
     [
@@ -502,3 +509,177 @@ def test_several_connections_write_parts_of_one_batch() -> None:
         assert peer.methods()[0].rows == 1  # type: ignore[attr-defined]
     assert stage.commit((2, 1, 1), (0, 1, 1), (1, 1, 1)).rows == 3
     assert stage.bodies() == [b"\2", b"\0", b"\1"]
+
+
+# --- in slices ----------------------------------------------------------------------------------
+
+
+class Turned(Stage):
+    """A stage on a broker whose turns have a budget of so many units."""
+
+    def __init__(self, world: World | None = None, units: int = 300) -> None:
+        super().__init__(world)
+        self.world.hub.turns.limit(units, lambda: None)
+        self.turns = 0
+
+    def begin(self, *parts: tuple[int, int, int], batch: int = 0) -> None:
+        """Ask for a commit, and have none of it answered yet."""
+        wanted = s.encode_parts(s.Part(*part) for part in parts)
+        self.peer.send(s.StageCommit("p", self.run, batch, parts=wanted))
+
+    def turn(self) -> None:
+        self.turns += 1
+        self.world.clock.advance(1)
+        self.broker.timers.run()
+        self.world.hub.turns.next_turn()
+
+    def open(self) -> int:
+        """The same where somebody has to commit."""
+        self.peer.send(s.StageOpen("p", self.run))
+        if isinstance(self.world.store, HandStore):
+            self.world.commit()
+        (answer,) = self.peer.methods()
+        assert isinstance(answer, s.StageOpenOk), answer
+        return answer.next
+
+    def asked(self, peer: OctetPeer, *methods: m.Method) -> m.Method:
+        """Turns until another peer has an answer."""
+        peer.send(*methods)
+        while not (found := peer.methods()):
+            assert self.turns < 1_000, "it never ends"
+            self.turn()
+        (answer,) = found
+        return answer
+
+    def finish(self) -> m.Method:
+        """Turns until there is an answer."""
+        return self.asked(self.peer)
+
+
+def _many(count: int, start: int = 0) -> tuple[str, bytes]:
+    return values(*(b"%d" % number for number in range(start, start + count)))
+
+
+def test_a_large_batch_takes_many_turns_and_is_seen_when_it_is_whole() -> None:
+    stage = Turned()
+    stage.append(_many(9_000))
+    other = stage.world.peer()
+    stage.begin((0, 1, 9_000))
+    stage.turn()
+    other.give(publish(b"between", key="q"))
+    assert stage.queue().ready_count() == 0
+    assert stage.asked(other, m.BasicGet("q")) == m.BasicGetEmpty()
+    assert stage.finish() == s.StageCommitOk(rows=9_000)
+    assert stage.turns > 5
+    found = stage.bodies()
+    assert [each for each in found if each != b"between"] == [b"%d" % n for n in range(9_000)]
+    assert len(found) == 9_001
+    assert 0 < found.index(b"between") < 9_000
+
+
+def test_what_the_client_sends_meanwhile_waits_for_the_end() -> None:
+    stage = Turned()
+    stage.append(_many(2_000))
+    stage.begin((0, 1, 2_000))
+    stage.peer.send(m.QueueDeclare("q", passive=True))
+    answers = []
+    while len(answers) < 2:
+        stage.turn()
+        answers += stage.peer.methods()
+    assert answers == [s.StageCommitOk(rows=2_000), m.QueueDeclareOk("q", 2_000, 0)]
+
+
+def test_a_row_that_cannot_be_published_takes_those_before_it_back() -> None:
+    stage = Turned()
+    stage.append(_many(2_000))
+    stage.append(values(b"x", key="nowhere"), number=1)
+    wanted = s.encode_parts([s.Part(0, 1, 2_001)])
+    stage.peer.send(s.StageCommit("p", "r1", 0, parts=wanted, mandatory=True))
+    answer = stage.finish()
+    assert isinstance(answer, m.ChannelClose)
+    assert answer.reply_code == 312
+    assert (stage.queue().ready_count(), stage.bodies()) == (0, [])
+    assert stage.asked(stage.peer, m.ChannelCloseOk(), m.ChannelOpen()) == m.ChannelOpenOk()
+    wanted = s.encode_parts([s.Part(0, 1, 2_001)])
+    stage.peer.send(s.StageCommit("p", "r1", 0, parts=wanted))
+    assert stage.finish() == s.StageCommitOk(rows=2_001, unroutable=1)
+    assert len(stage.bodies()) == 2_000
+
+
+def test_a_run_that_is_replaced_amid_its_commit_publishes_nothing() -> None:
+    stage = Turned()
+    stage.append(_many(9_000))
+    other = stage.world.peer()
+    stage.begin((0, 1, 9_000))
+    stage.turn()
+    assert stage.asked(other, s.StageOpen("p", "r2")) == s.StageOpenOk(next=0)
+    refused(
+        stage.finish(), 412, "run 'r1' of publisher 'p' is fenced: another run has taken its place"
+    )
+    assert stage.bodies() == []
+    assert len(stage.broker.stages) == 0
+
+
+def test_a_commit_goes_on_when_the_client_is_gone() -> None:
+    stage = Turned()
+    stage.append(_many(2_000))
+    stage.begin((0, 1, 2_000))
+    stage.turn()
+    stage.peer.connection.eof()
+    for _ in range(50):
+        stage.turn()
+    assert len(stage.bodies()) == 2_000
+    other = stage.world.peer()
+    assert other.ask(s.StageOpen("p", "r1")) == s.StageOpenOk(next=1)
+    parts = s.encode_parts([s.Part(0, 1, 2_000)])
+    other.send(s.StageCommit("p", "r1", 0, parts=parts))
+    assert other.methods() == [s.StageCommitOk(repeated=True)]
+
+
+def test_two_commits_come_one_after_the_other() -> None:
+    stage = Turned()
+    stage.append(_many(2_000))
+    other = stage.world.peer()
+    other.ask(s.StageOpen("o", "r1"))
+    other.give(appended(_many(2_000, 2_000), publisher="o"))
+    other.methods()
+    stage.begin((0, 1, 2_000))
+    parts = s.encode_parts([s.Part(0, 1, 2_000)])
+    other.send(s.StageCommit("o", "r1", 0, parts=parts))
+    assert stage.finish() == s.StageCommitOk(rows=2_000)
+    answers: list[m.Method] = []
+    while not answers:
+        stage.turn()
+        answers = other.methods()
+    assert answers == [s.StageCommitOk(rows=2_000)]
+    assert stage.bodies() == [b"%d" % number for number in range(4_000)]
+
+
+def test_rows_are_seen_when_the_disk_has_their_batch() -> None:
+    world = World(slow=True)
+    stage = Turned(world)
+    stage.peer.send(m.QueueDeclare("d", durable=True))
+    world.commit()
+    stage.peer.methods()
+    stage.append(values(b"1", b"2", key="d"))
+    stage.begin((0, 1, 2))
+    for _ in range(5):
+        stage.turn()
+    assert stage.peer.methods() == []
+    assert stage.queue("d").ready_count() == 0
+    world.commit()
+    assert stage.peer.methods() == [s.StageCommitOk(rows=2)]
+    assert stage.bodies("d") == [b"1", b"2"]
+
+
+def test_a_commit_waits_while_the_disk_is_short() -> None:
+    stage = Turned()
+    stage.append(_many(2_000))
+    stage.begin((0, 1, 2_000))
+    stage.turn()
+    stage.world.hub.set_short("disk", True)
+    for _ in range(200):
+        stage.turn()
+    assert stage.peer.methods() == []
+    stage.world.hub.set_short("disk", False)
+    assert stage.finish() == s.StageCommitOk(rows=2_000)

@@ -13,6 +13,7 @@ from harebell.front.convert import EDITOR
 from harebell.model.broker import Broker
 from harebell.model.duplicates import HEADER
 from harebell.model.queue import repeats
+from harebell.model.queue.kind import REJECTED
 from harebell.store.memory import MemoryStore
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from tests.unit.model.things import Taker
@@ -125,3 +126,14 @@ def test_values_that_are_gone_are_forgotten(
         assert not remembered.known(message(number))
         queue.publish(message(number))
     assert all(remembered.known(message(number)) for number in range(20))
+
+
+def test_a_repeat_of_a_row_that_may_still_be_rolled_back_is_refused(broker: Broker) -> None:
+    queue = declared(broker)
+    queue.begin_batch()
+    queue.stage(message("a"))
+    assert queue.publish(message("a")) & REJECTED
+    queue.roll_back_batch()
+    assert queue.ready_count() == 0
+    assert not queue.publish(message("a")) & REJECTED
+    assert queue.ready_count() == 1

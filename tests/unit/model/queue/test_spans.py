@@ -63,12 +63,12 @@ def test_the_place_of_a_time_is_the_first_message_of_then_or_later(
     left = [n for n, time in enumerate(times) if n not in settled and time >= moment]
     expected = left[0] if left else len(times)
     assert position_at(log, log.first(), log.end(), moment) == expected
-    assert span_of(log, log.end(), moment).position == expected
+    assert span_of(log, log.end(), moment, 0).position == expected
 
 
 def test_a_span_without_messages_is_empty() -> None:
     log = MemoryLog(Gauge())
-    span = span_of(log, 0, 0)
+    span = span_of(log, 0, 0, 0)
     assert (span.first, span.end, span.messages, span.position) == (0, 0, 0, 0)
 
 
