@@ -115,7 +115,7 @@ RELEASED_PER_TURN = 1_000
 """Delayed messages of one exchange that go on in one turn; the others follow in the next."""
 COUNTED_PER_TURN = 5_000
 """Messages of one queue whose bodies are counted in one turn, when a limit of octets is new."""
-TRIMMED_PER_TURN = 5_000
+TRIMMED_PER_TURN = 1_000
 """Messages that leave one queue in one turn because they are too many or too large together."""
 LETTERS_PER_TURN = 200
 """Messages that leave one queue for a dead-letter exchange in one turn as they are too many."""
@@ -499,6 +499,8 @@ STAGE_PIECE_BYTES = 67_108_864
 """Largest piece of a staged batch (64 MiB)."""
 STAGE_FILE_BYTES = 67_108_864
 """Size from which staged pieces go on in another file (64 MiB): large ones take long to remove."""
+STAGE_SWEEP_BYTES = 2_097_152
+"""What is removed of such a file in one turn (2 MiB)."""
 STAGE_USER_SHARE = 0.5
 """What one user may stage of the room for it, unless `stage_user_limit` says how much."""
 STAGE_VHOST_SHARE = 0.75

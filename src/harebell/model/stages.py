@@ -26,6 +26,7 @@ from harebell.base.limits import (
     STAGE_KEEP_SECONDS,
     STAGE_LEFT_LOW_SECONDS,
     STAGE_LEFT_SECONDS,
+    STAGE_SWEEP_BYTES,
     STAGE_USER_SHARE,
     STAGE_VHOST_SHARE,
     STAGES_COUNT,
@@ -392,13 +393,28 @@ class Stages:
                 self.drop(key, number)
 
     def _sweep(self) -> None:
-        """Remove a file, and the next one in another turn: large ones take long."""
+        """Remove files piece by piece, turn by turn: to free a large one at once takes long."""
         if self._gone:
             # What a broken disk keeps goes with the next start.
             with contextlib.suppress(OSError):
-                self._files.remove(self._gone.popleft())
+                if self._cut(self._gone[0]):
+                    self._sweeper.set_earlier(self._clock.steady)
+                    return
+                self._files.remove(self._gone[0])
+            self._gone.popleft()
         if self._gone:
             self._sweeper.set_earlier(self._clock.steady)
+
+    def _cut(self, path: str) -> bool:
+        """Make a file smaller; False when it is small enough to be removed."""
+        file = self._files.open(path)
+        try:
+            size = file.size()
+            if size > STAGE_SWEEP_BYTES:
+                file.truncate(size - STAGE_SWEEP_BYTES)
+            return size > STAGE_SWEEP_BYTES
+        finally:
+            file.close()
 
     # --- inside ---------------------------------------------------------------------------------
 

@@ -85,12 +85,20 @@ class Handles:
 
     def close(self, segment: Segment) -> None:
         """The segment is gone."""
-        self._readers.pop(segment, None)
         self._writers.pop(segment, None)
+        self.close_reader(segment)
+        self._close_writer(segment)
+
+    def close_reader(self, segment: Segment) -> None:
+        """The segment is about to be removed, and nobody reads it any more.
+
+        The last close of a removed file frees its octets, which takes milliseconds for a large one.
+        So the loop closes it before it is removed.
+        """
+        self._readers.pop(segment, None)
         file, segment.reader = segment.reader, None
         if file is not None:
             file.close()
-        self._close_writer(segment)
 
     def close_all(self) -> None:
         """The store ends."""

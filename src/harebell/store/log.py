@@ -225,7 +225,10 @@ class SegmentLog(Row):
         """What is to be written now; called when a batch is gathered."""
         self.dirty = False
         part = Part(self, self.folder)
+        handles = self._store.handles
         if self._gone:
+            for segment in [*self.segments, *self._leaving]:
+                handles.close_reader(segment)
             part.gone = True
             return part
         tail = self._tail
@@ -234,6 +237,8 @@ class SegmentLog(Row):
             self._carry_over(tail)
         part.removals = sorted(self._leaving, key=lambda segment: segment.first)
         self._leaving = []
+        for segment in part.removals:
+            handles.close_reader(segment)
         for segment in self._sealed:
             if segment in self.segments:
                 start = segment.buffer.start

@@ -181,6 +181,22 @@ def test_a_large_batch_is_in_several_files_which_go_turn_by_turn(
     assert area.files.names(FOLDER) == []
 
 
+def test_a_large_file_goes_piece_by_piece_turn_by_turn(
+    area: Area, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "STAGE_SWEEP_BYTES", 4)
+    area.append(b"0123456789")
+    (name,) = area.files.names(FOLDER)
+    area.stages.drop(KEY, 0)
+    sizes = []
+    while area.files.names(FOLDER):
+        file = area.files.open(f"{FOLDER}/{name}")
+        sizes.append(file.size())
+        file.close()
+        area.pass_time(0)
+    assert sizes == [6, 2]
+
+
 @pytest.mark.parametrize(
     ("room", "key", "text"),
     [

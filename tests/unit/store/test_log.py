@@ -110,6 +110,25 @@ def test_a_segment_goes_when_nothing_in_it_is_live() -> None:
     assert log.next(second[0]) == second[-1] + 1
 
 
+def test_a_segment_is_closed_before_it_is_removed() -> None:
+    """The last close of a removed file frees it, and the loop must not wait for that."""
+    bench = Bench(segment_octets=1000)
+    log = filled(bench, 30)
+    assert len(live(log)) == 30
+    still_open: list[bool] = []
+
+    def hook(_number: int, kind: str, path: str) -> None:
+        if kind == "remove" and path.endswith(".seg"):
+            still_open.append(path in bench.disk.handles.values())
+
+    bench.disk.hook = hook
+    for position in range(20):
+        log.settle(position)
+    bench.commit()
+    assert still_open
+    assert not any(still_open)
+
+
 def test_a_leaving_segment_repeats_what_it_says_of_others() -> None:
     bench = Bench(segment_octets=1000)
     log = filled(bench, 12)
