@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -126,13 +127,16 @@ class Restarted:
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
+        self._folder = folder
         self._flags = ("--port", str(self.port), "--data-dir", str(folder / "data"))
         self._broker = RunningBroker(*self._flags)
 
-    def again(self) -> None:
-        """Kill it and start it again."""
+    def again(self, *, lose_stages: bool = False) -> None:
+        """Kill it and start it again, as after a power loss even without what was staged."""
         self._broker.process.kill()
         self._broker.process.wait()
+        if lose_stages:
+            shutil.rmtree(self._folder / "data" / "stages")
         self._broker = RunningBroker(*self._flags)
 
     def stop(self) -> None:
@@ -190,13 +194,39 @@ def test_a_task_that_has_not_kept_what_the_broker_lost_says_so(
 
     def batches() -> Iterator[pa.RecordBatch]:
         yield from texts(queue, 0, 2_000, 100)
-        broker.again()
+        broker.again(lose_stages=True)
         yield from texts(queue, 2_000, 2_100)
 
     query = writing(broker.port)
-    with pytest.raises(SinkError, match=r"has lost what was staged of part 0 of batch 1, as it do"):
+    with pytest.raises(SinkError, match=r"has lost what was staged of part 0 of batch 1, as after"):
         query.write(1, 0, batches())
     # The query is started again, and finds nothing of it.
+    query.run(1, texts(queue, 0, 50))
+    assert found_in(broker, queue) == list(range(50))
+
+
+def test_a_broker_that_is_killed_between_tasks_and_commit_publishes_all_rows_once(
+    durable: tuple[Restarted, str],
+) -> None:
+    broker, queue = durable
+    query = writing(broker.port)
+    done = [query.write(1, part, texts(queue, part * 100, part * 100 + 100)) for part in range(2)]
+    broker.again()
+    query.commit(1, *done)
+    broker.again()
+    query.commit(1, *done)
+    assert found_in(broker, queue) == list(range(200))
+
+
+def test_a_commit_says_that_a_power_loss_took_what_was_staged(
+    durable: tuple[Restarted, str],
+) -> None:
+    broker, queue = durable
+    query = writing(broker.port)
+    done = query.write(1, 0, texts(queue, 0, 100))
+    broker.again(lose_stages=True)
+    with pytest.raises(SinkError, match=r"0 of 100 rows of its part 0 .* start the query again"):
+        query.commit(1, done)
     query.run(1, texts(queue, 0, 50))
     assert found_in(broker, queue) == list(range(50))
 

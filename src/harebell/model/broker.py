@@ -24,7 +24,7 @@ from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
-from harebell.model.publishers import Publishers
+from harebell.model.publishers import Key, Publishers
 from harebell.model.queue.kind import Queue
 from harebell.model.stages import Stages
 from harebell.model.staging import Staging
@@ -174,6 +174,7 @@ class Broker:
         self.global_parameters.restore()
         # Before any queue: rows of a batch that was not committed are in none of them.
         self.publishers.restore()
+        self.stages.restore(self._next_batch)
         for vhost, exchange in restored_exchanges(self.store):
             (self.vhosts.get(vhost) or self._take_in(vhost)).add_exchange(exchange)
         for queue in restored_queues(self.store):
@@ -184,6 +185,11 @@ class Broker:
         for known in self.vhosts.values():
             known.policies.apply_all()
         return lost
+
+    def _next_batch(self, key: Key) -> int | None:
+        """The smallest number that a publisher can commit; None for one that is unknown."""
+        entry = self.publishers.find(key)
+        return None if entry is None else entry.next
 
     def tick(self) -> None:
         """Half a second or so has passed: do what nobody's input causes."""

@@ -337,21 +337,22 @@ def _digest(run: str) -> bytes:
 def _encode(entry: Entry) -> bytes:
     key = entry.key
     head = _HEAD.pack(key.kind, entry.next, entry.used)
-    return head + _texts(key.vhost, key.user, key.name) + b"".join(entry.runs)
+    return head + texts(key.vhost, key.user, key.name) + b"".join(entry.runs)
 
 
 def _encode_batch(key: Key, batch: int, now: int, logs: list[tuple[str, int]]) -> bytes:
-    rows = [_texts(identity) + _POSITION.pack(position) for identity, position in logs]
+    rows = [texts(identity) + _POSITION.pack(position) for identity, position in logs]
     head = _HEAD.pack(_UNFINISHED, batch, now)
-    return head + _texts(key.vhost, key.user, key.name) + b"".join(rows)
+    return head + texts(key.vhost, key.user, key.name) + b"".join(rows)
 
 
-def _texts(*texts: str) -> bytes:
-    encoded = [text.encode() for text in texts]
+def texts(*given: str) -> bytes:
+    """Texts, each behind its length as u16."""
+    encoded = [text.encode() for text in given]
     return b"".join([_LENGTH.pack(len(text)) + text for text in encoded])
 
 
-def _text_at(octets: bytes, at: int) -> tuple[bytes, int]:
+def text_at(octets: bytes, at: int) -> tuple[bytes, int]:
     """A text, and where the octets behind it begin: behind all of them when it is cut short."""
     if at + _LENGTH.size > len(octets):
         return b"", len(octets) + 1
@@ -366,10 +367,10 @@ def _rows_of(octets: bytes) -> list[tuple[str, int]]:
         return []
     at = _HEAD.size
     for _ in range(3):
-        _, at = _text_at(octets, at)
+        _, at = text_at(octets, at)
     found = []
     while at < len(octets):
-        identity, at = _text_at(octets, at)
+        identity, at = text_at(octets, at)
         if at + _POSITION.size > len(octets):
             break
         found.append((identity.decode("ascii", "replace"), _POSITION.unpack_from(octets, at)[0]))
@@ -384,7 +385,7 @@ def _decode(octets: bytes) -> Entry | None:
     kind, number, used = _HEAD.unpack_from(octets)
     at, names = _HEAD.size, []
     for _ in range(3):
-        text, at = _text_at(octets, at)
+        text, at = text_at(octets, at)
         names.append(text)
     known = kind in (STAGED, NUMBERED)
     if not known or at > len(octets) or (len(octets) - at) % _DIGEST_OCTETS:

@@ -2,11 +2,10 @@
 
 A batch belongs to a publisher and has a number. Its parts are written by tasks that may fail and be
 tried again, so each attempt is kept apart, and the commit says which attempts count. A batch is
-kept in files of its own, which hold nothing but the pieces as they came; what stands where is
-known in memory only, for staged batches need not survive the process: whoever commits one that is
-not here is told so, and sends it again.
+kept in files of its own. A start finds what they have, so a batch survives the end of the process,
+but nothing is synced: after a power loss the commit says what is missing.
 
-    stages/<batch>-0     piece | piece | piece ...        stages/<batch>-1     piece ...
+    stages/0     piece | piece | piece ...        stages/1     piece ...
 
 A batch may be as large as there is room on the disk above `disk_free_limit`, of which users and
 vhosts get a share. What waits for long is dropped, sooner where nobody who stages it is connected.
@@ -35,32 +34,10 @@ from harebell.base.ports import File, Files
 from harebell.base.timers import Timers
 from harebell.kernels.records import crc32c
 from harebell.model.publishers import Key
+from harebell.model.stage_files import Attempt, Piece, pieces_of, write_piece
 
 FOLDER = "stages"
 _MS = 1000
-
-Attempt = tuple[int, int]
-"""A part of a batch, and which attempt to write it."""
-
-
-class Piece(NamedTuple):
-    """A piece of an attempt.
-
-    Args:
-        columns: what its sender calls its columns.
-        file: the number of the file that it is in.
-        start: where it stands there.
-        size: its octets.
-        rows: how many it has.
-        check: of its octets.
-    """
-
-    columns: str
-    file: int
-    start: int
-    size: int
-    rows: int
-    check: int
 
 
 class StagedBatch:
@@ -69,24 +46,24 @@ class StagedBatch:
     Args:
         key: whose it is.
         number: of the batch.
-        path: what the names of its files begin with.
 
     Attributes:
-        key, number, path: as given.
+        key, number: as given.
         pieces: of each attempt, in their order.
         files: open as long as the batch is here.
+        paths: of the files.
         octets: in the files.
         size: of the last file.
         touched: when something last came, in milliseconds of the clock that only passes.
         committing: whether it is being published: nobody drops it then.
     """
 
-    def __init__(self, key: Key, number: int, path: str) -> None:
+    def __init__(self, key: Key, number: int) -> None:
         self.key = key
         self.number = number
-        self.path = path
         self.pieces: dict[Attempt, list[Piece]] = {}
         self.files: list[File] = []
+        self.paths: list[str] = []
         self.octets = 0
         self.size = 0
         self.touched = 0
@@ -143,9 +120,56 @@ class Stages:
         self._left: dict[Key, int] = {}
         self._working: object = None
         self._waiting: deque[Callable[[], None]] = deque()
+
+    def restore(self, next_of: Callable[[Key], int | None]) -> None:
+        """At a start: take up what is here, but for batches that are committed.
+
+        Args:
+            next_of: the smallest number that a publisher can commit; None for one that is unknown.
+        """
         with contextlib.suppress(OSError):
-            for name in files.names(FOLDER):
-                files.remove(f"{FOLDER}/{name}")
+            names = [name for name in self._files.names(FOLDER) if not name.isdecimal()]
+            self._gone.extend(f"{FOLDER}/{name}" for name in names)
+            numbers = [int(name) for name in self._files.names(FOLDER) if name.isdecimal()]
+            self._made = max(numbers, default=-1) + 1
+            for number in sorted(numbers):
+                self._take_up(f"{FOLDER}/{number}", next_of)
+        now = self._clock.steady
+        for key, _ in self._batches:
+            self._left[key] = now
+        self._timer.set_earlier(now + self._patience() * _MS)
+        self._sweep()
+
+    def _take_up(self, path: str, next_of: Callable[[Key], int | None]) -> None:
+        """Find what is in a file; one that has nothing of use is removed."""
+        staged: StagedBatch | None = None
+        try:
+            file = self._files.open(path)
+            for found in pieces_of(file):
+                first = next_of(found.key)
+                if first is None or found.batch < first:
+                    break
+                place = (found.key, found.batch)
+                if staged is None:
+                    staged = self._batches.setdefault(place, StagedBatch(*place))
+                    staged.touched = self._clock.steady
+                    staged.files.append(file)
+                    staged.paths.append(path)
+                pieces = staged.pieces.setdefault(found.attempt, [])
+                if found.number == len(pieces):
+                    # Else one before it is lost.
+                    pieces.append(found.piece._replace(file=len(staged.files) - 1))
+                staged.size = found.piece.start + found.piece.size
+                staged.octets += found.piece.size
+                self._octets += found.piece.size
+            if staged is not None and file.size() > staged.size:
+                file.truncate(staged.size)
+        except OSError as error:
+            self.report("warning", f"{path} cannot be read, and is passed over: {error.strerror}")
+            return
+        if staged is None:
+            file.close()
+            self._gone.append(path)
 
     def __len__(self) -> int:
         return len(self._batches)
@@ -252,24 +276,36 @@ class Stages:
                 )
         else:
             self._check_room(staged, len(data))
-            pieces.append(self._written(staged, piece, data))
+            pieces.append(self._written(staged, attempt, number, piece, data))
         return sum(each.rows for each in pieces), sum(each.size for each in pieces)
 
-    def _written(self, staged: StagedBatch, piece: Piece, data: bytes) -> Piece:
+    def _written(
+        self, staged: StagedBatch, attempt: Attempt, number: int, piece: Piece, data: bytes
+    ) -> Piece:
+        key, batch = staged.key, staged.number
         try:
             if not staged.files or staged.size >= STAGE_FILE_BYTES:
-                path = f"{staged.path}-{len(staged.files)}"
-                staged.files.append(self._files.open(path, create=True))
-                staged.size = 0
-            _write(staged.files[-1], data, staged.size)
+                self._add_file(staged)
+            start = write_piece(
+                staged.files[-1], staged.size, key, batch, attempt, number, piece, data
+            )
         except OSError as error:
-            named = _named(staged.key, staged.number)
-            raise _refusal(f"cannot stage {named}: {error.strerror}") from None
-        kept = piece._replace(file=len(staged.files) - 1, start=staged.size, size=len(data))
-        staged.size += len(data)
+            with contextlib.suppress(OSError, IndexError):
+                # Nothing of it must be taken for a piece by the next start.
+                staged.files[-1].truncate(staged.size)
+            raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
+        kept = piece._replace(file=len(staged.files) - 1, start=start, size=len(data))
+        staged.size = start + len(data)
         staged.octets += len(data)
         self._octets += len(data)
         return kept
+
+    def _add_file(self, staged: StagedBatch) -> None:
+        path = f"{FOLDER}/{self._made}"
+        staged.files.append(self._files.open(path, create=True))
+        staged.paths.append(path)
+        staged.size = 0
+        self._made += 1
 
     def chosen(
         self, key: Key, batch: int, wanted: Iterable[tuple[int, int, int]]
@@ -356,9 +392,9 @@ class Stages:
             raise Refusal(ErrorKind.RESOURCE_LOCKED, text)
         del self._batches[key, batch]
         self._octets -= staged.octets
-        for number, file in enumerate(staged.files):
+        for file, path in zip(staged.files, staged.paths, strict=True):
             file.close()
-            self._gone.append(f"{staged.path}-{number}")
+            self._gone.append(path)
         self._sweep()
         return staged.rows
 
@@ -424,13 +460,11 @@ class Stages:
                 f"cannot stage {_named(key, batch)}: {STAGES_COUNT} batches are staged and not "
                 "committed; `harebell stages list` shows them"
             )
-        path = f"{FOLDER}/{self._made}"
-        self._made += 1
         try:
             self._files.make_folder(FOLDER)
         except OSError as error:
             raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
-        staged = self._batches[key, batch] = StagedBatch(key, batch, path)
+        staged = self._batches[key, batch] = StagedBatch(key, batch)
         self._timer.set_earlier(self._clock.steady + self._patience() * _MS)
         return staged
 
@@ -506,11 +540,3 @@ def _refusal(text: str) -> Refusal:
 
 def _named(key: Key, batch: int) -> str:
     return f"batch {batch} of publisher '{key.name}'"
-
-
-def _write(file: File, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        done = file.write_at(view, offset)
-        offset += done
-        view = view[done:]

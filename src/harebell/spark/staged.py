@@ -25,6 +25,9 @@ from harebell.spark.reconnecting import carried_out
 _LOG = logging.getLogger("harebell.spark")
 _NO_ROUTE = 312
 _STAGE = "stage"
+_GONE = "send the batch again"
+"""What the broker says when a part is not there."""
+_AGAIN = "start the query again, which goes on from its checkpoint, or write the data frame again"
 
 
 class Staging:
@@ -72,8 +75,8 @@ class Staging:
                     raise
                 raise SinkError(
                     f"the broker has lost what was staged of part {task.part} of batch "
-                    f"{task.batch}, as it does when it is restarted, and the task has not kept all "
-                    f"of it ({error}): start the query again, which goes on from its checkpoint"
+                    f"{task.batch}, as after a power loss, and the task has not kept all of it "
+                    f"({error}): {_AGAIN}"
                 ) from error
 
     def _stage(self, connection: blocking.Connection, channel: blocking.Channel) -> None:
@@ -170,6 +173,13 @@ def _commit(
             mandatory=options.mandatory,
             dead_letter=options.dead_letter,
         )
+    except PreconditionFailed as error:
+        if _GONE not in error.text:
+            raise
+        raise SinkError(
+            f"batch {task.batch} was not published: the broker has lost what was staged, as after "
+            f"a power loss ({error.text}): {_AGAIN}"
+        ) from error
     except ChannelClosed as error:
         if error.code != _NO_ROUTE:
             raise

@@ -13,7 +13,7 @@ from harebell.front.session09.replies import soft
 from harebell.front.session09.staged import StagedCommit
 from harebell.kernels.records import crc32c
 from harebell.model.publishers import STAGED, Key
-from harebell.model.stages import Piece
+from harebell.model.stage_files import Piece
 from harebell.wire.arrow.decode import decode_batch
 from harebell.wire.v09 import stage as methods
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from harebell.model.exchange.kind import Exchange
     from harebell.model.publishers import Entry, Key
     from harebell.model.queue.kind import Queue
-    from harebell.model.stages import Piece
+    from harebell.model.stage_files import Piece
 
 _PLACE = (methods.CLASS_ID, methods.COMMIT_ID)
 _EXAMPLES = 100
