@@ -256,6 +256,13 @@ class Peer:
         assert not self.reader.data, f"half a frame at the end: {bytes(self.reader.data)!r}"
         self.opened = False
 
+    def expect_parting(self) -> None:
+        """The broker leaves it to us to end the socket, and follows."""
+        self.opened = False
+        self.expect_silence()
+        self.wire.end()
+        self.expect_closed()
+
     def expect_silence(self) -> None:
         """Nothing comes now, and the connection stays."""
         if self.opened and self.waits:
@@ -326,7 +333,7 @@ class Peer:
         """The polite end."""
         self.send(m.ConnectionClose(200, "bye"))
         self.expect(m.ConnectionCloseOk)
-        self.expect_closed()
+        self.expect_parting()
 
     def done(self) -> None:
         """The end of a test: nothing may be left that it did not expect."""

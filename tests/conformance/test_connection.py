@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from harebell.base.limits import FRAME_MIN_BYTES
+from harebell.base.limits import FRAME_MIN_BYTES, LINGER_SECONDS
 from harebell.server.config import ConfigError, load
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.fields import encode_table
@@ -363,7 +363,7 @@ def test_what_a_client_sends_behind_its_close_is_ignored_but_for_another_close(
     peer.send(m.ConnectionClose(200), m.QueueDeclare(queue="q"), m.ConnectionClose(200))
     peer.expect(m.ConnectionCloseOk)
     peer.expect(m.ConnectionCloseOk)
-    peer.expect_closed()
+    peer.expect_parting()
 
 
 def test_exclusive_queues_are_gone_before_close_ok_is_sent(connect: Connect) -> None:
@@ -452,7 +452,23 @@ def test_each_close_of_several_threads_gets_its_close_ok(peer: Peer) -> None:
     )
     for _ in range(4):
         peer.expect(m.ConnectionCloseOk)
+    peer.send(closing)
+    peer.expect(m.ConnectionCloseOk)
+    peer.expect_parting()
+
+
+def test_a_client_that_closed_and_keeps_its_socket_loses_it_in_the_end(
+    connect_memory: Connect, memory: MemorySite
+) -> None:
+    peer = connect_memory().open()
+    peer.send(m.ConnectionClose(reply_code=200))
+    peer.expect(m.ConnectionCloseOk)
+    memory.pass_time(LINGER_SECONDS - 1)
+    peer.send(m.ConnectionClose(reply_code=200))
+    peer.expect(m.ConnectionCloseOk)
+    memory.pass_time(2)
     peer.expect_closed()
+    assert not memory.logged("missed heartbeats")
 
 
 @pytest.mark.parametrize(("octets", "fits"), [(4_000, True), (4_200, False)])

@@ -213,7 +213,7 @@ def test_before_the_connection_is_open_only_its_next_step_is_taken(
     else:
         peer.expect(answer)
     if answer is m.ConnectionCloseOk:
-        peer.expect_closed()
+        peer.expect_parting()
 
 
 @pytest.mark.parametrize("state", BEFORE_OPEN, ids=lambda state: state.__name__)
@@ -283,7 +283,7 @@ def test_on_channel_0_an_open_connection_takes_close_alone(connect: Connect, nam
     peer.send_bytes(frame(METHOD, 0, AMQP_0_9_1.encode(method(named))))
     if named == "connection.close":
         peer.expect(m.ConnectionCloseOk)
-        peer.expect_closed()
+        peer.expect_parting()
     elif named == "connection.update-secret":
         peer.expect(m.ConnectionUpdateSecretOk)
     else:

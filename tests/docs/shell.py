@@ -1,11 +1,11 @@
 """Runs the commands of a documentation block as a reader would, and compares what they print.
 
 In a `console` block a line that begins with `$ ` is a command and the lines below it are what it
-prints, with `...` for what differs from run to run. In a `sh` block every line is a command. A
-`yaml` block that begins with `# name.yaml` is that file, where the commands below it run. The
-reader's broker on port 5672 is the test's own on another port, and files in `/tmp` are in the
-folder of the other files, for somebody else may run the same commands. `harebell serve` is started,
-has to become ready, and is stopped.
+prints, with `...` for what differs from run to run, or by itself for rows of other pages. In a `sh`
+block every line is a command. A `yaml` block that begins with `# name.yaml` is that file, where the
+commands below it run. The reader's broker on port 5672 is the test's own on another port, and files
+in `/tmp` are in the folder of the other files, for somebody else may run the same commands.
+`harebell serve` is started, has to become ready, and is stopped.
 """
 
 from __future__ import annotations
@@ -76,10 +76,21 @@ def check(step: Step, broker: RunningBroker, files: Path) -> None:
         wanted = [line.replace(":5672", f":{broker.port}") for line in step.output or []]
     wanted = [_placed(line, files) for line in wanted]
     if step.output is not None:
-        assert len(printed) == len(wanted), f"{step.command} prints: {printed}"
-        for line, pattern in zip(printed, wanted, strict=True):
-            expression = ".*".join(re.escape(part) for part in pattern.split("..."))
-            assert re.fullmatch(expression, line), f"{step.command} prints: {line}"
+        expression = "".join(map(_line, wanted))
+        shown = "".join(f"{_evened(line)}\n" for line in printed)
+        assert re.fullmatch(expression, shown), f"{step.command} prints: {printed}"
+
+
+def _line(pattern: str) -> str:
+    """The regular expression of a line: `...` is any text, or by itself any number of lines."""
+    if pattern == "...":
+        return r"(?:.*\n)*"
+    return ".*".join(re.escape(part) for part in _evened(pattern).split("...")) + r"\n"
+
+
+def _evened(line: str) -> str:
+    """A line of a table, whatever the widths of its columns: other rows may be wider."""
+    return re.sub(r" {2,}", "  ", line).rstrip()
 
 
 def _placed(text: str, files: Path) -> str:

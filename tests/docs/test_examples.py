@@ -22,9 +22,9 @@ RUN = ("console", "sh", "python")
 KNOWN = (*RUN, "toml", "yaml", "")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def broker() -> Iterator[RunningBroker]:
-    """A broker for the examples of one document."""
+    """One broker for all documents, as a reader has who tries one after the other."""
     with running_broker() as started:
         yield started
 

@@ -296,6 +296,11 @@ class Link(FrameSink):
         if not self.deadline or now < self.deadline:
             return True
         self.deadline = 0.0
+        if self.state is ConnectionState.CLOSED:
+            if not self.closing:
+                # The close handshake is done, and the client has had time to end its side.
+                self.finish()
+            return False
         if self.state is ConnectionState.OPEN:
             return True
         if not self.closing:

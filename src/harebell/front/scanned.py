@@ -238,7 +238,7 @@ class ScannedLink(Link):
         """Time has passed: heartbeats and deadlines."""
         if not self.begins_in_time(now):
             return
-        if not self.heartbeat or self.closing:
+        if not self.heartbeat or self.closing or self.state is ConnectionState.CLOSED:
             return
         if 2 * (now - self._sent_at) >= self.heartbeat:
             self._sent_at = now
@@ -258,8 +258,9 @@ class ScannedLink(Link):
     # --- the end --------------------------------------------------------------------------------
 
     def part(self) -> None:
-        """The peer has closed and was answered: what it wrote besides may only close again."""
+        """The peer has closed and was answered: it may close again, or end its side, for a time."""
         self.state = ConnectionState.CLOSED
+        self.deadline = self.now + limits.LINGER_SECONDS
         self.paused = False
         self.scanner.fast = False
         if not self.tasks:
@@ -293,8 +294,6 @@ class ScannedLink(Link):
 
     def _end_of_turn(self) -> None:
         """Write what is due, and hold a publisher back when something is short."""
-        if self.state is ConnectionState.CLOSED and not self.closing:
-            self.finish()
         self._tell()
         if self.published:
             self.hold_publisher()

@@ -22,6 +22,7 @@ from harebell.wire.v010.structs import Command, Composite, Control
 from tests.conformance.sites import Site, Wire
 
 WAIT_SECONDS = 60.0
+_QUIET_SECONDS = 0.05
 HEAD = 12
 CONTROL, COMMAND, HEADER, BODY = range(4)
 WHOLE = 15
@@ -259,6 +260,13 @@ class Peer010:
         assert found is None, found
         assert self.ended, "the broker did not end the connection"
 
+    def expect_parting(self) -> None:
+        """The broker leaves it to us to end the socket, and follows."""
+        assert self.maybe(_QUIET_SECONDS) is None
+        assert not self.ended, "the broker ended the connection"
+        self.wire.end()
+        self.expect_end()
+
     def quiet(self, channel: int = 1) -> None:
         """Nothing is under way: a flush is answered with nothing before the answer."""
         self.send(k.SessionFlush(expected=True), channel=channel)
@@ -312,11 +320,12 @@ class Peer010:
         """Close the connection in good order."""
         self.send(k.ConnectionClose(200))
         self.expect(k.ConnectionCloseOk)
-        self.expect_end()
+        self.expect_parting()
 
     def _leave(self) -> None:
         """Wait until the broker knows: its sessions and what is theirs are free for the next."""
         self.send(k.ConnectionClose(200))
+        self.wire.end()
         until = time.monotonic() + WAIT_SECONDS
         while not self.ended and self._more(until):
             pass

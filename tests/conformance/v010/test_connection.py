@@ -202,7 +202,7 @@ def test_every_control_in_every_state_does_what_the_table_says(
         peer.expect_end()
     elif follows is ConnectionState.CLOSED:
         peer.expect(k.ConnectionCloseOk)
-        peer.expect_end()
+        peer.expect_parting()
     else:
         found = peer.maybe()
         assert found is None or not isinstance(found.value, k.ConnectionClose)
@@ -253,4 +253,6 @@ def test_each_close_of_several_threads_gets_its_close_ok(peer010: Peer010) -> No
     peer010.send_bytes(*frames, frame(COMMAND, late, 1), frame(CONTROL, closing, 0))
     for _ in range(4):
         peer010.expect(k.ConnectionCloseOk, 0)
-    peer010.expect_end()
+    peer010.send_bytes(frames[0])
+    peer010.expect(k.ConnectionCloseOk, 0)
+    peer010.expect_parting()

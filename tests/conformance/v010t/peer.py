@@ -31,6 +31,7 @@ HEADER_0_10 = b"AMQP\x01\x01\x00\x0a"
 HEADER_PREVIEW = b"AMQP\x01\x01\x63\x00"
 """Means transitional 0-10 on every listener."""
 WAIT_SECONDS = 60.0
+_QUIET_SECONDS = 0.05
 CONTROLS = (10, 20, 21, 140)
 _BARRIER_CHANNEL = 1_999
 
@@ -250,6 +251,14 @@ class Peer:
         assert self.ended, "the broker keeps the connection"
         self.opened = False
 
+    def expect_parting(self) -> None:
+        """The broker leaves it to us to end the socket, and follows."""
+        self.opened = False
+        assert self._frame(_QUIET_SECONDS) is None
+        assert not self.ended, "the broker ended the connection"
+        self.wire.end()
+        self.expect_closed()
+
     def expect_silence(self) -> None:
         """Nothing comes now, and the connection stays."""
         # The broker answers in order: what is behind this pair would come before it.
@@ -321,7 +330,7 @@ class Peer:
     def close(self) -> None:
         """The whole end."""
         self.ask(m.ConnectionClose(reply_code=200))
-        self.expect_closed()
+        self.expect_parting()
 
     def drop(self) -> None:
         """The socket is lost; nothing else is looked at."""

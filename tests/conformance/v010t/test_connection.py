@@ -235,4 +235,6 @@ def test_each_close_of_several_threads_gets_its_close_ok(peer: Peer):
     peer.send_bytes(closing * 3)
     for _ in range(3):
         peer.expect(m.ConnectionCloseOk)
-    peer.expect_closed()
+    peer.send_bytes(closing)
+    peer.expect(m.ConnectionCloseOk)
+    peer.expect_parting()

@@ -189,7 +189,7 @@ def test_on_channel_zero_each_state_takes_its_own_methods(
     peer.send_bytes(frame(METHOD, 0, payload(name)))
     if name == "connection.close":
         peer.expect(m.ConnectionCloseOk)
-        peer.expect_closed()
+        peer.expect_parting()
     elif name in EXPECTED_ON_ZERO[state]:
         # Zeros log nobody in, but are no mistake of the protocol.
         found = peer._frame(1.0)

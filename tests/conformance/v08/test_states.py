@@ -99,7 +99,7 @@ def test_on_channel_0_of_an_open_connection_there_is_its_end_and_nothing_else(ca
     _send(peer, name, 0)
     if name == "connection.close":
         peer.expect(m.ConnectionCloseOk)
-        peer.expect_closed()
+        peer.expect_parting()
     elif name == "connection.update-secret":
         peer.expect(m.ConnectionUpdateSecretOk)
     else:

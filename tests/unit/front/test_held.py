@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.base.limits import OUTPUT_STOP_BYTES
+from harebell.base.limits import LINGER_SECONDS, OUTPUT_STOP_BYTES
 from harebell.front.held import Held
 from harebell.kernels.output import OutBuffer
 from harebell.wire.v09 import methods as m
@@ -123,6 +123,7 @@ def test_a_connection_that_closes_is_not_finished_before_its_output_left() -> No
     world, peer = slow()
     peer.send(m.QueueDeclare("q", durable=True))
     peer.send(m.ConnectionClose(200, "", 0, 0), channel=0)
+    peer.connection.tick(peer.connection.now + LINGER_SECONDS)
     assert peer.connection.closing
     assert not peer.connection.finished
     assert peer.methods() == []
