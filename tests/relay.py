@@ -32,6 +32,8 @@ class Relay:
         late: seconds that each piece of what the broker says takes, one after the other.
         beats: how many heartbeats clients have sent.
         cut_at: octets of a request whose answer is lost together with its connection; once.
+        watched: octets of a request that is looked for.
+        seen: how many pieces of what clients say have these octets.
         lose: octets of a request that never arrives, although its connection stays; once.
     """
 
@@ -40,6 +42,8 @@ class Relay:
         self.deaf = False
         self.late = 0.0
         self.cut_at = b""
+        self.watched = b""
+        self.seen = 0
         self.lose = b""
         self._target = port
         self._open: list[socket.socket] = []
@@ -94,6 +98,7 @@ class Relay:
         with contextlib.suppress(OSError):
             while data := client.recv(_OCTETS):
                 self.beats += data.count(_HEARTBEAT)
+                self.seen += bool(self.watched) and self.watched in data
                 if self.cut_at and self.cut_at in data:
                     self.cut_at = b""
                     ending.set()

@@ -576,3 +576,89 @@ def test_any_number_of_messages_may_be_asked_for(reader: Readers, channel: Any, 
     one = reader(maxOffsetsPerTrigger=str(2**63 - 1), maxBytesPerTrigger="8000000000g")
     start = one.initialOffset()
     assert bodies(one, start, gathered(one, start)) == [0, 1, 2, 3, 4]
+
+
+# --- claims of many queues ----------------------------------------------------------------------
+
+MANY = 12
+
+
+@pytest.fixture
+def many(channel: Any, queue: str) -> Iterator[list[str]]:
+    """Many queues."""
+    names = [f"{queue}.{number:02d}" for number in range(MANY)]
+    for name in names:
+        channel.queue_declare(name, durable=True)
+    yield names
+    for name in names:
+        channel.queue_delete(name)
+
+
+def fill(channel: Any, many: list[str], first: int) -> list[int]:
+    """Ten messages for each queue; their numbers."""
+    for at, name in enumerate(many):
+        publish(channel, name, first + 10 * at, first + 10 * at + 10)
+    return list(range(first, first + 10 * MANY))
+
+
+def test_claims_of_many_queues_are_asked_for_together(
+    reader: Readers, broker_url: str, channel: Any, many: list[str]
+) -> None:
+    with relay(pika.URLParameters(broker_url).port) as passed:
+        one = reader(
+            url=f"amqp://127.0.0.1:{passed.port}/%2F",
+            queues=",".join(many),
+            maxOffsetsPerTrigger="240",
+        )
+        offset = one.initialOffset()
+        for turn in range(3):
+            expected = fill(channel, many, turn * 1000)
+            passed.watched, passed.seen = _CLAIM, 0
+            end = gathered(one, offset)
+            # One write; the first claim of a query opens its group, and TCP may part a write.
+            assert 0 < passed.seen < MANY // 2
+            assert sorted(bodies(one, offset, end)) == expected
+            assert all(waiting(channel, name) == 0 for name in many)
+            offset = end
+        one.stop()
+
+
+def test_claims_of_many_queues_whose_answers_are_lost_are_read_once(
+    reader: Readers, broker_url: str, channel: Any, many: list[str]
+) -> None:
+    with relay(pika.URLParameters(broker_url).port) as breaking:
+        one = reader(url=f"amqp://127.0.0.1:{breaking.port}/%2F", queues=",".join(many))
+        offset = one.initialOffset()
+        found: list[int] = []
+        expected: list[int] = []
+        for turn in range(3):
+            expected += fill(channel, many, turn * 1000)
+            breaking.cut_at = _CLAIM
+            while len(found) < len(expected):
+                end = gathered(one, offset)
+                found += bodies(one, offset, end)
+                offset = end
+            assert breaking.cut_at == b""
+        assert sorted(found) == expected
+        one.stop()
+
+
+def test_the_one_of_many_queues_that_was_taken_over_is_named(
+    reader: Readers, channel: Any, many: list[str]
+) -> None:
+    one = reader(queues=",".join(many))
+    start = one.initialOffset()
+    fill(channel, many, 0)
+    end = gathered(one, start)
+    taken = many[MANY // 2]
+    thief = reader(queues=taken)
+    own = {taken: end[taken]}
+    expected = fill(channel, many, 1000)
+    gathered(thief, own)
+    with pytest.raises(SourceError, match=rf"has taken over the lease .* on queue '{taken}'"):
+        one.latestOffset(end, one.getDefaultReadLimit())
+    # Nothing that was claimed meanwhile is lost, for whoever goes on from there.
+    again = reader(queues=",".join(many))
+    again.prepareForTriggerAvailableNow()
+    found = [number for batch in drained(again, end) for number in batch]
+    assert sorted(found) == expected

@@ -260,6 +260,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     "client/blocking_rows": ("tests/spark/test_writer.py", "is I/O: runs against brokers"),
     "spark/option_values": ("tests/unit/spark/test_sink_options.py", "is read there, wrong once"),
     "spark/sink": ("tests/spark/test_writer.py", "is called there as Spark calls it"),
+    "spark/claims": ("tests/spark/test_leased.py", "needs a real broker, as what asks it does"),
     "spark/aim": ("tests/spark/test_writer.py", "is what a task there is given"),
     "spark/confirmed": ("tests/spark/test_writer.py", "needs a real broker, and does little alone"),
     "spark/staged": ("tests/spark/test_staged_writer.py", "needs a real broker"),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import uuid
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from harebell.base.limits import LEASE_CLAIM_MESSAGES
 from harebell.client.blocking import Channel
@@ -52,6 +52,26 @@ class _Group:
         return found + list(range(max(self.newest, first) + 1, last + 1))
 
 
+class Ask(NamedTuple):
+    """A claim that is to be made together with others (see `claims`).
+
+    Args:
+        queue: the queue.
+        group: who claims.
+        epoch: of the group.
+        commit: the claim up to which everything is committed first; 0 for none.
+        messages: how many at most.
+        octets: of messages, at most; 0 for any number.
+    """
+
+    queue: str
+    group: str
+    epoch: int
+    commit: int
+    messages: int
+    octets: int
+
+
 class LeasedPart:
     """One leased queue.
 
@@ -71,6 +91,9 @@ class LeasedPart:
         self._begun: Claimed | None = None
         self._left: int | None = None
         self._over = False
+        # Whether `claimed` has been called, and with what.
+        self._answered = False
+        self._answer: Claim | None = None
 
     def begin(self) -> Point:
         """A new query begins at the head of the queue, with a group of its own.
@@ -126,6 +149,48 @@ class LeasedPart:
         if any(number > here.claim for number in group.claims):
             return here
         return self._claimed(here, most, octets)
+
+    # --- claims that are made together ----------------------------------------------------------
+
+    def wanted(self, point: Point, most: int, octets: int | None, *, more: bool) -> Ask | None:
+        """What `advance` would ask the broker now, or with `more` `extend`.
+
+        Returns:
+            None where that is nothing, or more than to commit and to claim.
+        """
+        group = self._group
+        if self._over or self._answered or group is None or not isinstance(point, Claimed):
+            return None
+        known = (group.name, group.generation, group.link_made)
+        if known != (point.group, point.generation, self._link.made):
+            return None
+        if group.newest != point.claim or group.missing(0, point.claim):
+            return None
+        if self._left is not None:
+            most = min(most, self._left)
+        if most <= 0:
+            return None
+        commit = 0 if more else max(group.claims, default=0)
+        messages = min(most, LEASE_CLAIM_MESSAGES)
+        return Ask(self.queue, group.name, group.epoch, commit, messages, octets or 0)
+
+    def committed(self, upto: int) -> None:
+        """Claims were committed for this part."""
+        group = self._group
+        assert group is not None, "only a part with a group asks"
+        group.committed = max(group.committed, upto)
+        for number in [number for number in group.claims if number <= upto]:
+            del group.claims[number]
+
+    def claimed(self, claim: Claim | None) -> None:
+        """A claim was made for this part, or nothing was ready; it is used when it is asked for."""
+        self._answered, self._answer = True, claim
+
+    def forget_group(self) -> None:
+        """Whether something was claimed is not known: the group has to be opened to tell."""
+        self._group = None
+
+    # --- what tasks read ------------------------------------------------------------------------
 
     def plan(self, start: Point, end: Point) -> list[Range]:
         """The ranges of the claims between two points."""
@@ -238,6 +303,8 @@ class LeasedPart:
                 "delivery=at-least-once, or look at it with delivery=peek"
             ) from error
         self._group = _Group(name, lease, self._link)
+        # It is among the claims of the group now.
+        self._answered, self._answer = False, None
         return self._group
 
     def _settled(self, here: Claimed, group: _Group) -> Claimed:
@@ -263,13 +330,17 @@ class LeasedPart:
                 group,
                 lambda channel, queue, name, epoch: channel.lease_commit(queue, name, epoch, upto),
             )
-            group.committed = max(group.committed, upto)
-            for number in open_ones:
-                del group.claims[number]
+            self.committed(upto)
         return here
 
     def _claimed(self, here: Claimed, most: int, octets: int | None) -> Claimed:
         group = self._held(here)
+        answered, claim = self._answered, self._answer
+        self._answered, self._answer = False, None
+        if claim is not None:
+            return self._taken(here, group, claim)
+        if answered and self._left is None:
+            return here
         if self._left is not None:
             most = min(most, self._left)
         if most <= 0:
@@ -280,8 +351,10 @@ class LeasedPart:
         claim = self._found(group, most, octets)
         if self._link.made != made:
             return self._told_again(here, group)
-        if claim is None:
-            return here
+        return here if claim is None else self._taken(here, group, claim)
+
+    def _taken(self, here: Claimed, group: _Group, claim: Claim) -> Claimed:
+        """The end of a claim that was made now."""
         group.claims[claim.number] = claim
         group.newest = claim.number
         if self._left is not None:

@@ -13,7 +13,7 @@ A query that goes on from a checkpoint is read as its offsets say.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -22,6 +22,7 @@ from pyspark.sql.datasource import InputPartition
 
 from harebell.client.bulk import Span
 from harebell.spark.bounds import EARLIEST, Place
+from harebell.spark.claims import claim_together
 from harebell.spark.intake import QueueGone, SourceError
 from harebell.spark.leased import LeasedPart
 from harebell.spark.link import Link
@@ -78,7 +79,7 @@ class Parts:
             self._check_queues(points)
         if self._options.pattern is None:
             kept = {queue: parts[queue] for queue in self._options.queues}
-            query = Query(kept, self._long_poll(kept), self._cut)
+            query = Query(kept, self._long_poll(kept), self._cut, ahead=self._claim_together)
             query.leaving = {queue: part for queue, part in parts.items() if queue not in kept}
             if query.leaving:
                 _LOG.warning(
@@ -87,7 +88,14 @@ class Parts:
                     ", ".join(sorted(query.leaving)),
                 )
             return query
-        return Query(parts, self._long_poll(parts), self._cut, self._discovered, self._gone)
+        return Query(
+            parts,
+            self._long_poll(parts),
+            self._cut,
+            self._discovered,
+            self._gone,
+            self._claim_together,
+        )
 
     def fit(self, query: Query, points: Mapping[str, Point]) -> bool:
         """Whether a query reads its queues as these points say."""
@@ -238,6 +246,15 @@ class Parts:
         # They are asked one after the other.
         about = replace(about, long_poll_ms=about.long_poll_ms // self._many)
         return SpooledPart(about, self._selection, self._schema)
+
+    def _claim_together(
+        self, asked: Sequence[tuple[Part, Point]], most: int, octets: int | None, *, more: bool
+    ) -> None:
+        """Make the claims of all leased parts in one round trip."""
+        leased = [(part, point) for part, point in asked if isinstance(part, LeasedPart)]
+        wanted = [(part, part.wanted(point, most, octets, more=more)) for part, point in leased]
+        if self._link is not None:
+            claim_together(self._link, [(part, ask) for part, ask in wanted if ask is not None])
 
     def _long_poll(self, parts: Mapping[str, Part]) -> float:
         # Spooled parts wait by themselves.

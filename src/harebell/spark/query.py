@@ -8,7 +8,7 @@ in it. A micro-batch is shared out evenly; what idle queues leave goes to the ot
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from pyspark.sql.datasource import InputPartition
@@ -21,6 +21,22 @@ _POLL_SECONDS = (0.002, 0.02)
 """Shortest and longest pause between two looks at queues that were empty."""
 
 Planned = list[Range] | list[InputPartition]
+
+
+class Ahead(Protocol):
+    """Asks the broker what parts are about to ask it, for all of them together."""
+
+    def __call__(
+        self, asked: Sequence[tuple[Part, Point]], most: int, octets: int | None, *, more: bool
+    ) -> None:
+        """Ask.
+
+        Args:
+            asked: the parts, and the points that `advance` or `extend` will get.
+            most: as they will get it.
+            octets: the same.
+            more: whether it will be `extend`.
+        """
 
 
 class Part(Protocol):
@@ -81,6 +97,7 @@ class Query:
         discover: finds parts that were not there before, or None.
         gone: hears of a queue that is not there any more, and raises if the query is to end; None
             where that is an error like any other.
+        ahead: asks the broker together what several parts are about to ask, or None.
 
     Attributes:
         leaving: parts of queues that the checkpoint has and the options do not: what Spark has
@@ -94,6 +111,7 @@ class Query:
         cut: Callable[[list[Range]], list[InputPartition]],
         discover: Callable[[Mapping[str, Part]], dict[str, Part]] | None = None,
         gone: Callable[[str], None] | None = None,
+        ahead: Ahead | None = None,
     ) -> None:
         self.parts = dict(parts)
         self.leaving: dict[str, Part] = {}
@@ -101,6 +119,7 @@ class Query:
         self._cut = cut
         self._discover = discover
         self._gone = gone
+        self._ahead = ahead
         self._draining = False
         self._turn = 0
 
@@ -166,6 +185,9 @@ class Query:
         share = max(1, most // len(queues))
         octet_share = None if octets is None else max(1, octets // len(queues))
         busy: list[str] = []
+        if self._ahead is not None:
+            known = [(self.parts[queue], points[queue]) for queue in queues if queue in points]
+            self._ahead(known[:most], share, octet_share, more=False)
         for queue in queues:
             if len(busy) == most:
                 # More queues than messages: each has its turn.
@@ -186,6 +208,9 @@ class Query:
         more = (most - share * len(busy)) // len(busy) if busy else 0
         if more:
             octet_share = None if octets is None else max(1, octets // len(queues) * idle)
+            if self._ahead is not None:
+                known = [(self.parts[queue], ends[queue]) for queue in busy]
+                self._ahead(known, more, octet_share, more=True)
             for queue in busy:
                 begin = points.get(queue) or self.parts[queue].before(ends[queue])
                 ends[queue] = self.parts[queue].extend(begin, ends[queue], more, octet_share)
