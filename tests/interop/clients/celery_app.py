@@ -29,8 +29,10 @@ PRIORITY: dict[str, Any] = {
     "worker_prefetch_multiplier": 1,
     "task_acks_late": True,
 }
+SHARED: dict[str, Any] = {"task_default_queue": "bulk", "task_acks_late": True}
 KINDS: dict[str, dict[str, Any]] = {
     "": {"task_default_queue": "celery-interop"}, "quorum": QUORUM, "priority": PRIORITY,
+    "shared": SHARED,
 }  # fmt: skip
 """Settings by the kind of queue; the sending side has to have the same."""
 

@@ -77,6 +77,8 @@ class Worker:
         command = [sys.executable, "-m", "celery", "-A", _MODULE, "worker", "--loglevel=INFO"]
         count = 1 if self._kind == "priority" else _CONCURRENCY
         command += ["--concurrency", str(count), "-n", "interop@localhost"]
+        if self._kind == "shared":
+            command += ["-Q", "bulk,urgent"]
         seen = self.log.count(" ready.")
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -346,6 +348,26 @@ def test_tasks_of_higher_priority_run_first(tmp_path: Path) -> None:
             worker.start()
             _until(lambda: len(worker.lines("order")) == 5, lambda: worker.log)
             assert worker.lines("order") == ["2", "1", "3", "0", "4"]
+            assert worker.stop() == 0
+        finally:
+            worker.kill()
+            worker.close()
+
+
+def test_an_urgent_queue_is_not_behind_the_backlog_of_another(tmp_path: Path) -> None:
+    """`celery worker -Q bulk,urgent` has one prefetch for both, which they use in turns."""
+    with own_broker() as own:
+        worker = Worker(own.port, tmp_path, "rpc://", "shared")
+        for number in range(1_000):
+            worker.task("note", "order", number).apply_async(ignore_result=True)
+        try:
+            worker.start()
+            _until(lambda: len(worker.lines("order")) >= 20, lambda: worker.log)
+            before = len(worker.lines("order"))
+            worker.task("note", "order", -1).apply_async(queue="urgent", ignore_result=True)
+            _until(lambda: len(worker.lines("order")) == 1_001, lambda: worker.log)
+            assert before < 800, "the backlog was nearly gone before the urgent task"
+            assert worker.lines("order").index("-1") - before < 150
             assert worker.stop() == 0
         finally:
             worker.kill()

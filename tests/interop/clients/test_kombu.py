@@ -352,3 +352,27 @@ def test_consumer_mixin_serves_again_after_a_restart_of_the_broker(name: Names) 
     finally:
         adder.should_stop = True
     assert adder.revived == 2
+
+
+def test_a_backlog_does_not_use_up_the_prefetch_that_queues_share(
+    connection: kombu.Connection, name: Names
+) -> None:
+    bulk, urgent = _queue(name("bulk")), _queue(name("urgent"))
+    order: list[str] = []
+    producer = connection.Producer()
+    for queue in (bulk, urgent):
+        queue(connection.default_channel).declare()
+    for number in range(1_000):
+        producer.publish(str(number), routing_key=bulk.name)
+
+    def handle(body: str, message: kombu.Message) -> None:
+        order.append(body)
+        message.ack()
+        if len(order) == 100:
+            producer.publish("urgent", routing_key=urgent.name)
+
+    consumer = connection.Consumer([bulk, urgent], callbacks=[handle])
+    consumer.qos(prefetch_count=10, apply_global=True)
+    with consumer:
+        _drain(connection, lambda: len(order) == 1_001)
+    assert 100 <= order.index("urgent") <= 125

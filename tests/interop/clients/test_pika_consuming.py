@@ -83,6 +83,27 @@ def test_global_prefetch_is_shared_by_the_channel(channel: BlockingChannel) -> N
     assert len(got) + len(other) == 8
 
 
+def test_a_backlog_does_not_use_up_the_prefetch_that_queues_share(
+    channel: BlockingChannel,
+) -> None:
+    bulk, urgent = _filled(channel, 1_000), _filled(channel, 0)
+    order: list[bytes] = []
+
+    def handle(_: object, method: object, __: object, body: bytes) -> None:
+        order.append(body)
+        channel.basic_ack(method.delivery_tag)
+        if len(order) == 100:
+            channel.basic_publish("", urgent, b"urgent")
+
+    channel.basic_qos(prefetch_count=10, global_qos=True)
+    channel.basic_consume(bulk, handle)
+    channel.basic_consume(urgent, handle)
+    while len(order) < 1_001:
+        channel.connection.process_data_events(time_limit=PATIENCE_SECONDS)
+    # What was out when it was published comes before it, and little more.
+    assert 100 <= order.index(b"urgent") <= 125
+
+
 def test_no_ack_consumers_are_not_limited(channel: BlockingChannel) -> None:
     queue = _filled(channel, 20)
     channel.basic_qos(prefetch_count=1)
