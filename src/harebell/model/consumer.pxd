@@ -11,6 +11,8 @@ cdef class Consumer:
     cdef public long long excluded
     cdef public int unacked
     cdef public bint waits
+    cdef public Consumer before
+    cdef public Consumer after
 
     cpdef bint ready(self) except -1
     cpdef bint fits(self, Message message) except -1

@@ -27,10 +27,14 @@ class Consumer:
     Attributes:
         unacked: deliveries that are not acknowledged yet.
         waits: whether its turn comes when others have let go what they share a limit with.
+        before: its neighbour among the consumers of its queue; None when it is not one of them.
+        after: the one on the other side, who is asked after it.
     """
 
     __slots__ = (
+        "after",
         "arguments",
+        "before",
         "excluded",
         "exclusive",
         "no_ack",
@@ -64,6 +68,8 @@ class Consumer:
         self.excluded = excluded
         self.unacked = 0
         self.waits = False
+        self.before: Consumer | None = None
+        self.after: Consumer | None = None
 
     def ready(self) -> bool:
         """Whether one more delivery may be handed over now."""

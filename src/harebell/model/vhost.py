@@ -401,7 +401,8 @@ class VHost:
 
     def check_consumer(self, queue: Queue, *, exclusive: bool) -> None:
         """Refuse a consumer that cannot be had beside the others."""
-        taken = len(queue.consumers) == 1 and queue.consumers[0].exclusive  # and so alone
+        first = queue.consumers.first()
+        taken = first is not None and first.exclusive  # and so alone
         if taken or (exclusive and queue.consumers):
             thing = rendered("queue", queue.name, self.name)
             raise refused(f"{thing} in exclusive use")

@@ -35,7 +35,7 @@ def test_one_ready_consumer_is_enough() -> None:
 def test_what_waits_goes_first() -> None:
     where = queue()
     where.publish(message(b"x"))
-    where.consumers.append(Taker(where))
+    where.consumers.add(Taker(where))
     assert takers((where,), A) == ()
 
 

@@ -165,7 +165,8 @@ def _modes(command: commands.MessageSubscribe) -> tuple[bool, bool]:
 def _check_sharing(session: Session, queue: Queue, *, exclusive: bool) -> None:
     """An exclusive subscription is alone, but for browsers."""
     # Who is exclusive is alone.
-    taken = len(queue.consumers) == 1 and queue.consumers[0].exclusive
+    first = queue.consumers.first()
+    taken = first is not None and first.exclusive
     if taken or (exclusive and queue.consumers):
         thing = rendered("queue", queue.name, session.vhost.name)
         raise ExecutionError(RESOURCE_LOCKED, f"{thing} in exclusive use", 4)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.base.errors import Refusal
 from harebell.front.session010.arguments import check_known, translated
 from harebell.front.session010.errors import (
     INVALID_ARGUMENT,
@@ -109,14 +110,18 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
     name = command.queue
     _named(name)
     check(session, CONFIGURE, QUEUE, name)
-    session.deleting = session.vhost.queue(name, session)
+    queue = session.vhost.queue(name, session)
+    own = {consumer for consumer in session.consumers.values() if consumer.queue is queue}
+    # They are told in slices, if there are many.
+    session.ending |= own
+    left = leaves_messages(queue)
     try:
-        left = leaves_messages(session.deleting)
         session.vhost.delete_queue(
             name, session, if_unused=command.if_unused, if_empty=command.if_empty
         )
-    finally:
-        session.deleting = None
+    except Refusal:
+        session.ending -= own
+        raise
     session.hold_until_recorded()
     if left:
         session.wait_for(session.connection.commit.ticket)

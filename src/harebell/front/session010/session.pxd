@@ -22,7 +22,7 @@ cdef class Session(SessionLayer):
     cdef public object transaction
     cdef public object association
     cdef public str selected
-    cdef public object deleting
+    cdef public set ending
     cdef public str last_queue
     cdef public object extras
     cdef public object topic

@@ -77,7 +77,7 @@ class Session(SessionLayer):
         transaction: what is gathered since tx.select or dtx.start; None outside.
         association: with branches of distributed transactions; None before its class is used.
         selected: which of the classes tx and dtx was selected; "" for none.
-        deleting: the queue that the session itself is deleting.
+        ending: subscriptions whose queue the session itself has deleted, until they hear of it.
         last_queue: the one that it declared last; "" for none.
         extras: what the classes file and stream keep here; None until one of them is used.
         topic: what may be published to the exchange that was used last; None for every key.
@@ -90,7 +90,7 @@ class Session(SessionLayer):
         "_intercepts",
         "association",
         "consumers",
-        "deleting",
+        "ending",
         "extras",
         "last_queue",
         "router",
@@ -112,7 +112,7 @@ class Session(SessionLayer):
         self.transaction: Transaction[Delivery | Unacked] | BranchWork | None = None
         self.association: Association | None = None
         self.selected = ""
-        self.deleting: Queue | None = None
+        self.ending: set[Any] = set()
         self.last_queue = ""
         self.extras: Lodger | None = None
         self.topic: TopicPermission | None = None
@@ -355,7 +355,8 @@ class Session(SessionLayer):
 
         It may still cancel the subscription then.
         """
-        if consumer.queue is self.deleting:
+        if consumer in self.ending:
+            self.ending.discard(consumer)
             return
         if self.consumers.pop(consumer.tag, None) is None:
             return

@@ -13,6 +13,7 @@ from harebell.model.router cimport Router
 cdef int _MANDATORY
 cdef int _IMMEDIATE
 cdef int _AT_ONCE
+cdef Py_ssize_t _OUTPUT_HIGH
 
 cdef class Channel(ChannelPort):
     cdef public Connection connection

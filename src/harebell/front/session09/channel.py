@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import Refusal
-from harebell.base.limits import SETTLED_AT_ONCE
+from harebell.base.limits import OUTPUT_HIGH_BYTES, SETTLED_AT_ONCE
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.branched import BranchWork
@@ -52,6 +52,7 @@ _IMMEDIATE = 2
 _PUBLISH = (60, 40)
 _NO_ROUTE = 312
 _AT_ONCE = SETTLED_AT_ONCE
+_OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 
 
 class Channel(ChannelPort):
@@ -215,7 +216,7 @@ class Channel(ChannelPort):
             entry.settle()
             if self.waiting is not None:
                 self.take_turns()
-            entry.queue.drain()
+            entry.queue.serve(entry.consumer)
             return 0
         last = tag if tag else self.next_tag - 1
         if self.unacked.count > _AT_ONCE and last >= self.unacked.first() + _AT_ONCE:
@@ -364,15 +365,20 @@ class Channel(ChannelPort):
             out = self.connection.out
             for consumer in list(consumers.values()):
                 before = out.size
-                consumer.queue.drain()
+                if before >= _OUTPUT_HIGH:
+                    self.connection.starved = True
+                    break
+                consumer.queue.serve(consumer)
                 if out.size > before and consumers.get(consumer.tag) is consumer:
                     consumers[consumer.tag] = consumers.pop(consumer.tag)
         return 0
 
     def consumer_lost(self, consumer: Consumer) -> None:
         """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
-        if self.consumers is None or self.consumers.pop(consumer.tag, None) is None:
+        if self.consumers is None or self.consumers.get(consumer.tag) is not consumer:
+            # The client has taken the tag for another one meanwhile.
             return
+        del self.consumers[consumer.tag]
         consumer_deleted(self, consumer)
         if self.connection.wants("consumer_cancel_notify"):
             cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)

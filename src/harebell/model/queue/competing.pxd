@@ -19,6 +19,7 @@ cdef int _REJECTIONS_SHIFT
 
 cdef class CompetingQueue(PromisedQueue):
     cdef object _surroundings
+    cdef bint _single
     cdef bint _lasting
     cdef Clock _clock
     cdef long long _ttl
@@ -34,6 +35,7 @@ cdef class CompetingQueue(PromisedQueue):
     cdef bint _put_off
     cdef bint _spares
 
+    cdef Consumer _pick(self)
     @cython.locals(count=int)
     cdef Message _counted(self, Message message)
     cpdef int come_back(self, long long position) except -1

@@ -15,6 +15,8 @@ from harebell.base.timers import NEVER, Timer
 from harebell.base.work import Work
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED
+from harebell.model.queue.arguments import SINGLE_ACTIVE
+from harebell.model.queue.consumers import Consumers, dismiss
 from harebell.model.queue.kept import NO_POSITION
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
 from harebell.model.queue.kind import REJECTED as FULL
@@ -23,6 +25,7 @@ from harebell.model.queue.overflow import overflow_of
 from harebell.model.queue.promised import PromisedQueue
 from harebell.model.queue.retry import FAILURES, REJECTIONS_SHIFT, Retry, Rules
 from harebell.model.queue.unused import Unused
+from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
     from harebell.model.surroundings import Surroundings
@@ -59,11 +62,16 @@ class CompetingQueue(PromisedQueue):
     LETTERS_REFUSED = True
     """Whether `reject-publish-dlx` is known; if not, it means drop-head."""
 
+    PREEMPTS = False
+    """Whether a consumer of higher priority takes over from the single active one."""
+
     MANY_HEADS = False
     """Whether a message behind others may be looked at before they are gone."""
 
     def __init__(self, name: str, vhost: str, **options: Any) -> None:
         super().__init__(name, vhost, **options)
+        self._single = self.arguments.get(SINGLE_ACTIVE) is True
+        self.consumers = Consumers(self._single, self.PREEMPTS)
         self._surroundings: Surroundings | None = None
         self._lasting = self.LASTING
         self._clock = _NO_CLOCK
@@ -145,7 +153,7 @@ class CompetingQueue(PromisedQueue):
             message = self._dated(message)
         if self._local is not None and message.origin and self._local.concerns(message.origin):
             return self._publish_local(message)
-        if self._ready == 0 and self.consumers:
+        if self._ready == 0 and self.consumers.count:
             consumer = self._pick()
             if consumer is not None:
                 if consumer.no_ack:
@@ -476,29 +484,47 @@ class CompetingQueue(PromisedQueue):
             self._linger.stop()
         if self._retry is not None:
             self._retry.clear()
-        consumers, self.consumers = self.consumers, []
-        self._active = None
-        for consumer in consumers:
-            consumer.queue_deleted()
+        dismiss(self.consumers.take_all(), self._work)
         self._drop_all()
         self._ready = 0
         self.unacked = 0
         self.itself = ()
         return count
 
+    # --- consumers ------------------------------------------------------------------------------
+
+    def check_consumer(
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
+    ) -> bool:
+        """Refuse an exclusive consumer where there may be others that wait for their turn."""
+        if exclusive and self._single:
+            raise refused(f"{rendered('queue', self.name, self.vhost)} in exclusive use")
+        return exclusive
+
+    def _pick(self) -> Consumer | None:
+        """The consumer whose turn it is among those that are ready."""
+        return self.consumers.pick()
+
     def add_consumer(self, consumer: Consumer) -> None:
         """Serve a new consumer, if need be without what its own connection publishes."""
         if consumer.excluded and self._local is None:
             self._local = NoLocal(self)
-        super().add_consumer(consumer)
+        self.consumers.add(consumer)
+        self.had_consumers = True
+        self.drain()
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer."""
-        before = len(self.consumers)
-        super().remove_consumer(consumer)
+        removed = self.consumers.remove(consumer)
         if self._local is not None and not any(each.excluded for each in self.consumers):
             self._local.release_all()
             if self._local.idle:
                 self._local = None
-        if before and self._unused is not None and not self.consumers:
+        if removed and self._unused is not None and not self.consumers:
             self._unused.used()

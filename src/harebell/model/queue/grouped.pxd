@@ -12,7 +12,6 @@ cdef class GroupedQueue(ClassicQueue):
     cdef object _editor
     cdef object _key
     cdef bint _passed_over
-    cdef Py_ssize_t _next_turn
     cdef public long long waiting_most
 
     cdef object _key_of(self, Message message)
@@ -32,9 +31,6 @@ cdef class GroupedQueue(ClassicQueue):
     cdef int _put_aside(self, long long position) except -1
     @cython.locals(consumer=Consumer)
     cdef Consumer _who_goes_on(self, object groups)
-    @cython.locals(consumer=Consumer, best=Consumer, count=Py_ssize_t, turn=Py_ssize_t,
-                   at=Py_ssize_t)
-    cdef Consumer _choose(self)
     cpdef int settle(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
     cpdef int pause(self, long long position) except -1

@@ -55,7 +55,6 @@ class GroupedQueue(ClassicQueue):
         self._editor: Editor | None = None
         self._key: Hashable | None = None
         self._passed_over = False
-        self._next_turn = 0
         self.waiting_most = GROUP_WAITING_MESSAGES
 
     def join(self, surroundings: Surroundings) -> None:
@@ -70,13 +69,11 @@ class GroupedQueue(ClassicQueue):
 
     def _pick(self) -> Consumer | None:
         """Nobody, where keys decide: that is looked at when the message is kept."""
-        if self._groups is None:
-            return ClassicQueue._pick(self)  # noqa: SLF001  # what a queue without keys does
-        return None
+        return self.consumers.pick() if self._groups is None else None
 
     def _taken(self, message: Message) -> int:
         """A message is in the log now: serve it at once if that is possible."""
-        if self._groups is not None and self.consumers:
+        if self._groups is not None and self.consumers.count:
             self._deal(self._groups)
         return ClassicQueue._taken(self, message)  # noqa: SLF001  # what a queue without keys does
 
@@ -84,7 +81,7 @@ class GroupedQueue(ClassicQueue):
         """Serve ready consumers as long as there is a message for one of them."""
         if self._groups is None:
             return ClassicQueue.drain(self)
-        if self.consumers:
+        if self.consumers.count:
             while self._local is not None and self._local.release_one():
                 self._deal(self._groups)
             self._deal(self._groups)
@@ -105,14 +102,14 @@ class GroupedQueue(ClassicQueue):
             if consumer is not None:
                 position = groups.first_of(consumer)
             else:
-                consumer = self._choose()
+                consumer = self.consumers.pick_least_busy()
                 if consumer is None:
                     return 0
                 position = groups.first_free()
             message = self._take_one(groups, position)
             if message is not None:
                 if not goes_on:
-                    self._turn = self._next_turn
+                    self.consumers.served(consumer)
                 self._hand(message, consumer, goes_on)
             elif position < 0:
                 passed += 1
@@ -209,25 +206,6 @@ class GroupedQueue(ClassicQueue):
             if groups.first_of(consumer) >= 0 and consumer.ready():
                 return consumer
         return None
-
-    def _choose(self) -> Consumer | None:
-        """Of the ready consumers of the highest priority the one with the least to do."""
-        if self._single:
-            return self.pick_active()
-        count = len(self.consumers)
-        best: Consumer | None = None
-        turn = self._turn
-        for step in range(count):
-            at = (turn + step) % count
-            consumer = self.consumers[at]
-            better = best is None or (
-                consumer.priority > best.priority
-                or (consumer.priority == best.priority and consumer.unacked < best.unacked)
-            )
-            if better and consumer.ready():
-                best = consumer
-                self._next_turn = at + 1
-        return best
 
     def get(self) -> tuple[Message, int, bool] | None:
         """Take the next message whose key is free; it is held until that is settled."""

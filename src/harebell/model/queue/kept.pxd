@@ -1,7 +1,7 @@
 from harebell.base.message cimport Message
-from harebell.model.queue.turns cimport TakingTurns
+from harebell.model.queue.kind cimport Queue
 
-cdef class Kept(TakingTurns):
+cdef class Kept(Queue):
     cdef long long _ready
     cdef long long _position
     cdef bint _again

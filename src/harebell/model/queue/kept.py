@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.base.message import Message
-from harebell.model.queue.turns import TakingTurns
+from harebell.model.queue.kind import Queue
 
 NO_POSITION = -1
 
 
-class Kept(TakingTurns):
+class Kept(Queue):
     """A queue whose messages have positions in a log.
 
     Args:

@@ -1,4 +1,6 @@
 from harebell.base.message cimport Message
+from harebell.model.consumer cimport Consumer
+from harebell.model.queue.consumers cimport Consumers
 
 cdef class Queue:
     cdef public str name
@@ -10,7 +12,7 @@ cdef class Queue:
     cdef public object arguments
     cdef public object bound
     cdef public tuple itself
-    cdef public list consumers
+    cdef public Consumers consumers
     cdef public object browsers
     cdef public bint had_consumers
     cdef public long long unacked
@@ -35,4 +37,5 @@ cdef class Queue:
     cpdef int time_out(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
     cpdef int drain(self) except -1
+    cpdef int serve(self, Consumer consumer) except -1
     cpdef int sync_soon(self) except -1

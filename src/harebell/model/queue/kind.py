@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.message import Message
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
+from harebell.model.queue.consumers import Consumers
 from harebell.model.queue.spans import Span, cannot_be_spanned
 from harebell.model.resource import precondition, rendered
 
@@ -44,7 +45,7 @@ class Queue:
         identity: of its log; the factory sets it.
         bound: the bindings that lead here; None until there is one.
         itself: a tuple of just this queue, the commonest route of all.
-        consumers: those who consume, in the order of service.
+        consumers: those who consume, and whose turn it is.
         browsers: those who look without taking.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
         unacked: messages delivered and not settled.
@@ -79,7 +80,7 @@ class Queue:
         self.arguments = arguments or {}
         self.bound: dict[Hashable, Binding] | None = None
         self.itself: tuple[Queue, ...] = (self,)
-        self.consumers: list[Consumer] = []
+        self.consumers = Consumers()
         self.browsers: Sequence[Consumer] = ()
         self.had_consumers = False
         self.unacked = 0
@@ -248,6 +249,14 @@ class Queue:
     def drain(self) -> int:
         """Serve ready consumers as long as there is a message and one of them."""
         raise NotImplementedError
+
+    def serve(self, consumer: Consumer | None) -> int:
+        """A consumer can take more than before: serve whose turn it is.
+
+        Args:
+            consumer: that one; None where nobody consumes.
+        """
+        return self.drain()
 
     def sync_soon(self) -> int:
         """What was settled here shall be part of the next commit.

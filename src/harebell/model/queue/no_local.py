@@ -113,7 +113,7 @@ class NoLocal:
 
     def _ready_for(self, origin: int) -> bool:
         if self._single:
-            active = self._queue.pick_active()
+            active = self._queue.consumers.active()
             return active is not None and active.excluded != origin
         return self._other(origin) is not None
 

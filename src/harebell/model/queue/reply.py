@@ -76,7 +76,7 @@ class ReplyQueue(Queue):
 
     def add_consumer(self, consumer: Consumer) -> None:
         """The requester is there."""
-        self.consumers.append(consumer)
+        self.consumers.add(consumer)
         self._replies[self.name] = self
 
     def remove_consumer(self, consumer: Consumer) -> None:
@@ -85,7 +85,7 @@ class ReplyQueue(Queue):
 
     def delete(self) -> int:
         """Replies that are still under way reach nobody."""
-        self.consumers.clear()
+        self.consumers.take_all()
         self._replies.pop(self.name, None)
         self.deleted = True
         return 0

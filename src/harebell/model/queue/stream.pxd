@@ -1,6 +1,7 @@
 cimport cython
 from harebell.base.message cimport Message, copy_message
 from harebell.base.ports cimport Commit, Log
+from harebell.base.work cimport Work
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.kind cimport Queue
 
@@ -20,6 +21,7 @@ cdef class Cursor:
     cdef readonly bint unfiltered
     cdef readonly int number
     cdef readonly object skipped
+    cdef public Py_ssize_t at
 
 cdef class StreamQueue(Queue):
     cdef Log _log
@@ -39,7 +41,11 @@ cdef class StreamQueue(Queue):
     cdef list _flying
     cdef list _cursors
     cdef bint _shared
-    cdef bint _local
+    cdef int _locals
+    cdef dict _cursor_of
+    cdef Py_ssize_t _next
+    cdef bint _put_off
+    cdef Work _work
     cdef list _recent
     cdef object _surroundings
     cdef object _editor
@@ -57,10 +63,14 @@ cdef class StreamQueue(Queue):
     cdef int _note_origin(self, long long position, long long origin) except -1
     cdef int _await(self, long long ticket) except -1
     cpdef int _retain(self) except -1
+    cdef int _share_with(self, Py_ssize_t count) except -1
     cpdef int _share(self) except -1
     cpdef long long ready_count(self) except -1
-    @cython.locals(cursor=Cursor, visible="long long")
+    @cython.locals(cursor=Cursor, visible="long long", count=Py_ssize_t)
     cpdef int drain(self) except -1
+    cdef int _drain_later(self) except -1
+    @cython.locals(cursor=Cursor)
+    cpdef int serve(self, Consumer consumer) except -1
     @cython.locals(consumer=Consumer, position="long long", visible="long long", passed=int,
                    behind="long long", message=Message)
     cdef int _feed(self, Cursor cursor) except -1

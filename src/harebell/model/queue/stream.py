@@ -27,9 +27,11 @@ from harebell.base.limits import (
 )
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Commit, Log
+from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
+from harebell.model.queue.consumers import dismiss
 from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
 from harebell.model.queue.no_local import Skipped
 from harebell.model.queue.offsets import (
@@ -47,6 +49,7 @@ from harebell.model.queue.tracking import Tracking
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
 from harebell.model.surroundings import Surroundings
 
+_NO_WORK = Work()
 _SHIFT = 16
 _TAG = (1 << _SHIFT) - 1
 _SCAN = STREAM_SCAN_MESSAGES
@@ -69,9 +72,10 @@ class Cursor:
 
     Attributes:
         skipped: what its own connection published, if it does not want that.
+        at: its index among the cursors of the stream.
     """
 
-    __slots__ = ("consumer", "number", "position", "skipped", "unfiltered", "wanted")
+    __slots__ = ("at", "consumer", "number", "position", "skipped", "unfiltered", "wanted")
 
     def __init__(
         self,
@@ -86,6 +90,7 @@ class Cursor:
         self.wanted = wanted
         self.unfiltered = unfiltered
         self.number = number
+        self.at = 0
         self.skipped = Skipped() if consumer.excluded else None
 
 
@@ -132,8 +137,12 @@ class StreamQueue(Queue):
         self._reached = 0
         self._flying: list[tuple[int, int]] = []
         self._cursors: list[Cursor] = []
+        self._cursor_of: dict[Consumer, Cursor] = {}
+        self._next = 0
+        self._put_off = False
+        self._work = _NO_WORK
         self._shared = False
-        self._local = False
+        self._locals = 0
         self._recent: list[Message | None] = []
         self._surroundings: Surroundings | None = None
         self._editor: Editor | None = None
@@ -144,6 +153,7 @@ class StreamQueue(Queue):
         self._surroundings = surroundings
         self._editor = surroundings.editor
         self._clock = surroundings.clock
+        self._work = surroundings.timers.work
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Take what is kept at most, and how long."""
@@ -162,7 +172,7 @@ class StreamQueue(Queue):
         """Append a message. Consumers get it when it is on disk."""
         self.published += 1
         position = self._log.append(message)
-        if self._local and message.origin:
+        if self._locals and message.origin:
             self._note_origin(position, message.origin)
         self._grown += len(message.body) + len(message.raw)
         if self._grown >= self._segment_octets:
@@ -259,6 +269,12 @@ class StreamQueue(Queue):
             self._share()
         return 0
 
+    def _share_with(self, count: int) -> int:
+        """There are so many consumers now."""
+        if self._shared != (count > 1):
+            self._share()
+        return 0
+
     def _share(self) -> int:
         """Begin to keep what one consumer has just read for the others, or let all of it go.
 
@@ -278,11 +294,39 @@ class StreamQueue(Queue):
     # --- messages out ---------------------------------------------------------------------------
 
     def drain(self) -> int:
-        """Serve consumers that have credit with what they have not seen."""
+        """Serve consumers that have credit with what they have not seen, in turns."""
         visible = self._visible
-        for cursor in self._cursors:
+        count = len(self._cursors)
+        for _ in range(count):
+            if self._next >= count:
+                self._next = 0
+            cursor = self._cursors[self._next]
+            self._next += 1
             if cursor.position < visible:
                 self._feed(cursor)
+                if self._work.spent >= self._work.look_at and self._work.look():
+                    self._drain_later()
+                    break
+        return 0
+
+    def _drain_later(self) -> int:
+        """Enough was read in this turn; the others have theirs."""
+        if not self._put_off:
+            self._put_off = True
+            self._work.later(self._drain_again)
+        return 0
+
+    def _drain_again(self) -> bool:
+        """Serve those who have credit still."""
+        self._put_off = False
+        self.drain()
+        return True
+
+    def serve(self, consumer: Consumer | None) -> int:
+        """A consumer has credit again, which changes nothing for the others."""
+        cursor = None if consumer is None else self._cursor_of.get(consumer)
+        if cursor is not None and cursor.position < self._visible:
+            self._feed(cursor)
         return 0
 
     def _feed(self, cursor: Cursor) -> int:
@@ -313,11 +357,13 @@ class StreamQueue(Queue):
             if cursor.wanted is not None and not self._wants(cursor, message):
                 position += 1
                 passed += 1
+                self._work.spent += 1
                 if passed >= _SCAN:
                     consumer.again()
                     break
                 continue
             self.unacked += 1
+            self._work.spent += 1
             # A cursor is moved first: what follows may look at it again.
             cursor.position = position + 1
             consumer.deliver(message, position << _SHIFT | cursor.number, False)
@@ -425,7 +471,7 @@ class StreamQueue(Queue):
             # Nobody comes back with a tag that the broker made up.
             number, kept = self._tracking.number_of(consumer.tag)
         value = arguments.get(OFFSET, kept + 1 if number else "next")
-        self.consumers.append(consumer)
+        self.consumers.add(consumer)
         self.had_consumers = True
         cursor = Cursor(
             consumer,
@@ -434,9 +480,11 @@ class StreamQueue(Queue):
             arguments.get(MATCH_UNFILTERED) is True,
             number,
         )
+        cursor.at = len(self._cursors)
         self._cursors.append(cursor)
-        self._local = self._local or consumer.excluded != 0
-        self._share()
+        self._cursor_of[consumer] = cursor
+        self._locals += cursor.skipped is not None
+        self._share_with(len(self._cursors))
         if cursor.position < self._visible:
             self._feed(cursor)
 
@@ -446,22 +494,26 @@ class StreamQueue(Queue):
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Serve a consumer no longer; where it got to is written down."""
-        if consumer in self.consumers:
+        cursor = self._cursor_of.pop(consumer, None)
+        if cursor is not None:
             self.consumers.remove(consumer)
-            self._cursors = [each for each in self._cursors if each.consumer is not consumer]
-            self._local = any(each.skipped is not None for each in self._cursors)
-            self._share()
+            last = self._cursors.pop()
+            if last is not cursor:
+                # Its place is taken by the last one: there may be ten thousand behind it.
+                self._cursors[cursor.at] = last
+                last.at = cursor.at
+            self._locals -= cursor.skipped is not None
+            self._share_with(len(self._cursors))
             self._tracking.write()
 
     def delete(self) -> int:
         """Tell the consumers, drop everything."""
         count = self._log.live()
         self.deleted = True
-        consumers, self.consumers = self.consumers, []
         self._cursors = []
+        self._cursor_of = {}
         self._share()
-        for consumer in consumers:
-            consumer.queue_deleted()
+        dismiss(self.consumers.take_all(), self._work)
         self._log.delete()
         self._tracking.forget()
         self.unacked = 0

@@ -252,7 +252,7 @@ def test_a_browser_is_no_consumer_and_hears_of_the_end() -> None:
     made = host.declare_queue("q", auto_delete=True)
     browser = Taker(made)
     made.add_browser(browser)
-    assert made.consumers == []
+    assert not made.consumers
     assert list(made.browsers) == [browser]
     host.remove_consumer(browser)
     assert made.deleted, "an auto-delete queue goes with its last browser, too"

@@ -227,7 +227,7 @@ def test_removing_somebody_elses_consumer_changes_nothing() -> None:
     stays = Taker(one, "stays")
     one.add_consumer(stays)
     one.remove_consumer(Taker(one, "stranger"))
-    assert one.consumers == [stays]
+    assert list(one.consumers) == [stays]
 
 
 def persistent(body: bytes) -> Message:

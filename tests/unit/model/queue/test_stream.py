@@ -376,7 +376,7 @@ def test_a_reader_that_left_gets_nothing_more() -> None:
     place.stream.remove_consumer(stranger)
     place.stream.remove_consumer(reader)
     place.publish()
-    assert (reader.got, place.stream.consumers) == ([], [])
+    assert (reader.got, list(place.stream.consumers)) == ([], [])
 
 
 def consume(**changed: Any) -> Callable[[StreamQueue], Any]:
