@@ -134,5 +134,6 @@ def dead_letter_wheel(side: Side) -> Iterator[None]:
     yield
     while not side.over:
         line.read()
-        line.send(m.BasicNack(line.latest, True, False))
+        # Nothing new may have come: zero means all that is out, be it none.
+        line.send(m.BasicNack(0, True, False))
         side.done += 1

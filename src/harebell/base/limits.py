@@ -231,6 +231,8 @@ WRITE_HIGH_BYTES = 65_536
 """Octets that a socket may keep us waiting with before its consumers are held back."""
 WRITE_LOW_BYTES = 16_384
 """Octets below which they are served again."""
+WRITE_PIECE_BYTES = 1_048_576
+"""What of a longer output is handed to a socket at a time (1 MiB): what it cannot send is copied."""
 FULL_READS_PER_TURN = 4
 """Reads that fill the buffer which one socket gets before the others have their turn."""
 WRITE_TURN_SECONDS = 0.004
@@ -391,6 +393,10 @@ TRANSIENT_FIRST_BYTES = 65_536
 """Size from which a transient segment that is mostly settled is left behind."""
 TRANSIENT_RESET_BYTES = 16_384
 """Size from which a transient segment is thrown away when everything in it is settled."""
+TRANSIENT_SLICE_BYTES = 524_288
+"""What of a transient segment with a large message is written at a time (512 KiB)."""
+TRANSIENT_SLICE_UNITS = 400
+"""Units of work that it counts: the copy into the memory of the system, and its pages."""
 TRANSIENT_MEMORY_BYTES = 16_777_216
 """What a transient log keeps in memory before it writes full segments to disk (16 MiB)."""
 SEEN_AHEAD = 65_536

@@ -91,6 +91,7 @@ class App:
             default_queue_type=config.default_queue_type.replace("classic", ""),
             work=Work(self.clock),
         )
+        self.storage.store.work = self.broker.work
         if config.log_exchange:
             self.journal.exchange = self.broker.log
             self.journal.flush = self.flush_soon

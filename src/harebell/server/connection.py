@@ -21,6 +21,7 @@ from harebell.base.limits import (
     READ_BUFFER_BYTES,
     WRITE_HIGH_BYTES,
     WRITE_LOW_BYTES,
+    WRITE_PIECE_BYTES,
 )
 from harebell.front.link import Link
 from harebell.front.peer import Peer
@@ -48,9 +49,11 @@ class ServerProtocol(asyncio.BufferedProtocol):
         "_app",
         "_dialect",
         "_ending",
+        "_full",
         "_full_reads",
         "_plain",
         "_reading",
+        "_rest",
         "_resting",
         "_securing",
         "_tls",
@@ -68,6 +71,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._plain: socket.socket | None = None
         self._securing: asyncio.Task[None] | None = None
         self._ending: asyncio.TimerHandle | None = None
+        self._rest = memoryview(b"")
+        self._full = False
         self.connection: Link | None = None
         self.transport: asyncio.Transport | None = None
 
@@ -142,6 +147,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
         self._gone()
+        self._rest = memoryview(b"")
         if self._ending is not None:
             self._ending.cancel()
             self._ending = None
@@ -149,13 +155,17 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """The peer does not take our output."""
+        self._full = True
         if self.connection is not None:
             self.connection.congested = True
 
     def resume_writing(self) -> None:
         """The peer takes our output again."""
+        self._full = False
+        if self._rest:
+            self._write_rest()
         connection = self.connection
-        if connection is not None:
+        if connection is not None and not self._rest:
             connection.congested = False
             connection.touch()
             self._app.flush_soon()
@@ -177,8 +187,21 @@ class ServerProtocol(asyncio.BufferedProtocol):
             if connection.finished:
                 self.abort()
             return
+        if self._rest:
+            if not connection.finished:
+                # What comes now goes behind it.
+                return
+            transport.write(self._rest)
+            self._rest = memoryview(b"")
         data = connection.take_output(now)
-        if data:
+        if len(data) > WRITE_PIECE_BYTES:
+            self._rest = memoryview(data)
+            self._write_rest()
+            if self._rest:
+                connection.congested = True
+                self._adjust_reading()
+                return
+        elif data:
             transport.write(data)
         if connection.finished:
             self._end()
@@ -200,8 +223,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection, transport = self.connection, self.transport
         if connection is None or transport is None:
             return False
-        waits = connection.held is not None or connection.out.size > 0
-        return waits or transport.get_write_buffer_size() > 0
+        return connection.held is not None or connection.out.size > 0 or self._unsent_octets() > 0
 
     def unread(self) -> bool:
         """Whether the system has octets from the peer that were not read yet."""
@@ -253,6 +275,18 @@ class ServerProtocol(asyncio.BufferedProtocol):
         finally:
             self._plain = None
 
+    def _unsent_octets(self) -> int:
+        assert self.transport is not None, "there was somewhere to write to"
+        return self.transport.get_write_buffer_size() + len(self._rest)
+
+    def _write_rest(self) -> None:
+        """Hand a long output over piece by piece: a transport copies whatever it cannot send."""
+        transport = self.transport
+        assert transport is not None, "there was somewhere to write to"
+        while self._rest and not self._full:
+            piece, self._rest = self._rest[:WRITE_PIECE_BYTES], self._rest[WRITE_PIECE_BYTES:]
+            transport.write(piece)
+
     def _take_turns(self) -> None:
         """Let other sockets have a turn: the loop would read a busy one again and again."""
         self._full_reads += 1
@@ -274,7 +308,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
             self._resting
             or connection.paused
             or connection.held_back
-            or (connection.congested and transport.get_write_buffer_size() > OUTPUT_STOP_BYTES)
+            or (connection.congested and self._unsent_octets() > OUTPUT_STOP_BYTES)
         )
         if wanted and not self._reading:
             self._reading = True

@@ -349,7 +349,7 @@ def _make_room(write: Write) -> None:
             write.ahead = 0
 
 
-def write_all(file: File, data: bytes, offset: int) -> None:
+def write_all(file: File, data: bytes | memoryview, offset: int) -> None:
     """Write all octets at an offset, in as many calls as it takes.
 
     Raises:

@@ -16,7 +16,8 @@ from harebell.base.limits import (
     DURABILITY_INTERVAL_MS,
     SEGMENT_BYTES,
 )
-from harebell.base.ports import BRANCH_LOG, PUBLISHER_LOG, Definitions, Files, Log, Store
+from harebell.base.ports import BRANCH_LOG, PUBLISHER_LOG, Definitions, File, Files, Log, Store
+from harebell.base.work import Work
 from harebell.store import inventory
 from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
@@ -25,6 +26,7 @@ from harebell.store.recovery import Recovery
 from harebell.store.redo import Redo
 from harebell.store.row import Row
 from harebell.store.segment import Segment
+from harebell.store.spill import Spill
 from harebell.store.transient import TransientLog
 
 QUEUES = "queues"
@@ -48,6 +50,7 @@ class DiskStore(Store):
 
     Attributes:
         interval_ms: milliseconds of a durability "interval" that has none.
+        work: what the slices of long writes are counted on.
         expected: how many segments each log shall have that was not opened yet, where the last
             process said so.
 
@@ -86,6 +89,7 @@ class DiskStore(Store):
         self._clean = clean
         self.expected = inventory.read(files) if clean else {}
         self._ahead_from = ahead_from
+        self.work = Work()
         self._refused: dict[str, int] = {}
         try:
             files.make_folder(QUEUES)
@@ -240,13 +244,21 @@ class DiskStore(Store):
         Raises:
             OSError: the disk refuses.
         """
-        # A batch that is to make the file may be under way and not have come that far.
-        self.files.make_folder(folder)
-        file = self.files.open(segment.path, create=True)
+        file = self.file_of(segment, folder)
         try:
             write_all(file, data, offset)
         finally:
             file.close()
+
+    def file_of(self, segment: Segment, folder: str) -> File:
+        """A segment's file, open to be written without a batch.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        # A batch that is to make the file may be under way and not have come that far.
+        self.files.make_folder(folder)
+        return self.files.open(segment.path, create=True)
 
     def stretch(self, segment: Segment, octets: int) -> int:
         """How much space to write ahead in a segment, now that so many octets are added to it.
@@ -257,6 +269,11 @@ class DiskStore(Store):
         if end <= segment.ahead or end < self._ahead_from or octets > AHEAD_WRITE_BYTES:
             return 0
         return max(0, min(end, AHEAD_MOST_BYTES, segment.limit - end))
+
+    def spill(self, spill: Spill) -> None:
+        """Write a large segment of a transient log, if need be in several turns."""
+        if not spill.go_on():
+            self.work.later(spill.go_on)
 
     def unspill(self, segment: Segment) -> None:
         """A segment of a transient log is not needed any more."""

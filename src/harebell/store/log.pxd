@@ -8,6 +8,7 @@ from harebell.store.segment cimport Segment
 
 cdef int _PERSISTENT
 cdef long long _EARLY
+cdef long long _EARLY_MOST
 cdef int _STAGED
 
 cdef class SegmentLog(Row):

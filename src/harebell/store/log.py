@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _PERSISTENT = PERSISTENT
 _EARLY = WRITE_EARLY_BYTES
+_EARLY_MOST = 2 * WRITE_EARLY_BYTES
 _STAGED = STAGED
 
 
@@ -266,7 +267,7 @@ class SegmentLog(Row):
             if segment.stretching:
                 segment.stretching = False
                 segment.ahead = write.start + len(write.data) + write.ahead
-            self._release(segment, min(segment.held, len(write.data)))
+            self.release(segment, min(segment.held, len(write.data)))
             handles.wrote(segment, write.goes_on and not self._gone)
         for segment in part.early:
             segment.fresh = False
@@ -317,9 +318,9 @@ class SegmentLog(Row):
 
         Publishers that are faster than the syncs fill no memory that way. The next batch syncs it.
         """
-        if self._commit.joint or segment.stretching:
-            # A part of a transaction must not be on disk ahead of the rest of it, and space
-            # must not be written over what belongs there.
+        if self._commit.joint or segment.stretching or segment.buffer.size > _EARLY_MOST:
+            # A part of a transaction must not be on disk ahead of the rest of it, space must not be
+            # written over what belongs there, and a large message would keep the loop waiting.
             return 0
         at = segment.buffer.start
         data = segment.buffer.take()
@@ -332,7 +333,7 @@ class SegmentLog(Row):
         self._early_from = _EARLY
         segment.fresh = segment.fresh or not segment.made
         segment.made = True
-        self._release(segment, min(segment.held, len(data)))
+        self.release(segment, min(segment.held, len(data)))
         if segment not in self._early:
             self._early.append(segment)
         return 0

@@ -61,5 +61,5 @@ cdef class Row(Log):
     cpdef long long retain(self, long long octets, long long moment) except -1
     cdef int _emptied(self, Segment segment) except -1
     cdef int _leave(self, Segment segment) except -1
-    cdef int _release(self, Segment segment, long long octets) except -1
+    cpdef int release(self, Segment segment, long long octets) except -1
     cdef int _forget_counts(self, long long first, long long end) except -1

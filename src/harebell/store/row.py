@@ -211,9 +211,9 @@ class Row(Log):
         self.segments.remove(segment)
         if self._near is segment:
             self._near = None
-        return self._release(segment, segment.held)
+        return self.release(segment, segment.held)
 
-    def _release(self, segment: Segment, octets: int) -> int:
+    def release(self, segment: Segment, octets: int) -> int:
         """So many octets of a segment are not in memory any more."""
         segment.held -= octets
         self._held -= octets

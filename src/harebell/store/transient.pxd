@@ -11,6 +11,7 @@ cdef long long _LAST_LIMIT
 cdef long long _MEMORY
 cdef long long _RESET
 cdef Py_ssize_t _SHARED_BY
+cdef long long _SLICED
 
 cdef class TransientSegment(Segment):
     cdef readonly long long size

@@ -23,6 +23,7 @@ from harebell.kernels.foresight import foresee
 from harebell.kernels.records import message_octets
 from harebell.store.row import Row
 from harebell.store.segment import Segment
+from harebell.store.spill import Spill
 
 if TYPE_CHECKING:
     from harebell.store.disk import DiskStore
@@ -32,6 +33,8 @@ _LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
 _MEMORY = TRANSIENT_MEMORY_BYTES
 _RESET = TRANSIENT_RESET_BYTES
 _SHARED_BY = SHARED_BY_QUEUES
+_SLICED = 2 * TRANSIENT_SEGMENT_BYTES
+"""The size from which a segment is written in slices: one with a message that is large."""
 
 
 class TransientSegment(Segment):
@@ -249,7 +252,7 @@ class TransientLog(Row):
         tail = self._tail
         if tail is not None:
             crowded = tail.positions.live * 2 > tail.positions.count
-            if crowded and tail.limit < _LAST_LIMIT:
+            if crowded and tail.size < min(tail.limit * 4, _LAST_LIMIT):
                 tail.limit = min(tail.limit * 4, _LAST_LIMIT)
                 return tail
         objects = self._held <= _MEMORY or (tail is not None and self._is_shared(tail))
@@ -276,7 +279,11 @@ class TransientLog(Row):
         """Write a full segment of records to disk; without room it stays in memory.
 
         No thread does that: a publisher faster than the disk waits for it here, without memory.
+        What has a large message in it is written in the publisher's turns, slice by slice.
         """
+        if segment.size >= _SLICED:
+            self._store.spill(Spill(self._store, segment, self.folder, self.seed, self.release))
+            return 0
         data = segment.buffer.take()
         try:
             self._store.write_now(segment, self.folder, data, 0)
@@ -285,7 +292,7 @@ class TransientLog(Row):
             segment.put_back(data, 0, self.seed)
             return 0
         segment.made = True
-        return self._release(segment, segment.held)
+        return self.release(segment, segment.held)
 
     def _emptied(self, segment: Segment) -> int:
         """Nothing in a segment is live: it goes, unless it is small and written to."""
@@ -300,6 +307,7 @@ class TransientLog(Row):
                 if messages[index] is not None:
                     self._let_go(segment, segment.first + index)
         self._leave(segment)
+        segment.flying = None
         if segment.made:
             self._store.unspill(segment)
         return 0

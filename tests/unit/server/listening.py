@@ -6,6 +6,7 @@ import socket
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.frames import METHOD
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 SECONDS = 60.0
@@ -33,6 +34,27 @@ class Talker:
 
     def next(self) -> m.Method | None:
         """The next method, or None when the broker has ended the connection."""
+        while (found := self.frame()) is not None:
+            kind, payload = found
+            if kind == METHOD:
+                return AMQP_0_9_1.decode(payload)
+        return None
+
+    def body(self) -> bytes:
+        """The content that follows the method which came last."""
+        found = self.frame()
+        assert found is not None
+        missing = int.from_bytes(found[1][4:12])
+        parts: list[bytes] = []
+        while missing > 0:
+            found = self.frame()
+            assert found is not None
+            parts.append(found[1])
+            missing -= len(found[1])
+        return b"".join(parts)
+
+    def frame(self) -> tuple[int, bytes] | None:
+        """The next frame, its type and payload; None at the end of the connection."""
         while len(self._rest) < 7 or len(self._rest) < 8 + int.from_bytes(self._rest[3:7]):
             data = self.sock.recv(65536)
             if not data:
@@ -43,7 +65,7 @@ class Talker:
         kind, payload, end = self._rest[0], self._rest[7 : 7 + size], self._rest[7 + size]
         assert end == 0xCE
         self._rest = self._rest[8 + size :]
-        return AMQP_0_9_1.decode(payload) if kind == 1 else self.next()
+        return kind, payload
 
     def log_in(self) -> Talker:
         self.sock.sendall(HEADER)

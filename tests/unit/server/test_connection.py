@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import re
 import socket
 import time
@@ -87,6 +88,32 @@ def test_a_consumer_that_does_not_read_does_not_fill_the_broker(broker: RunningB
         assert isinstance(deaf.next(), m.BasicDeliver)
         got += 1
     assert passive(publisher, "q").message_count == 0
+
+
+def test_a_large_message_comes_whole_and_what_follows_behind_it(broker: RunningBroker) -> None:
+    large = random.Random(1).randbytes(20_000_000)
+    publisher = talk(broker.port).open_channel()
+    publisher.send(m.QueueDeclare("q"), 1)
+    publisher.next()
+    slow = talk(broker.port).open_channel()
+    for body in (large, b"small", large, b"last"):
+        publisher.sock.sendall(publish(body))
+    passive(publisher, "q")
+    slow.send(m.BasicConsume("q", "c", no_ack=True), 1)
+    assert slow.next() == m.BasicConsumeOk("c")
+    time.sleep(0.3)
+    for body in (large, b"small", large):
+        assert isinstance(slow.next(), m.BasicDeliver)
+        assert slow.body() == body
+    time.sleep(0.3)
+    # The end comes while nothing is read, and goes behind what there is.
+    slow.send(m.ConnectionClose(200, "bye"))
+    found = slow.next()
+    if isinstance(found, m.BasicDeliver):
+        assert slow.body() == b"last"
+        found = slow.next()
+    assert found == m.ConnectionCloseOk()
+    assert slow.next() is None
 
 
 def test_a_peer_that_asks_and_does_not_read_is_not_read_from(broker: RunningBroker) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from harebell.base.errors import ProtocolError
 from harebell.base.gauge import Gauge
 from harebell.base.limits import SEGMENT_MAX_BYTES
+from harebell.kernels.bodies import GatheredBody
 from harebell.kernels.segments import (
     BODY,
     COMMAND,
@@ -26,8 +27,6 @@ from harebell.kernels.segments import (
 )
 from harebell.wire.v010.spec import FRAMING_ERROR
 
-_TINY = 4096
-"""Octets of a frame below which it is joined to its neighbours at once."""
 _FOLLOWS = {-1: (CONTROL, COMMAND), CONTROL: (), COMMAND: (HEADER, BODY), HEADER: (BODY,), BODY: ()}
 
 
@@ -50,6 +49,7 @@ class Assembly:
         "_kind",
         "_message_max",
         "_segments",
+        "_taken",
         "drain",
         "size",
     )
@@ -59,7 +59,8 @@ class Assembly:
         self._message_max = message_max
         self._kind = -1
         self._in_segment = False
-        self._segments: dict[int, list[bytes | bytearray]] = {}
+        self._segments: dict[int, GatheredBody] = {}
+        self._taken: dict[int, bytes] = {}
         self._counted = 0
         self.size = 0
         self.drain: Callable[[bytes], None] | None = None
@@ -80,7 +81,7 @@ class Assembly:
             if bool(flags & FIRST_SEGMENT) != (self._kind == -1):
                 raise _disorder(kind, "the first-segment flag is set where it must not be, or not")
             self._kind = kind
-            self._segments[kind] = []
+            self._segments[kind] = GatheredBody()
         self._keep(kind, payload)
         self._in_segment = not flags & LAST_FRAME
         return not self._in_segment and bool(flags & LAST_SEGMENT)
@@ -103,55 +104,49 @@ class Assembly:
 
     def control(self) -> bytes:
         """The control's segment."""
-        return self._joined(CONTROL)
+        return self._whole(CONTROL)
 
     def command(self) -> bytes:
         """The command's segment."""
-        return self._joined(COMMAND)
+        return self._whole(COMMAND)
 
     def header(self) -> bytes:
         """The header's segment, empty without one."""
-        return self._joined(HEADER)
+        return self._whole(HEADER)
 
     def body(self) -> bytes:
         """The body's segment, empty without one."""
-        return self._joined(BODY)
+        return self._whole(BODY)
 
     @property
     def has_body(self) -> bool:
         """Whether there was a body segment, however short."""
         return BODY in self._segments
 
-    def _joined(self, kind: int) -> bytes:
-        parts = self._segments.get(kind, [])
-        return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
+    def _whole(self, kind: int) -> bytes:
+        if kind in self._segments and kind not in self._taken:
+            self._taken[kind] = self._segments[kind].take()
+        return self._taken.get(kind, b"")
 
     def _keep(self, kind: int, payload: bytes) -> None:
-        """Keep a piece; a flood of tiny ones must not cost more than their octets."""
+        """Keep a piece."""
         if kind == BODY:
             if self.drain is not None:
                 self.drain(payload)
                 return
             self.size += len(payload)
             if self.too_large:
-                self._segments[BODY].clear()
+                self._segments[BODY] = GatheredBody()
                 self.release()
                 return
         else:
-            kept = sum(len(part) for part in self._segments[kind])
-            if kept + len(payload) > SEGMENT_MAX_BYTES:
+            if self._segments[kind].size + len(payload) > SEGMENT_MAX_BYTES:
                 text = f"{_name(kind)} of more than {SEGMENT_MAX_BYTES} octets"
                 raise ProtocolError(FRAMING_ERROR, text)
         self._counted += len(payload)
         self._gauge.add(len(payload))
         self._gauge.unread += len(payload)
-        parts = self._segments[kind]
-        if len(payload) >= _TINY or not payload:
-            parts.append(payload)
-        elif parts and isinstance(parts[-1], bytearray):
-            parts[-1] += payload
-        else:
-            parts.append(bytearray(payload))
+        self._segments[kind].add(payload)
 
 
 def _name(kind: int) -> str:

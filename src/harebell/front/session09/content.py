@@ -12,6 +12,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.limits import BODY_HARD_MAX_BYTES
 from harebell.base.message import Properties
 from harebell.front.session09.replies import hard
+from harebell.kernels.bodies import GatheredBody
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.frames import BODY, HEADER
 from harebell.wire.v09.method import Method
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 
 _PUBLISH = (60, 40)
 _FIXED = 12
-_TINY = 4096
-"""Octets of a body frame below which it is joined to its neighbours at once."""
+_NO_BODY = GatheredBody()
 
 
 def publish(channel: Channel, content: Content) -> None:
@@ -48,10 +48,10 @@ class Content:
     """
 
     __slots__ = (
+        "_body",
         "_counted",
         "_gauge",
         "_parse",
-        "_parts",
         "_received",
         "done",
         "method",
@@ -76,7 +76,7 @@ class Content:
         self._counted = 0
         self.size = -1
         self.properties = Properties(b"\0\0")
-        self._parts: list[bytes | bytearray] = []
+        self._body = _NO_BODY
         self._received = 0
 
     def frame(self, kind: int, payload: bytes) -> bool:
@@ -88,7 +88,7 @@ class Content:
         if self.size < 0:
             self._header(kind, payload)
         else:
-            self._body(kind, payload)
+            self._body_frame(kind, payload)
         return self._received == self.size
 
     def release(self) -> None:
@@ -99,7 +99,7 @@ class Content:
 
     def body(self) -> bytes:
         """The whole body."""
-        return bytes(self._parts[0]) if len(self._parts) == 1 else b"".join(self._parts)
+        return self._body.take()
 
     def _header(self, kind: int, payload: bytes) -> None:
         if kind != HEADER:
@@ -129,12 +129,13 @@ class Content:
             )
         self.properties = self._parse(payload[_FIXED:])
         self.size = size
+        self._body = GatheredBody(size)
         self.took_header(self.properties)
 
     def took_header(self, properties: Properties) -> None:
         """The header has come."""
 
-    def _body(self, kind: int, payload: bytes) -> None:
+    def _body_frame(self, kind: int, payload: bytes) -> None:
         if kind != BODY:
             raise hard(
                 505, "expected content body, got non content body frame instead", *self.place
@@ -145,15 +146,8 @@ class Content:
         self.keep(payload)
 
     def keep(self, payload: bytes) -> None:
-        """Keep a piece of the body; a flood of tiny ones must not cost more than their octets."""
+        """Keep a piece of the body."""
         self._counted += len(payload)
         self._gauge.add(len(payload))
         self._gauge.unread += len(payload)
-        if len(payload) >= _TINY:
-            self._parts.append(payload)
-        elif payload:
-            last = self._parts[-1] if self._parts else None
-            if isinstance(last, bytearray):
-                last += payload
-            else:
-                self._parts.append(bytearray(payload))
+        self._body.add(payload)

@@ -1,0 +1,37 @@
+"""A body that arrives in pieces, put together as it comes.
+
+A large body is not joined at its end, which would take a copy of all of it in one turn: there is
+room for the next piece behind those before it. `bodies.pyx` beside this file is the same, compiled:
+room grows without a copy, for the system moves whole pages.
+"""
+
+from __future__ import annotations
+
+
+class GatheredBody:
+    """Pieces of a body, side by side.
+
+    Args:
+        expected: octets that are announced; there may be more or fewer.
+
+    Attributes:
+        size: octets of all pieces.
+    """
+
+    __slots__ = ("_octets", "size")
+
+    def __init__(self, expected: int = 0) -> None:
+        self._octets = bytearray()
+        self.size = 0
+
+    def add(self, piece: bytes) -> int:
+        """Put a piece behind those before it."""
+        self._octets += piece
+        self.size += len(piece)
+        return 0
+
+    def take(self) -> bytes:
+        """The whole body; nothing is left here."""
+        octets, self._octets = bytes(self._octets), bytearray()
+        self.size = 0
+        return octets

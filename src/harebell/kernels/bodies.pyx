@@ -1,0 +1,96 @@
+"""A body that arrives in pieces, put together as it comes, in C.
+
+bodies.py beside this file says why.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
+from libc.string cimport memcpy
+
+
+cdef extern from "Python.h":
+    PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* octets, Py_ssize_t size) except NULL
+    int _PyBytes_Resize(PyObject** octets, Py_ssize_t size) except -1
+    char* raw_string "PyBytes_AS_STRING"(PyObject* octets)
+
+cdef enum:
+    FIRST = 16384               # octets that there is room for at first
+    AHEAD_FROM = 1048576        # so much has to be there before room is made for all of it
+    MOST_AHEAD = 67108864       # room that is made at most for what is not there: it costs nothing
+
+
+cdef class GatheredBody:
+    """Pieces of a body, side by side; see bodies.py."""
+
+    cdef bytes _only
+    cdef PyObject* _octets
+    cdef Py_ssize_t _capacity
+    cdef Py_ssize_t _expected
+    cdef readonly Py_ssize_t size
+
+    def __cinit__(self, Py_ssize_t expected=0):
+        self._expected = min(expected, <Py_ssize_t>MOST_AHEAD)
+        self._octets = NULL
+        self._capacity = 0
+        self.size = 0
+
+    def __dealloc__(self):
+        Py_XDECREF(self._octets)
+
+    cpdef int add(self, bytes piece) except -1:
+        """Put a piece behind those before it."""
+        cdef Py_ssize_t more = PyBytes_GET_SIZE(piece)
+        cdef Py_ssize_t wanted = self.size + more
+        cdef bytes only = self._only
+        if self.size == 0:
+            # It may stay the only one.
+            self._only = piece
+            self.size = more
+            return 0
+        if only is not None:
+            self._only = None
+            self.size = 0
+            self._grow(wanted)
+            self.size = PyBytes_GET_SIZE(only)
+            memcpy(raw_string(self._octets), PyBytes_AS_STRING(only), self.size)
+        if wanted > self._capacity:
+            self._grow(wanted)
+        if more:
+            memcpy(raw_string(self._octets) + self.size, PyBytes_AS_STRING(piece), more)
+        self.size = wanted
+        return 0
+
+    cdef int _grow(self, Py_ssize_t wanted) except -1:
+        """Make room; large blocks are moved by the system, page by page, without a copy."""
+        cdef Py_ssize_t capacity = max(2 * wanted, <Py_ssize_t>FIRST)
+        if self._expected >= wanted and (capacity > self._expected or wanted >= AHEAD_FROM):
+            capacity = self._expected
+        if self._octets == NULL:
+            self._octets = new_bytes(NULL, capacity)
+        else:
+            try:
+                _PyBytes_Resize(&self._octets, capacity)
+            except MemoryError:
+                # The pieces are gone with the block.
+                self._capacity = self.size = 0
+                raise
+        self._capacity = capacity
+        return 0
+
+    cpdef bytes take(self):
+        """The whole body; nothing is left here."""
+        cdef bytes octets = self._only
+        if octets is not None:
+            self._only = None
+            self.size = 0
+            return octets
+        if self._octets == NULL:
+            return b""
+        if self.size < self._capacity:
+            _PyBytes_Resize(&self._octets, self.size)
+        octets = <bytes><object>self._octets
+        Py_XDECREF(self._octets)
+        self._octets = NULL
+        self._capacity = self.size = 0
+        return octets
