@@ -32,6 +32,8 @@ FUNNELS: dict[str, str] = {
         ),
         "whatever goes wrong with one command ends its session and leaves the others alone",
     ),
+    "src/harebell/server/manage/desk.py": "whatever a command raises in a later turn is raised to "
+    "who waits for its answer",
     "src/harebell/pipeline/running.py": "steps are users' code, and may raise anything when they "
     "are made: it becomes the pipeline's error, in one sentence",
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "
@@ -74,7 +76,7 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
             *("cli/noun", "cli/users", "cli/permissions", "cli/vhosts"),
-            *("cli/policies", "cli/operator_policies", "cli/trace", "server/manage/desk"),
+            *("cli/policies", "cli/operator_policies", "cli/trace"),
             *("server/manage/site", "server/manage/users", "server/manage/vhosts"),
             *("server/manage/policies", "server/manage/commands"),
         ),

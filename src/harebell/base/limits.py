@@ -223,6 +223,10 @@ WORK_LEAST_UNITS = 100
 """Units that the end of a connection gets at once, whatever its user has spent."""
 WORK_LOOK_UNITS = 16
 """Units after which the estimate of what was done is compared with the clock."""
+POLICY_UNITS = 8
+"""What it counts to bring a queue or an exchange in line with the policies."""
+COMMAND_ENTRY_UNITS = 4
+"""Units of work that an entry counts which a command looks at, such as one queue of a list."""
 WORK_FRAME_UNITS = 2
 """What an ordinary frame, or a whole publish to one queue, counts."""
 SETTLED_AT_ONCE = 1_000
@@ -232,7 +236,7 @@ WRITE_HIGH_BYTES = 65_536
 WRITE_LOW_BYTES = 16_384
 """Octets below which they are served again."""
 WRITE_PIECE_BYTES = 1_048_576
-"""What of a longer output is handed to a socket at a time (1 MiB): what it cannot send is copied."""
+"""What of a longer output goes to a socket at a time (1 MiB); what it cannot send is copied."""
 FULL_READS_PER_TURN = 4
 """Reads that fill the buffer which one socket gets before the others have their turn."""
 WRITE_TURN_SECONDS = 0.004

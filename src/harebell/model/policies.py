@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.durability import Durability, parse_durability
+from harebell.base.limits import POLICY_UNITS
 from harebell.base.ports import Store
 from harebell.model.exchange import Exchange
 from harebell.model.policy import EXCHANGE, Policy, check_policy, matching, merged
@@ -52,6 +53,9 @@ class Policies:
         self._surroundings = surroundings
         self.policies: dict[str, Policy] = {}
         self.operator_policies: dict[str, Policy] = {}
+        # What is not in line yet, the next one last; and whether that goes on in coming turns.
+        self._unruled: list[Queue | Exchange] = []
+        self._applying = False
 
     # --- changes --------------------------------------------------------------------------------
 
@@ -117,13 +121,39 @@ class Policies:
         return settings_of(queue.arguments, self.effective(queue))
 
     def apply_all(self) -> None:
-        """Bring every queue and exchange in line with the policies."""
+        """Bring every queue and exchange in line with the policies, if need be in several turns.
+
+        What is declared meanwhile is in line from its start.
+        """
         router = self._surroundings.router
-        for exchange in router.exchanges.values():
-            self.apply_to_exchange(exchange)
-        for queue in router.queues.values():
-            self.apply_to_queue(queue)
-        router.changed()
+        # Whatever was under way begins again: it followed rules that are not in force any more.
+        self._unruled = [*reversed(router.queues.values()), *reversed(router.exchanges.values())]
+        if not self._applying and not self._apply_some():
+            self._applying = True
+            self._surroundings.timers.work.later(self._apply_more)
+
+    def _apply_more(self) -> bool:
+        self._applying = not self._apply_some()
+        return not self._applying
+
+    def _apply_some(self) -> bool:
+        """A slice of that; True when all are in line."""
+        surroundings, left = self._surroundings, self._unruled
+        work, routes = surroundings.timers.work, False
+        while left:
+            thing = left.pop()
+            if isinstance(thing, Queue):
+                if not thing.deleted:
+                    self.apply_to_queue(thing)
+            else:
+                self.apply_to_exchange(thing)
+                routes = True
+            if work.charge(POLICY_UNITS) and left:
+                break
+        if routes:
+            # Alternate exchanges may be others.
+            surroundings.router.changed()
+        return not left
 
     def apply_to_exchange(self, exchange: Exchange) -> None:
         """Set an exchange's alternate: by argument, else by policy."""

@@ -496,6 +496,6 @@ class VHost:
             self._drop_exchange(exchange)
 
     def bindings(self) -> Iterator[Binding]:
-        """Every explicit binding."""
-        for exchange in self.exchanges.values():
-            yield from exchange.bindings.values()
+        """Every explicit binding; they may come and go meanwhile."""
+        for exchange in [*self.exchanges.values()]:
+            yield from [*exchange.bindings.values()]

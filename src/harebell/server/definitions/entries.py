@@ -6,6 +6,7 @@ such: `[["max-length", 5]]`. Both are read. Members that are not known are passe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -147,8 +148,10 @@ def words(value: str | list[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tag.strip() for tag in split if tag.strip()))
 
 
-def entries(document: dict[str, Any], section: str, kind: type[E], vhost: str | None) -> list[E]:
-    """The entries of one section.
+def entries(
+    document: dict[str, Any], section: str, kind: type[E], vhost: str | None
+) -> Iterator[E]:
+    """The entries of one section, one after the other.
 
     Args:
         document: the definitions.
@@ -162,16 +165,15 @@ def entries(document: dict[str, Any], section: str, kind: type[E], vhost: str | 
     given = document.get(section, [])
     if not isinstance(given, list):
         raise DefinitionsError(f"{section} is no list")
-    found = []
     for number, entry in enumerate(given):
         if vhost is not None and isinstance(entry, dict):
             entry = {**entry, "vhost": vhost}  # the same one, completed
         try:
-            found.append(msgspec.convert(entry, kind))
+            converted = msgspec.convert(entry, kind)
         except msgspec.ValidationError as error:
             which = f"{section}[{number}] {title(entry)}".rstrip()
             raise DefinitionsError(f"{which}: {error}") from None
-    return found
+        yield converted
 
 
 def title(entry: Any) -> str:

@@ -20,6 +20,7 @@ from harebell.auth.permissions import PatternError
 from harebell.auth.users import Users
 from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
+from harebell.base.slices import Slices, at_once
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.server.definitions import people, topology
@@ -38,7 +39,7 @@ from harebell.server.definitions.entries import (
     entries,
     title,
 )
-from harebell.server.definitions.outward import document
+from harebell.server.definitions.outward import document_in_slices
 from harebell.server.definitions.place import Place
 from harebell.store.memory import MemoryStore
 
@@ -87,6 +88,11 @@ class Taken(NamedTuple):
 
 
 def take_in(place: Place, given: dict[str, Any], vhost: str | None = None) -> Taken:
+    """Bring definitions to a broker, at once; as `take_in_slices`."""
+    return at_once(take_in_slices(place, given, vhost))
+
+
+def take_in_slices(place: Place, given: dict[str, Any], vhost: str | None = None) -> Slices[Taken]:
     """Bring definitions to a broker.
 
     Args:
@@ -95,13 +101,20 @@ def take_in(place: Place, given: dict[str, Any], vhost: str | None = None) -> Ta
         vhost: bring what is declared inside vhosts to this one, and leave the rest.
 
     Raises:
-        DefinitionsError: an entry cannot be had; then nothing was changed.
+        DefinitionsError: an entry cannot be had; then nothing was changed, unless somebody else
+            has declared what contradicts it since it was tried.
     """
     trial = _trial(place.broker.default_queue_type)
-    _Import(trial, document(place), None).run()
+    there = yield from document_in_slices(place)
+    yield from _Import(trial, there, None).run()
     trial.broker.limit(place.broker.ceilings.left_for(trial.broker.ceilings))
-    _Import(trial, given, vhost).run()
-    return _Import(place, given, vhost).run()
+    yield from _Import(trial, given, vhost).run()
+    try:
+        return (yield from _Import(place, given, vhost).run())
+    except DefinitionsError as error:
+        raise DefinitionsError(
+            f"{error}. It could be had when the import began, so the entries before it are taken in"
+        ) from None
 
 
 def _trial(default_queue_type: str) -> Place:
@@ -140,36 +153,46 @@ class _Import:
         self._left_out: list[str] = []
         self._ignored: list[str] = []
 
-    def run(self) -> Taken:
+    def run(self) -> Slices[Taken]:
         """Take everything in, in RabbitMQ's order."""
         place = self._place
         if self._vhost is None:
             version = str(self._given.get("rabbit_version", self._given.get("rabbitmq_version")))
             md5 = version.startswith(_OLD_HASHES)
-            self._each("users", UserEntry, lambda each: people.take_user(place, each, md5=md5))
-            self._each("vhosts", VHostEntry, lambda each: topology.take_vhost(place, each))
-            self._check_room()
-            self._each(
+            yield from self._each(
+                "users", UserEntry, lambda each: people.take_user(place, each, md5=md5)
+            )
+            yield from self._each(
+                "vhosts", VHostEntry, lambda each: topology.take_vhost(place, each)
+            )
+            yield from self._check_room()
+            yield from self._each(
                 "permissions", PermissionEntry, lambda each: people.take_permission(place, each)
             )
-            self._each(
+            yield from self._each(
                 "topic_permissions",
                 TopicPermissionEntry,
                 lambda each: people.take_topic_permission(place, each),
             )
-            self._each(
+            yield from self._each(
                 "global_parameters",
                 GlobalParameterEntry,
                 lambda each: topology.take_global_parameter(place, each),
             )
         else:
-            self._check_room()
+            yield from self._check_room()
         broker = place.broker
-        self._each("parameters", ParameterEntry, lambda each: topology.take_parameter(broker, each))
-        self._each("policies", PolicyEntry, lambda each: topology.take_policy(broker, each))
-        self._each("queues", QueueEntry, lambda each: topology.take_queue(broker, each))
-        self._each("exchanges", ExchangeEntry, lambda each: topology.take_exchange(broker, each))
-        self._each("bindings", BindingEntry, self._bind)
+        yield from self._each(
+            "parameters", ParameterEntry, lambda each: topology.take_parameter(broker, each)
+        )
+        yield from self._each(
+            "policies", PolicyEntry, lambda each: topology.take_policy(broker, each)
+        )
+        yield from self._each("queues", QueueEntry, lambda each: topology.take_queue(broker, each))
+        yield from self._each(
+            "exchanges", ExchangeEntry, lambda each: topology.take_exchange(broker, each)
+        )
+        yield from self._each("bindings", BindingEntry, self._bind)
         return Taken(
             {section: self._taken[section] for section in _SECTIONS}, self._left_out, self._ignored
         )
@@ -182,20 +205,24 @@ class _Import:
         else:
             topology.take_binding(self._place.broker, entry)
 
-    def _each(self, section: str, kind: type[E], take: Callable[[E], list[str] | None]) -> None:
+    def _each(
+        self, section: str, kind: type[E], take: Callable[[E], list[str] | None]
+    ) -> Slices[None]:
         inside = "vhost" in kind.__struct_fields__
         for entry in entries(self._given, section, kind, self._vhost if inside else None):
             with _naming(section, entry):
                 for sentence in take(entry) or ():
                     self._ignored.append(f"{section}: {title(entry)}: {sentence}")
             self._taken[section] += 1
+            yield
 
-    def _check_room(self) -> None:
+    def _check_room(self) -> Slices[None]:
         """Refuse more queues than a vhost may have, before the first one."""
         news: Counter[str] = Counter()
         broker = self._place.broker
         for entry in entries(self._given, "queues", QueueEntry, self._vhost):
             vhost = broker.vhosts.get(entry.vhost)
             news[entry.vhost] += vhost is not None and entry.name not in vhost.queues
+            yield
         for name, count in news.items():
             topology.check_room(broker, name, count)

@@ -6,9 +6,11 @@ vhost has from the start.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from harebell.auth.users import User
+from harebell.base.slices import Slices, at_once, gathered
 from harebell.base.version import VERSION
 from harebell.front.settings import COMPATIBLE_VERSION
 from harebell.model.binding import Binding
@@ -26,6 +28,11 @@ _OWN_PREFIX = "amq.rabbitmq."
 
 
 def document(place: Place, vhost: VHost | None = None) -> dict[str, Any]:
+    """Everything that is declared, at once; as `document_in_slices`."""
+    return at_once(document_in_slices(place, vhost))
+
+
+def document_in_slices(place: Place, vhost: VHost | None = None) -> Slices[dict[str, Any]]:
     """Everything that is declared, or what is declared in one vhost.
 
     Args:
@@ -48,14 +55,13 @@ def document(place: Place, vhost: VHost | None = None) -> dict[str, Any]:
         "exchanges": _exchanges,
         "bindings": _bindings,
     }
-    sections: dict[str, Any] = {
-        section: [
+    sections: dict[str, Any] = {}
+    for section, of in inside.items():
+        sections[section] = yield from gathered(
             entry if vhost is not None else {**entry, "vhost": each.name}
             for each in vhosts
             for entry in of(each)
-        ]
-        for section, of in inside.items()
-    }
+        )
     if vhost is not None:
         return {**about, **sections}
     users = sorted(place.users.all(), key=lambda user: user.name)
@@ -155,47 +161,41 @@ def _is_own(exchange: Exchange) -> bool:
     return not name or name in PREDECLARED or name.startswith(_OWN_PREFIX)
 
 
-def _queues(vhost: VHost) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": queue.name,
-            "durable": queue.durable,
-            "auto_delete": queue.auto_delete,
-            "type": queue_type(queue.arguments),
-            "arguments": dict(queue.arguments),
-        }
-        for _, queue in sorted(vhost.queues.items())
-        if queue.owner is None
-    ]
+def _queues(vhost: VHost) -> Iterator[dict[str, Any]]:
+    for _, queue in sorted(vhost.queues.items()):
+        if queue.owner is None:
+            yield {
+                "name": queue.name,
+                "durable": queue.durable,
+                "auto_delete": queue.auto_delete,
+                "type": queue_type(queue.arguments),
+                "arguments": dict(queue.arguments),
+            }
 
 
-def _exchanges(vhost: VHost) -> list[dict[str, Any]]:
-    return [
-        {
-            "name": exchange.name,
-            "type": exchange.KIND,
-            "durable": exchange.durable,
-            "auto_delete": exchange.auto_delete,
-            "internal": exchange.internal,
-            "arguments": dict(exchange.arguments),
-        }
-        for _, exchange in sorted(vhost.exchanges.items())
-        if not _is_own(exchange)
-    ]
+def _exchanges(vhost: VHost) -> Iterator[dict[str, Any]]:
+    for _, exchange in sorted(vhost.exchanges.items()):
+        if not _is_own(exchange):
+            yield {
+                "name": exchange.name,
+                "type": exchange.KIND,
+                "durable": exchange.durable,
+                "auto_delete": exchange.auto_delete,
+                "internal": exchange.internal,
+                "arguments": dict(exchange.arguments),
+            }
 
 
-def _bindings(vhost: VHost) -> list[dict[str, Any]]:
-    return [
-        {
-            "source": binding.source.name,
-            "destination": binding.destination.name,
-            "destination_type": _end(binding),
-            "routing_key": binding.routing_key,
-            "arguments": dict(binding.arguments),
-        }
-        for binding in vhost.bindings()
-        if not isinstance(binding.destination, Queue) or binding.destination.owner is None
-    ]
+def _bindings(vhost: VHost) -> Iterator[dict[str, Any]]:
+    for binding in vhost.bindings():
+        if not isinstance(binding.destination, Queue) or binding.destination.owner is None:
+            yield {
+                "source": binding.source.name,
+                "destination": binding.destination.name,
+                "destination_type": _end(binding),
+                "routing_key": binding.routing_key,
+                "arguments": dict(binding.arguments),
+            }
 
 
 def _end(binding: Binding) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from harebell.base.slices import Slices
 from harebell.server.definitions.entries import DefinitionsError
-from harebell.server.definitions.inward import take_in
-from harebell.server.definitions.outward import document
+from harebell.server.definitions.inward import take_in_slices
+from harebell.server.definitions.outward import document_in_slices
 from harebell.server.definitions.place import Place
 from harebell.server.manage.site import Command, Fields, Refused, Site
 
@@ -27,17 +28,17 @@ def _place(site: Site) -> Place:
     return Place(site.broker, site.users, site.definitions)
 
 
-def export(site: Site, asked: Which) -> dict[str, Any]:
+def export(site: Site, asked: Which) -> Slices[dict[str, Any]]:
     """The document."""
     vhost = None if asked.vhost is None else site.vhost(asked.vhost)
-    return document(_place(site), vhost)
+    return document_in_slices(_place(site), vhost)
 
 
-def import_(site: Site, asked: Given) -> dict[str, Any]:
+def import_(site: Site, asked: Given) -> Slices[dict[str, Any]]:
     """Take a document in, all of it or nothing."""
     vhost = None if asked.vhost is None else site.vhost(asked.vhost).name
     try:
-        taken = take_in(_place(site), asked.definitions, vhost)
+        taken = yield from take_in_slices(_place(site), asked.definitions, vhost)
     except DefinitionsError as error:
         raise Refused(str(error)) from None
     site.journal("info", f"definitions were imported: {taken}")

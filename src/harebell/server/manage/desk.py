@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import msgspec
 
 from harebell.base.errors import Refusal
+from harebell.base.limits import COMMAND_ENTRY_UNITS
+from harebell.base.slices import Slices
+from harebell.front.turns import Account
 from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
 from harebell.server.manage.site import Command, Refused, Site
@@ -41,6 +44,66 @@ class _Wait:
             self._site.hub.waiting[self] = None
 
 
+class _Running:
+    """A command that is run, at once or in several turns.
+
+    Args:
+        site: what it works on.
+        account: who pays for it.
+        run: what it does.
+        asked: its fields.
+    """
+
+    def __init__(self, site: Site, account: Account, run: Callable[[Site, Any], Any], asked: Any):
+        self._site = site
+        self._account = account
+        self._run = run
+        self._asked = asked
+        self._slices: Slices[Any] | None = None
+        self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+    def go_on(self) -> None:
+        """Do what there is time for in this turn."""
+        turns, events = self._site.hub.turns, self._site.broker.events
+        begun = turns.current is None
+        if begun:
+            turns.begin_anyway(self._account)
+        events.actor = TOOL_USER
+        try:
+            if not self._go_on():
+                turns.wait(self._account, self)
+        except Exception as error:  # for whoever waits for the answer, whatever it is
+            if not self.done.done():
+                self.done.set_exception(error)
+        finally:
+            if begun:
+                turns.end()
+        if events.waiting:
+            events.tell()
+
+    def _go_on(self) -> bool:
+        """One slice; True at the end."""
+        if self._slices is None:
+            answer = self._run(self._site, self._asked)
+            if not isinstance(answer, Generator):
+                return self._answer(answer)
+            self._slices = answer
+        work = self._site.broker.work
+        while True:
+            try:
+                next(self._slices)
+            except StopIteration as end:
+                return self._answer(end.value)
+            if work.charge(COMMAND_ENTRY_UNITS):
+                return False
+
+    def _answer(self, answer: Any) -> bool:
+        # Whoever asked may have gone; what they asked for is done nevertheless.
+        if not self.done.done():
+            self.done.set_result(answer)
+        return True
+
+
 class Desk:
     """Takes requests for commands.
 
@@ -52,6 +115,8 @@ class Desk:
     def __init__(self, site: Site, flush: Callable[[], None]) -> None:
         self._site = site
         self._flush = flush
+        # All who ask share what one user may do in a turn.
+        self._account = site.hub.turns.account("tools")
 
     def knows(self, name: Any) -> bool:
         """Whether there is a command of that name."""
@@ -69,8 +134,7 @@ class Desk:
         changes = self._site.definitions
         try:
             asked = msgspec.convert(fields, command.fields)
-            self._site.broker.events.actor = TOOL_USER
-            answer = command.run(self._site, asked)
+            answer = await self._run(command, asked)
         except msgspec.ValidationError as error:
             return {"ok": False, "error": f"{name}: {error}"}
         except (Refused, Refusal, MetadataError) as error:
@@ -85,6 +149,12 @@ class Desk:
             # Somebody may have been told something.
             self._flush()
         return {"ok": True, "answer": answer}
+
+    def _run(self, command: Command, asked: Any) -> asyncio.Future[Any]:
+        """Begin to run a command, and let others have their turn in between."""
+        running = _Running(self._site, self._account, command.run, asked)
+        running.go_on()
+        return running.done
 
     async def _durable(self) -> None:
         commit = self._site.broker.commit

@@ -5,10 +5,11 @@ The columns have the names of rabbitmqctl.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from harebell.base.limits import NAME_BYTES
+from harebell.base.slices import Slices, gathered
 from harebell.model.exchange import Exchange
 from harebell.model.exchange.delayed import DelayedExchange
 from harebell.model.queue.kind import Queue
@@ -75,13 +76,13 @@ def facts(vhost: VHost, exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def list_exchanges(site: Site, asked: Filter) -> list[dict[str, Any]]:
+def list_exchanges(site: Site, asked: Filter) -> Slices[list[dict[str, Any]]]:
     """Exchanges by vhost and name; the default exchange has the name ""."""
-    return [
+    return gathered(
         facts(vhost, exchange)
         for vhost in _vhosts(site, asked)
         for _, exchange in sorted(vhost.exchanges.items())
-    ]
+    )
 
 
 def declare(site: Site, asked: Declared) -> dict[str, Any]:
@@ -129,17 +130,19 @@ def _binding(
     }
 
 
-def list_bindings(site: Site, asked: Filter) -> list[dict[str, Any]]:
+def list_bindings(site: Site, asked: Filter) -> Slices[list[dict[str, Any]]]:
     """Bindings by vhost: those of the default exchange to every queue first."""
-    rows = []
-    for vhost in _vhosts(site, asked):
+    return gathered(_bindings(_vhosts(site, asked)))
+
+
+def _bindings(vhosts: Iterable[VHost]) -> Iterator[dict[str, Any]]:
+    for vhost in vhosts:
         for name, queue in sorted(vhost.queues.items()):
-            rows.append(_binding(vhost, "", queue, name, {}))
-        rows += [
-            _binding(vhost, each.source.name, each.destination, each.routing_key, each.arguments)
-            for each in vhost.bindings()
-        ]
-    return rows
+            yield _binding(vhost, "", queue, name, {})
+        for each in vhost.bindings():
+            yield _binding(
+                vhost, each.source.name, each.destination, each.routing_key, each.arguments
+            )
 
 
 def _ends(site: Site, asked: Bound) -> tuple[VHost, Queue | Exchange]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.base.limits import NAME_BYTES
+from harebell.base.slices import Slices, gathered
 from harebell.model.queue.arguments import QUEUE_TYPE, queue_type
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
@@ -73,15 +74,16 @@ def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
     }
 
 
-def list_queues(site: Site, asked: Filter) -> list[dict[str, Any]]:
+def list_queues(site: Site, asked: Filter) -> Slices[list[dict[str, Any]]]:
     """Queues by vhost and name."""
     vhosts = site.broker.vhosts
     wanted = sorted(vhosts) if asked.vhost is None else [site.vhost(asked.vhost).name]
-    return [
-        facts(vhosts[name], queue)
-        for name in wanted
-        for _, queue in sorted(vhosts[name].queues.items())
-    ]
+    return gathered(
+        facts(vhost, queue)
+        for vhost in [vhosts[name] for name in wanted]
+        for _, queue in sorted(vhost.queues.items())
+        if not queue.deleted
+    )
 
 
 def _found(site: Site, asked: Named) -> tuple[VHost, Queue]:

@@ -85,7 +85,7 @@ class Command(NamedTuple):
 
     Args:
         fields: what it takes.
-        run: does it; returns the answer, for JSON.
+        run: does it; returns the answer, for JSON, or the slices of a long one.
     """
 
     fields: type[Fields]

@@ -45,7 +45,7 @@ def test_tags_are_a_list_or_a_text_with_commas(written: Any, meant: tuple[str, .
 
 
 def test_a_missing_section_is_empty_and_unknown_members_are_passed_over() -> None:
-    assert entries({}, "queues", QueueEntry, None) == []
+    assert [*entries({}, "queues", QueueEntry, None)] == []
     (found,) = entries({"queues": [{"name": "q", "new": 1}]}, "queues", QueueEntry, "v")
     assert (found.name, found.vhost, found.durable) == ("q", "v", True)
 
@@ -53,7 +53,7 @@ def test_a_missing_section_is_empty_and_unknown_members_are_passed_over() -> Non
 def test_an_entry_that_lacks_something_is_named() -> None:
     given = {"queues": [{"name": "a", "vhost": "/"}, {"name": "b"}]}
     with pytest.raises(DefinitionsError, match=r"queues\[1\] name 'b': Object missing required"):
-        entries(given, "queues", QueueEntry, None)
+        [*entries(given, "queues", QueueEntry, None)]
 
 
 def test_a_title_names_what_an_entry_has() -> None:
