@@ -59,6 +59,10 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("front/session09/bulk", "wire/v09/bulk"),
         ("tests/conformance/test_bulk.py", "is observed there frame by frame"),
     ),
+    "front/deletion": (
+        "tests/unit/front/session09/test_deleting.py",
+        "is what exchange.delete and queue.delete do there",
+    ),
     "front/session09/staged": (
         "tests/unit/front/session09/test_stage.py",
         "is what stage.commit does there",

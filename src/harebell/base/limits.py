@@ -225,6 +225,12 @@ WORK_LOOK_UNITS = 16
 """Units after which the estimate of what was done is compared with the clock."""
 POLICY_UNITS = 8
 """What it counts to bring a queue or an exchange in line with the policies."""
+REMOVED_QUEUE_UNITS = 20
+"""What it counts to delete a queue."""
+REMOVED_BINDING_UNITS = 3
+"""What it counts to remove a binding of what is deleted."""
+REMOVED_AT_ONCE = 50
+"""Queues and bindings that go with a connection at once; more go in slices."""
 COMMAND_ENTRY_UNITS = 4
 """Units of work that an entry counts which a command looks at, such as one queue of a list."""
 WORK_FRAME_UNITS = 2
@@ -265,8 +271,8 @@ COLLECT_YOUNG_OBJECTS = 5_000
 """New objects after which the collector of cycles looks at them, in about 1 ms."""
 COLLECT_MIDDLE_COLLECTIONS = 10
 """Young collections after which it looks at all that has lived on since, in 5 to 10 ms."""
-COLLECT_OLD_COLLECTIONS = 2_000
-"""Middle collections after which it may look at everything: after 100 million objects."""
+COLLECT_OLD_COLLECTIONS = 100_000
+"""Middle collections after which it may look at everything: minutes of crowded turns, or more."""
 HEAP_TRIM_BYTES = 67_108_864
 """Messages that went since memory was given back, after which the heap is trimmed (64 MiB)."""
 HEAP_KEEP_BYTES = 16_777_216

@@ -225,6 +225,11 @@ class ScannedLink(Link):
             self.congested = True
             return
         super().eof()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Nothing more comes: have no cycle, which only a rare collection of garbage would find."""
+        self.scanner.let_go()
 
     def log_loss(self) -> None:
         """Log what the peer left undone (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""

@@ -33,6 +33,7 @@ cdef class FrameScanner:
     cdef FrameSink _diverted
     cdef int _diverted_channel
 
+    cpdef int let_go(self) except -1
     cpdef int feed(self, object data) except -1
     cdef int _feed(self, object data) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1

@@ -132,6 +132,14 @@ class FrameScanner:
         self._diverted_channel = channel
         return 0
 
+    def let_go(self) -> int:
+        """Nothing more comes: forget the sink, which may have this scanner, and what is kept."""
+        self.stopped = True
+        self._sink = self._diverted = FrameSink()
+        self._rest = bytearray()
+        self._held = b""
+        return 0
+
     @property
     def buffered(self) -> int:
         """Octets of an incomplete frame or content that are kept until the rest comes."""

@@ -101,6 +101,14 @@ cdef class FrameScanner:
         self._diverted_channel = channel
         return 0
 
+    cpdef int let_go(self) except -1:
+        """Forget the sink, and what is kept; see the twin."""
+        self.stopped = True
+        self._sink = self._diverted = FrameSink()
+        self._rest = None
+        self._held = None
+        return 0
+
     @property
     def buffered(self):
         """Octets of an incomplete frame or content that are kept until the rest comes."""

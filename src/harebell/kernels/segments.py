@@ -126,6 +126,13 @@ class SegmentScanner:
         self._last_key = ""
         self._last_flags = 0
 
+    def let_go(self) -> int:
+        """Nothing more comes: forget the sink, which may have this scanner, and what is kept."""
+        self.stopped = True
+        self._sink = SegmentSink()
+        self._rest = b""
+        return 0
+
     @property
     def buffered(self) -> int:
         """Octets that are kept until the rest of their frame comes."""

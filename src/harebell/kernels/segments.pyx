@@ -106,6 +106,13 @@ cdef class SegmentScanner:
         self._last_destination = ""
         self._last_modes = 0
 
+    cpdef int let_go(self) except -1:
+        """Forget the sink, and what is kept; see the twin."""
+        self.stopped = True
+        self._sink = SegmentSink()
+        self._rest = b""
+        return 0
+
     @property
     def buffered(self):
         """Octets that are kept until the rest of their frame comes."""

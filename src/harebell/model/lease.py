@@ -170,6 +170,9 @@ class Leases:
         group.last += 1
         claim = Claim(group.last, taken.messages, taken.octets, taken.runs, taken.seen)
         group.claims[claim.number] = claim
+        if group.queue.durable:
+            # Now, in the turn of who asks: the end of a commit would do it for thousands at once.
+            claim.encode()
         self._write(group)
         return claim
 

@@ -36,6 +36,7 @@ from harebell.model.queue.arguments import (
 )
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import kind_of, make_queue
+from harebell.model.removal import Removal
 from harebell.model.reserved import (
     check_exchange_deletion,
     check_exchange_type,
@@ -105,7 +106,6 @@ class VHost:
             store,
             timers,
         )
-        self._surroundings.drop_queue = self.drop_queue
         self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
@@ -115,6 +115,11 @@ class VHost:
         self.recorder = Recorder(name, store, events)
         self.parameters = Parameters(name, self.recorder)
         self.policies = Policies(name, self.recorder, self._surroundings, store)
+        work = self._surroundings.timers.work
+        self._removal = Removal(self._unbind, self._drop, work, events)
+        self._surroundings.drop_queue = self.retire
+        # The exclusive queues of every owner, by name.
+        self._owned: dict[object, dict[str, Queue]] = {}
         self.exchanges[""] = DirectExchange("", durable=True)
         for exchange, kind in PREDECLARED.items():
             self.exchanges[exchange] = KINDS[kind](exchange, durable=True)
@@ -228,14 +233,18 @@ class VHost:
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
         """Delete an exchange and its bindings; a missing one is fine."""
+        exchange = self.find_exchange_to_delete(name, if_unused=if_unused)
+        if exchange is not None:
+            self._drop_exchange(exchange)
+
+    def find_exchange_to_delete(self, name: str, *, if_unused: bool = False) -> Exchange | None:
+        """The exchange that may be deleted, None for a missing one; refuses any other."""
         self.check_not_default(name)
         check_exchange_deletion(name, self.name)
         exchange = self.exchanges.get(name)
-        if exchange is None:
-            return
-        if if_unused and exchange.bindings:
+        if exchange is not None and if_unused and exchange.bindings:
             raise precondition(f"{rendered('exchange', name, self.name)} in use")
-        self._drop_exchange(exchange)
+        return exchange
 
     def _drop_exchange(self, exchange: Exchange) -> None:
         del self.exchanges[exchange.name]
@@ -342,6 +351,8 @@ class VHost:
     def take_back(self, queue: Queue) -> None:
         """Take in what was here before a restart; its settings come when everything is back."""
         self.queues[queue.name] = queue
+        if queue.owner is not None:
+            self.give(queue, queue.owner)
         queue.join(self._surroundings)
         if queue.TICKS:
             self.ticking[queue.name] = queue
@@ -351,12 +362,35 @@ class VHost:
         for queue in list(self.ticking.values()):
             queue.tick()
 
+    def give(self, queue: Queue, owner: object) -> None:
+        """A queue is exclusive to this owner from now on; None is nobody."""
+        self._disown(queue)
+        queue.owner = owner
+        if owner is not None:
+            self._owned.setdefault(owner, {})[queue.name] = queue
+
+    def owned_by(self, owner: object) -> list[Queue]:
+        """The exclusive queues of an owner."""
+        return list(self._owned.get(owner, {}).values())
+
+    def _disown(self, queue: Queue) -> None:
+        owned = self._owned.get(queue.owner)
+        if owned is not None and owned.pop(queue.name, None) is not None and not owned:
+            del self._owned[queue.owner]
+
     def delete_queue(
         self, name: str, owner: object = None, *, if_unused: bool = False, if_empty: bool = False
     ) -> int:
         """Delete a queue and its bindings; returns its ready messages, 0 for a missing queue."""
+        queue = self.find_queue_to_delete(name, owner, if_unused=if_unused, if_empty=if_empty)
+        return 0 if queue is None else self.drop_queue(queue)
+
+    def find_queue_to_delete(
+        self, name: str, owner: object = None, *, if_unused: bool = False, if_empty: bool = False
+    ) -> Queue | None:
+        """The queue that may be deleted, None for a missing one; refuses any other."""
         if name not in self.queues:
-            return 0
+            return None
         queue = self.queue(name, owner)
         queue.check_delete(if_unused=if_unused, if_empty=if_empty)
         thing = rendered("queue", name, self.name)
@@ -364,24 +398,47 @@ class VHost:
             raise precondition(f"{thing} in use")
         if if_empty and (queue.ready_count() or queue.leased):
             raise precondition(f"{thing} not empty")
-        return self.drop_queue(queue)
+        return queue
 
     def drop_queue(self, queue: Queue) -> int:
         """Delete a queue without asking; returns its ready messages."""
         if queue.deleted:
             return 0
-        del self.queues[queue.name]
-        self.ticking.pop(queue.name, None)
+        self._forget_name(queue)
         self.recorder.queue_gone(queue)
         if queue.leases is not None:
             queue.leases.gone(self, queue)
         self._drop_bound(queue)
         return queue.delete()
 
+    def _forget_name(self, queue: Queue) -> None:
+        """A queue is found no more; another may have its name already."""
+        self._disown(queue)
+        if self.queues.get(queue.name) is queue:
+            del self.queues[queue.name]
+            self.ticking.pop(queue.name, None)
+
+    def retire(self, queue: Queue) -> None:
+        """Delete a queue that nobody uses any more."""
+        self._removal.drop(queue)
+
+    def _drop(self, thing: Queue | Exchange) -> None:
+        """Delete what is still there."""
+        if isinstance(thing, Queue):
+            self.drop_queue(thing)
+        elif self.exchanges.get(thing.name) is thing:
+            self._drop_exchange(thing)
+
     def drop_owned(self, owner: object) -> None:
         """A connection is gone: so are its exclusive queues."""
-        for queue in [queue for queue in self.queues.values() if queue.owner is owner]:
-            self.drop_queue(queue)
+        owned = self._owned.pop(owner, None)
+        if owned is None:
+            return
+        for name in owned:
+            # An exclusive queue is never declared twice, so the name is still its own.
+            del self.queues[name]
+            self.ticking.pop(name, None)
+        self._removal.drop_all(owned.values())
 
     def clear(self) -> None:
         """Everything that was made here goes, whoever uses it."""
@@ -414,7 +471,7 @@ class VHost:
             return
         queue.remove_consumer(consumer)
         if queue.auto_delete and not (queue.stays or queue.consumers or queue.browsers):
-            queue.abandon(self.drop_queue)
+            queue.abandon(self.retire)
 
     # --- bindings -----------------------------------------------------------------------------
 
@@ -473,6 +530,17 @@ class VHost:
         if bound is not None:
             bound.pop((binding.source.name, binding.identity), None)
 
+    def unbind_some(self, thing: Exchange | Queue) -> bool:
+        """Remove bindings of what is to be deleted, for a turn; True when few are left."""
+        return self._removal.unbind_some(thing)
+
+    def _unbind(self, binding: Binding) -> None:
+        """Remove a binding of something that goes."""
+        binding.source.unbind(binding.identity)
+        self._forget(binding)
+        self.router.changed()
+        self._auto_delete(binding.source)
+
     def _drop_bound(self, destination: Exchange | Queue) -> None:
         """Remove every binding that leads to something that goes."""
         bound, destination.bound = destination.bound, None
@@ -493,7 +561,7 @@ class VHost:
             and not exchange.bindings
             and self.exchanges.get(exchange.name) is exchange
         ):
-            self._drop_exchange(exchange)
+            self._removal.drop(exchange)
 
     def bindings(self) -> Iterator[Binding]:
         """Every explicit binding; they may come and go meanwhile."""

@@ -33,7 +33,7 @@ from harebell.model.broker import Broker
 from harebell.model.ceilings import Ceilings
 from harebell.server import status
 from harebell.server.accounts import load_users, make_default_user
-from harebell.server.collector import bound_collections
+from harebell.server.collector import bound_collections, collect_new
 from harebell.server.config import Config, memory_octets
 from harebell.server.descriptors import ask_for_more, most_open, shares
 from harebell.server.flusher import Flusher
@@ -350,9 +350,13 @@ class App:
 
     def _next_turn(self) -> None:
         self.storage.tell_time()
+        turns = self.hub.turns
+        crowded = turns.busy
         try:
-            self.hub.turns.next_turn()
+            turns.next_turn()
         finally:
+            if crowded:
+                collect_new()
             self.flush()
 
     def _flush(self) -> None:

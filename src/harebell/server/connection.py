@@ -151,6 +151,8 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if self._ending is not None:
             self._ending.cancel()
             self._ending = None
+        if self.connection is not None:
+            self.connection.shell = None
         self.connection = None
 
     def pause_writing(self) -> None:

@@ -40,6 +40,22 @@ def test_an_exchange_is_made_asked_for_and_deleted(talk: Talk) -> None:
     assert talk.ask(c.ExchangeQuery("x")).not_found
 
 
+@pytest.mark.parametrize("deletion", [c.ExchangeDelete("wide"), c.QueueDelete("many")])
+def test_what_has_thousands_of_bindings_is_deleted_when_the_command_is_complete(
+    talk: Talk, deletion: c.ExchangeDelete | c.QueueDelete
+) -> None:
+    talk.do(c.ExchangeDeclare("wide", "topic"), c.QueueDeclare("many"))
+    talk.do(*[c.ExchangeBind("many", "wide", f"k{number}") for number in range(5000)])
+    talk.do(deletion)
+    gone = isinstance(deletion, c.ExchangeDelete)
+    assert talk.ask(c.ExchangeQuery("wide")).not_found == gone
+    assert (talk.ask(c.QueueQuery("many")).queue == "many") == gone
+    talk.do(c.ExchangeDeclare("wide", "topic"), c.QueueDeclare("many"))
+    found = talk.ask(c.ExchangeBound("wide", "many"))
+    assert found.queue_not_matched
+    talk.do(c.QueueDelete("many"), c.ExchangeDelete("wide"))
+
+
 @pytest.mark.parametrize(
     ("command", "code", "text"),
     [

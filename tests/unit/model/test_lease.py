@@ -245,6 +245,15 @@ def test_what_came_back_to_a_quorum_queue_and_did_not_fit_stays_the_first_to_com
     assert drained(broker) == [b"2", b"3", b"4"]
 
 
+def test_a_claim_is_encoded_when_it_is_made() -> None:
+    broker = begun("classic")
+    leases, queue = broker.broker.leases, broker.vhost.queues["q"]
+    group = leases.open(broker.vhost, queue, "g", 0, "holder")
+    claims = [leases.claim(group, 1, 0, "holder") for _ in range(2)]
+    # Both, although the row was written with the first and the second is only noted.
+    assert [len(claim._written) for claim in claims] == [1, 1]
+
+
 def test_a_claim_after_the_row_was_written_is_in_the_commit_too() -> None:
     broker = begun("classic")
     leases, queue = broker.broker.leases, broker.vhost.queues["q"]

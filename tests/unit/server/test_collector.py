@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from harebell.base.limits import COLLECT_MIDDLE_COLLECTIONS, COLLECT_YOUNG_OBJECTS
-from harebell.server.collector import bound_collections
+from harebell.server.collector import bound_collections, collect_new
 
 A_TURN = 70_000
 """Objects that a collection looks at in about 10 ms."""
@@ -44,3 +44,16 @@ def test_no_collection_looks_at_all_that_a_peer_has_made() -> None:
     assert len(looked) >= 400_000 // (COLLECT_YOUNG_OBJECTS * 2)
     assert max(looked) > COLLECT_YOUNG_OBJECTS * (COLLECT_MIDDLE_COLLECTIONS - 1)
     assert max(looked) <= A_TURN
+
+
+@pytest.mark.usefixtures("usual")
+def test_what_replaces_others_is_looked_at_turn_by_turn() -> None:
+    bound_collections()
+    old = [[number] for number in range(100_000)]
+    gc.collect(1)
+    for number in range(100_000):
+        # As many go as come, so the interpreter sees no reason to look.
+        old[number] = [number]
+        if number % 20_000 == 0:
+            collect_new()
+    assert len(gc.get_objects(0)) + len(gc.get_objects(1)) <= 20_100

@@ -145,6 +145,11 @@ class Connection(ScannedLink):
         self.intake.drop_all()
         self._let_go(left)
 
+    def let_go(self) -> None:
+        """Nothing more comes: have no cycle, which only a rare collection of garbage would find."""
+        super().let_go()
+        self.intake.let_go()
+
     def _tell(self) -> None:
         """Tell what is complete."""
         if self.completing:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.session010.arguments import check_known
+from harebell.front.session010.deleting import perform_deletion
 from harebell.front.session010.errors import (
     INVALID_ARGUMENT,
     NOT_ALLOWED,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 _ALTERNATE = "alternate-exchange"
 _QPID = "qpid."
 """A prefix that clients of 0-10 know as reserved."""
+
+_DELETE = (7, 2)
+"""The codes of class and command of exchange.delete."""
 
 
 def _named(name: str, field: int) -> None:
@@ -121,8 +125,14 @@ def delete(session: Session, command: commands.ExchangeDelete) -> None:
             raise ExecutionError(NOT_ALLOWED, f"{thing} is the alternate exchange of {other}", 0)
     if command.if_unused and exchange.bindings:
         raise ExecutionError(PRECONDITION_FAILED, f"{thing} in use", 1)
-    vhost.delete_exchange(name)
-    session.hold_until_recorded()
+    vhost.find_exchange_to_delete(name)
+
+    def finish() -> int:
+        if vhost.exchanges.get(name) is exchange:
+            vhost.delete_exchange(name)
+        return vhost.recorder.ticket
+
+    perform_deletion(session, exchange, finish, _DELETE)
 
 
 def _shown(session: Session, kind: str, name: str) -> str:

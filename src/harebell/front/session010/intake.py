@@ -32,6 +32,11 @@ class Intake(SegmentSink):
         self._sessions = sessions
         self.assemblies: dict[tuple[int, int], Assembly] = {}
 
+    def let_go(self) -> None:
+        """Nothing more comes: forget the connection, which has this."""
+        self._connection = None  # type: ignore[assignment]
+        self._sessions = {}
+
     def transfer(
         self,
         channel: int,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.base.errors import Refusal
 from harebell.front.session010.arguments import check_known, translated
+from harebell.front.session010.deleting import perform_deletion
 from harebell.front.session010.errors import (
     INVALID_ARGUMENT,
     NOT_ALLOWED,
@@ -27,6 +28,9 @@ from harebell.wire.v010.structs import QueueQueryResult
 if TYPE_CHECKING:
     from harebell.front.session010.session import Session
     from harebell.model.queue.kind import Queue
+
+_DELETE = (8, 2)
+"""The codes of class and command of queue.delete."""
 
 
 def _named(name: str) -> None:
@@ -53,7 +57,7 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
     if command.exclusive and queue.owner is None:
         if any(consumer not in session.consumers.values() for consumer in queue.consumers):
             raise ExecutionError(RESOURCE_LOCKED, f"{thing} is used by others", 4)
-        queue.owner = session
+        vhost.give(queue, session)
         # The document has an exclusive auto-delete queue go with its session, not before.
         queue.stays = True
     queue.declared()
@@ -112,19 +116,23 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
     check(session, CONFIGURE, QUEUE, name)
     queue = session.vhost.queue(name, session)
     own = {consumer for consumer in session.consumers.values() if consumer.queue is queue}
-    # They are told in slices, if there are many.
-    session.ending |= own
-    left = leaves_messages(queue)
-    try:
-        session.vhost.delete_queue(
-            name, session, if_unused=command.if_unused, if_empty=command.if_empty
-        )
-    except Refusal:
-        session.ending -= own
-        raise
-    session.hold_until_recorded()
-    if left:
-        session.wait_for(session.connection.commit.ticket)
+    conditions = {"if_unused": command.if_unused, "if_empty": command.if_empty}
+    session.vhost.find_queue_to_delete(name, session, **conditions)
+
+    def finish() -> int:
+        if queue.deleted:
+            return session.vhost.recorder.ticket
+        # They are told in slices, if there are many.
+        session.ending |= own
+        left = leaves_messages(queue)
+        try:
+            session.vhost.delete_queue(name, session, **conditions)
+        except Refusal:
+            session.ending -= own
+            raise
+        return session.connection.commit.ticket if left else session.vhost.recorder.ticket
+
+    perform_deletion(session, queue, finish, _DELETE)
 
 
 def purge(session: Session, command: commands.QueuePurge) -> None:

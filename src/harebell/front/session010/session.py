@@ -451,11 +451,11 @@ class Session(SessionLayer):
     def close(self) -> None:
         """The session is over: what was not settled goes back, and queues lose their owner."""
         left = self.stop_consuming()
-        for queue in [queue for queue in self.vhost.queues.values() if queue.owner is self]:
-            queue.owner = None
+        for queue in self.vhost.owned_by(self):
+            self.vhost.give(queue, None)
             queue.stays = False
             if queue.auto_delete:
-                queue.abandon(self.vhost.drop_queue)
+                queue.abandon(self.vhost.retire)
         for queue in left:
             if not queue.deleted:
                 queue.drain()

@@ -286,7 +286,7 @@ class TransitionalChannel(OlderChannel):
         for name in self.exclusive:
             queue = self.vhost.queues.get(name)
             if queue is not None and queue.owner is self.connection:
-                queue.owner = session
+                self.vhost.give(queue, session)
         session.start_timer()
 
     def attach(self, connection: TransitionalConnection, number: int) -> None:
@@ -295,7 +295,7 @@ class TransitionalChannel(OlderChannel):
         for name in self.exclusive:
             queue = self.vhost.queues.get(name)
             if queue is not None and queue.owner is session:
-                queue.owner = connection
+                self.vhost.give(queue, connection)
         for consumer in (self.consumers or {}).values():
             if consumer.excluded:
                 consumer.excluded = connection.origin
@@ -324,7 +324,7 @@ class TransitionalChannel(OlderChannel):
         super().close()
         self.refused.give_back()
         if session is not None:
-            for queue in self.vhost.queues.values():
-                if queue.owner is session and not queue.auto_delete:
-                    queue.owner = None
+            for queue in self.vhost.owned_by(session):
+                if not queue.auto_delete:
+                    self.vhost.give(queue, None)
             self.vhost.drop_owned(session)

@@ -105,7 +105,7 @@ class TransitionalConnection(Connection):
             for channel in self.channels.values():
                 if channel.outlives:
                     kept |= channel.exclusive
-            for queue in self.vhost.queues.values():
-                if queue.owner is self and not queue.auto_delete and queue.name not in kept:
-                    queue.owner = None
+            for queue in self.vhost.owned_by(self):
+                if not queue.auto_delete and queue.name not in kept:
+                    self.vhost.give(queue, None)
         super().release()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE
 from harebell.front.session010t.access import check_ticket
+from harebell.front.session09.deleting import is_open, perform_deletion
 from harebell.front.session09.permission import (
     EXCHANGE,
     QUEUE,
@@ -105,8 +106,15 @@ def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None
                 f"queue '{queue.name}'" if known else "a queue"
             )
             raise soft(504, text, _CLASS, _DELETE)
-    channel.vhost.delete_exchange(name, if_unused=method.if_unused)
-    channel.hold_until_recorded()
+    exchange = channel.vhost.find_exchange_to_delete(name, if_unused=method.if_unused)
+
+    def finish() -> None:
+        if channel.vhost.exchanges.get(name) is exchange:
+            channel.vhost.delete_exchange(name)
+        if is_open(channel):
+            channel.hold_until_recorded()
+
+    perform_deletion(channel, exchange, finish, (_CLASS, _DELETE))
 
 
 def query(channel: TransitionalChannel, method: ExchangeQuery) -> None:

@@ -100,7 +100,7 @@ def _claim(channel: TransitionalChannel, queue: Queue) -> None:
     if any(id(each) not in mine for each in (*queue.consumers, *queue.browsers)):
         thing = rendered("queue", queue.name, channel.vhost.name)
         raise soft(405, f"{thing} is used by others", _CLASS, _DECLARE)
-    queue.owner = channel.connection
+    channel.vhost.give(queue, channel.connection)
     channel.exclusive.add(queue.name)
 
 

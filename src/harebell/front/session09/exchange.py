@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.front.session09.deleting import is_open, perform_deletion
 from harebell.front.session09.names import clean
 from harebell.front.session09.permission import (
     EXCHANGE,
@@ -53,10 +54,17 @@ def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
     channel.vhost.check_not_default(name)
     check_exchange_deletion(name, channel.vhost.name)
     check(channel, CONFIGURE, EXCHANGE, name)
-    channel.vhost.delete_exchange(name, if_unused=method.if_unused)
-    channel.hold_until_recorded()
-    if not method.nowait:
-        channel.connection.send(channel.number, methods.ExchangeDeleteOk())
+    exchange = channel.vhost.find_exchange_to_delete(name, if_unused=method.if_unused)
+
+    def finish() -> None:
+        if channel.vhost.exchanges.get(name) is exchange:
+            channel.vhost.delete_exchange(name)
+        if is_open(channel):
+            channel.hold_until_recorded()
+            if not method.nowait:
+                channel.connection.send(channel.number, methods.ExchangeDeleteOk())
+
+    perform_deletion(channel, exchange, finish, (40, 20))
 
 
 def bind(channel: Channel, method: methods.ExchangeBind) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.front.session09.deleting import is_open, perform_deletion
 from harebell.front.session09.direct_reply import check_not_reply, declare_reply
 from harebell.front.session09.names import clean, generated, meant
 from harebell.front.session09.permission import (
@@ -143,20 +144,34 @@ def delete(channel: Channel, method: methods.QueueDelete) -> None:
     """queue.delete: also fine for one that does not exist, as with RabbitMQ."""
     name = meant(method.queue, channel.last_queue)
     check(channel, CONFIGURE, QUEUE, name)
+    conditions = {"if_unused": method.if_unused, "if_empty": method.if_empty}
+    queue = channel.vhost.find_queue_to_delete(name, channel.connection, **conditions)
+
+    def finish() -> None:
+        _delete(channel, method, name, queue)
+
+    perform_deletion(channel, queue, finish, (50, 40))
+
+
+def _delete(channel: Channel, method: methods.QueueDelete, name: str, queue: Queue | None) -> None:
+    """The bindings are gone: now the queue, unless another has its name by now."""
     consumers = channel.consumers if channel.consumers is not None else {}
     # Consumers of this channel hear of it after the reply, as with RabbitMQ: a client that waits
     # for the reply need not expect to be told of what it does itself.
     own = {tag: each for tag, each in consumers.items() if each.queue.name == name}
     for tag in own:
         del consumers[tag]
-    queue = channel.vhost.queues.get(name)
     left = queue is not None and leaves_messages(queue)
+    count = 0
     try:
-        count = channel.vhost.delete_queue(
-            name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty
-        )
+        if channel.vhost.queues.get(name) is queue:
+            count = channel.vhost.delete_queue(
+                name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty
+            )
     finally:
         consumers.update(own)
+    if not is_open(channel):
+        return
     channel.hold_until_recorded()
     if left:
         channel.connection.hold_until(channel.connection.commit.ticket)

@@ -1,0 +1,122 @@
+"""exchange.delete and queue.delete of what has thousands of bindings, slice by slice."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.wire.v09 import methods as m
+from tests.unit.front.session09.world import OctetPeer, World, publish
+
+UNITS = 300
+BINDINGS = 2000
+
+
+def bound(world: World) -> OctetPeer:
+    """A peer with the exchange "wide" and so many bindings of it to the queue "q"."""
+    peer = world.peer()
+    peer.ask(m.ExchangeDeclare(exchange="wide", type="direct"))
+    peer.ask(m.QueueDeclare(queue="q"))
+    peer.send(
+        *[
+            m.QueueBind(queue="q", exchange="wide", routing_key=f"k{number}", nowait=True)
+            for number in range(BINDINGS)
+        ]
+    )
+    world.limit(UNITS)
+    return peer
+
+
+DELETIONS = pytest.mark.parametrize(
+    ("deletion", "answer"),
+    [
+        (m.ExchangeDelete(exchange="wide"), m.ExchangeDeleteOk()),
+        (m.QueueDelete(queue="q"), m.QueueDeleteOk(message_count=0)),
+    ],
+)
+
+
+def left(world: World) -> int:
+    vhost = world.broker.vhosts["/"]
+    return sum(binding.destination.name == "q" for binding in vhost.bindings())
+
+
+@DELETIONS
+def test_many_bindings_go_in_slices_and_what_follows_waits(
+    deletion: m.Method, answer: m.Method
+) -> None:
+    world = World()
+    peer = bound(world)
+    peer.send(deletion, m.QueueDeclare(queue="next"))
+    assert peer.methods() == []
+    before = left(world)
+    assert 0 < before < BINDINGS
+    world.next_turn()
+    assert 0 < left(world) < before
+    assert world.turns() > 5
+    assert left(world) == 0
+    assert peer.methods() == [answer, m.QueueDeclareOk("next", 0, 0)]
+    vhost = world.broker.vhosts["/"]
+    assert ("wide" in vhost.exchanges) + ("q" in vhost.queues) == 1
+
+
+@DELETIONS
+def test_a_deletion_that_has_begun_is_carried_out_when_its_connection_is_lost(
+    deletion: m.Method, answer: m.Method
+) -> None:
+    world = World()
+    peer = bound(world)
+    peer.send(deletion)
+    peer.connection.eof()
+    world.turns()
+    vhost = world.broker.vhosts["/"]
+    assert left(world) == 0
+    assert ("wide" in vhost.exchanges) + ("q" in vhost.queues) == 1
+
+
+@DELETIONS
+def test_what_others_delete_and_declare_meanwhile_stays_theirs(
+    deletion: m.Method, answer: m.Method
+) -> None:
+    world = World()
+    peer = bound(world)
+    peer.send(deletion)
+    vhost = world.broker.vhosts["/"]
+    if isinstance(deletion, m.QueueDelete):
+        vhost.delete_queue("q")
+        vhost.declare_queue("q", arguments={"x-max-length": 7})
+    else:
+        vhost.delete_exchange("wide")
+        vhost.declare_exchange("wide", "topic")
+    vhost.bind("wide", vhost.queues["q"], "mine")
+    world.turns()
+    assert left(world) == 1
+    assert peer.methods() == [answer]
+    assert {"wide"} <= set(vhost.exchanges)
+    assert {"q"} <= set(vhost.queues)
+
+
+def test_a_queue_that_has_to_be_empty_stays_when_a_message_came_before_its_end() -> None:
+    world = World()
+    peer = bound(world)
+    peer.send(m.QueueDelete(queue="q", if_empty=True))
+    world.users.add("ann", "ann", vhosts=("/",))
+    other = world.connect()
+    other.log_in({}, user=b"ann")
+    other.send(m.ChannelOpen())
+    other.give(publish(b"kept", "q"))
+    world.turns()
+    (closed,) = peer.methods()
+    assert isinstance(closed, m.ChannelClose)
+    assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 50, 40)
+    assert "queue 'q' in vhost '/' not empty" in closed.reply_text
+    assert world.broker.vhosts["/"].queues["q"].ready_count() == 1
+
+
+def test_an_exchange_that_has_to_be_unused_is_refused_before_anything_goes() -> None:
+    world = World()
+    peer = bound(world)
+    peer.send(m.ExchangeDelete(exchange="wide", if_unused=True))
+    (closed,) = peer.methods()
+    assert isinstance(closed, m.ChannelClose)
+    assert "in use" in closed.reply_text
+    assert left(world) == BINDINGS

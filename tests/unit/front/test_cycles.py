@@ -1,0 +1,73 @@
+"""A connection that has ended goes by its reference count, with all that it had."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from harebell.wire.v09 import methods as m
+from tests.unit.front.session09.world import EVERY_CAPABILITY, HEADER_0_9_1, World, publish
+
+HEADERS = [
+    b"AMQP\x01\x01\x08\x00",
+    b"AMQP\x01\x01\x00\x09",
+    HEADER_0_9_1,
+    b"AMQP\x01\x01\x63\x00",
+    b"AMQP\x01\x01\x00\x0a",
+]
+
+
+@pytest.fixture
+def saved() -> Iterator[list[object]]:
+    """Whatever a collection finds from now on."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    yield gc.garbage
+    gc.set_debug(0)
+    gc.garbage.clear()
+    gc.enable()
+
+
+def ours(saved: list[object]) -> set[str]:
+    gc.collect()
+    return {
+        type(each).__qualname__ for each in saved if type(each).__module__.startswith("harebell")
+    }
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=["0-8", "0-9", "0-9-1", "0-10t", "0-10"])
+def test_a_connection_that_said_its_version_and_left_needs_no_collection(
+    header: bytes, saved: list[object]
+) -> None:
+    world = World()
+    peer = world.connect()
+    peer.give(header)
+    kind = type(peer.connection).__qualname__
+    assert kind != "Arrival"
+    peer.connection.eof()
+    world.hub.take_dirty()
+    peer.connection.shell = None
+    del peer
+    assert ours(saved) == set()
+    assert not any(type(each).__qualname__ == kind for each in gc.get_objects())
+
+
+def test_a_connection_with_channels_consumers_and_deliveries_needs_no_collection(
+    saved: list[object],
+) -> None:
+    world = World()
+    peer = world.connect()
+    peer.log_in(EVERY_CAPABILITY)
+    peer.send(m.ChannelOpen(), m.QueueDeclare(queue="q"), m.ConfirmSelect())
+    peer.send(m.BasicConsume(queue="q", consumer_tag="c"))
+    peer.give(publish(b"one") + publish(b"two")[:-3])
+    world.turn()
+    assert peer.frames()
+    peer.connection.eof()
+    world.hub.take_dirty()
+    peer.connection.shell = None
+    del peer
+    assert ours(saved) == set()
