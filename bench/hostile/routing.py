@@ -133,7 +133,7 @@ def dead_letter_wheel(side: Side) -> Iterator[None]:
         line.call(m.BasicConsume(name), m.BasicConsumeOk)
     yield
     while not side.over:
-        line.read()
-        # Nothing new may have come: zero means all that is out, be it none.
+        # Zero means all that is out; some came already while the consumers were made.
         line.send(m.BasicNack(0, True, False))
         side.done += 1
+        line.read()

@@ -123,6 +123,8 @@ CHAINED_PER_TURN = 100
 """Dead letters that follow from one publish before full queues drop in turns what they get."""
 REFUSED_PER_TURN = 1_000
 """Dead letters of refused messages that are sent in one turn; the others follow in the next."""
+LETTER_UNITS = 25
+"""What it counts to publish a dead letter, or a message whose delay is over."""
 EXPIRED_PER_TURN = 1_000
 """Messages of one queue that expire in one turn; the others follow in the next."""
 STREAM_RECENT_MESSAGES = 256
@@ -235,6 +237,8 @@ COMMAND_ENTRY_UNITS = 4
 """Units of work that an entry counts which a command looks at, such as one queue of a list."""
 WORK_FRAME_UNITS = 2
 """What an ordinary frame, or a whole publish to one queue, counts."""
+REFUSED_AT_ONCE = 16
+"""Deliveries that one method refuses or gives back in one go: each may become a dead letter."""
 SETTLED_AT_ONCE = 1_000
 """Deliveries that one method settles in one go; where it means more it is done in slices."""
 WRITE_HIGH_BYTES = 65_536

@@ -108,13 +108,15 @@ class Timers:
             due, _, timer = heappop(heap)
             if timer.due == due:
                 timer.due = NEVER
-                ripe.append(timer)
+                ripe.append((due, timer))
         self.due = heap[0][0] if heap else NEVER
-        for at, timer in enumerate(ripe):
+        for at, (_, timer) in enumerate(ripe):
             timer.call()
             if self.work.charge(1):
-                for late in ripe[at + 1 :]:
-                    late.set_earlier(now)
+                for due, late in ripe[at + 1 :]:
+                    # Before those that were called and are due again: they would be the first for
+                    # ever, and spend the budget every time.
+                    late.set_earlier(min(due, now - 1))
                 break
 
     def _tidy(self) -> None:

@@ -23,6 +23,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harebell.base.clock import Clock
+from harebell.base.limits import LETTER_UNITS
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
 from harebell.model.blind import BLIND, hidden, whole
@@ -141,6 +142,7 @@ class DeadLetters:
         exchange = self._router.exchanges.get(self._exchange)
         if exchange is None:
             return GONE
+        self._chain.work.charge(LETTER_UNITS)
         message = whole(message)
         headers = self._editor.headers_of(message) if message.has_headers else {}
         copies = _texts(headers.get("CC"))

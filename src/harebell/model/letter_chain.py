@@ -34,11 +34,14 @@ class LetterChain:
 
     Args:
         timers: of the broker; the next turn is told by them.
+
+    Attributes:
+        work: of the broker; counts what is sent.
     """
 
     def __init__(self, timers: Timers) -> None:
         self._clock = timers.clock
-        self._work = timers.work
+        self.work = timers.work
         self._timer = timers.timer(self.go_on)
         self._waiting: deque[tuple[DeadLetters, Message, str]] = deque()
         self._followers: list[tuple[DeadLetters, Message, str]] = []
@@ -74,7 +77,7 @@ class LetterChain:
         self._sending = True
         try:
             while waiting:
-                if self._sent >= REFUSED_PER_TURN or (self._work.charge(1) and self._sent):
+                if self._sent >= REFUSED_PER_TURN or (self.work.charge(1) and self._sent):
                     self._timer.set_earlier(self._clock.steady)
                     return
                 letters, message, reason = waiting.popleft()

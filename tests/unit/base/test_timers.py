@@ -122,3 +122,23 @@ def test_timers_call_as_a_list_that_is_sorted_would(changes: list[tuple[int, int
         assert set(called[before:]) == ripe
         clock.advance(1)
     assert sorted(called) == sorted(dues)
+
+
+def test_a_timer_that_spends_the_budget_every_time_does_not_keep_the_others_waiting() -> None:
+    timers = Timers(Clock())
+    called: list[str] = []
+
+    def busy() -> None:
+        called.append("busy")
+        timers.work.charge(100)
+        first.set_earlier(timers.clock.steady)
+
+    first, other = timers.timer(busy), timers.timer(lambda: called.append("other"))
+    first.set(5)
+    other.set(5)
+    timers.clock.advance(5)
+    for _ in range(2):
+        timers.work.begin(50)
+        timers.run()
+        timers.work.end()
+    assert called == ["busy", "other", "busy"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
-from harebell.base.limits import SETTLED_AT_ONCE
+from harebell.base.limits import REFUSED_AT_ONCE
 from harebell.front.session09.admission import check_consumer_count
 from harebell.front.session09.content import Content
 from harebell.front.session09.direct_reply import consume_replies
@@ -178,7 +178,7 @@ def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id
     kind = REJECT
     if requeue:
         kind = GIVE_BACK if method_id == _NACK else REQUEUE
-    if multiple and channel.transaction is None and channel.unacked.count > SETTLED_AT_ONCE:
+    if multiple and channel.transaction is None and channel.unacked.count > REFUSED_AT_ONCE:
         settle_all(channel, channel.last_of(tag, method_id), kind)
         return
     entries = channel.take(tag, multiple, method_id)
@@ -206,7 +206,7 @@ def _check_recover(requeue: bool, method_id: int) -> None:
 
 def _recover(channel: Channel) -> None:
     """Put everything back that is out."""
-    if channel.unacked.count > SETTLED_AT_ONCE:
+    if channel.unacked.count > REFUSED_AT_ONCE:
         settle_all(channel, channel.next_tag - 1, REQUEUE)
     else:
         channel.requeue(channel.take(0, True, 0))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import SETTLED_AT_ONCE
+from harebell.base.limits import REFUSED_AT_ONCE
 from harebell.front.session09.unacked import Unacked
 from harebell.model.queue.kind import Queue
 from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE
@@ -19,7 +19,7 @@ from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE
 if TYPE_CHECKING:
     from harebell.front.session09.channel import Channel
 
-_PER_STEP = SETTLED_AT_ONCE
+_PER_STEP = REFUSED_AT_ONCE
 
 
 # By name and not as `Unacked.settle`: deliveries of some versions and classes do it otherwise.

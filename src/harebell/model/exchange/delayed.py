@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harebell.base.limits import DELAY_MAX_MS, RELEASED_PER_TURN
+from harebell.base.limits import DELAY_MAX_MS, LETTER_UNITS, RELEASED_PER_TURN
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
@@ -252,6 +252,8 @@ class Held(Queue):
             message = self._log.read(position)
             if message is not None:
                 self._send(message, position)
+            if self._router.work.charge(LETTER_UNITS):
+                break
         if not self.deleted:
             self._timer.set_earlier(self._schedule.due)
 

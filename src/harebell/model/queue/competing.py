@@ -388,6 +388,8 @@ class CompetingQueue(PromisedQueue):
                 if self._overflow is not None:
                     self._left(self._overflow, message)
                 self._bury(self._position, EXPIRED)
+            if self._work.charge(1):
+                break
         return now
 
     def _look_ahead(self) -> int:

@@ -176,6 +176,8 @@ class PriorityQueue(StagingQueue):
                 if self._overflow is not None:
                     self._left(self._overflow, message)
                 self._bury(self._position, EXPIRED)
+            if self._work.charge(1):
+                break
         return now
 
     def _peek_at(self, order: StagingOrder) -> Message | None:

@@ -33,7 +33,7 @@ def test_a_negative_acknowledgement_of_thousands_comes_back_in_slices_and_in_ord
     assert 0 < ready(world, "q") < 5000
     # Nothing goes out again, and nothing that follows is carried out, before all is back.
     assert peer.frames() == []
-    while ready(world, "q") < 4900:
+    while peer.connection.tasks:
         assert world.woken == 1
         assert peer.frames() == []
         world.next_turn()
@@ -69,6 +69,25 @@ def test_the_next_methods_wait_until_thousands_are_settled(requeue: bool) -> Non
     (answer,) = peer.methods()
     assert answer == m.QueueDeclareOk("q", 2500 if requeue else 0, 0)
     assert world.broker.vhosts["/"].queues["q"].unacked == 500
+
+
+def test_a_hundred_refused_deliveries_become_dead_letters_in_slices() -> None:
+    world = World()
+    peer = world.peer()
+    given = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    peer.ask(m.QueueDeclare(queue="dead"))
+    peer.ask(m.QueueDeclare(queue="q", arguments=given))
+    peer.give(b"".join(publish(b"%d" % number, "q") for number in range(100)))
+    for _ in range(100):
+        peer.send(m.BasicGet(queue="q"))
+    peer.frames()
+    world.turn()
+    world.limit(UNITS)
+    peer.send(m.BasicNack(multiple=True), m.QueueDeclare(queue="dead", passive=True))
+    assert 0 < ready(world, "dead") <= 32
+    assert peer.methods() == []
+    world.turns()
+    assert peer.methods() == [m.QueueDeclareOk("dead", 100, 0)]
 
 
 def test_an_acknowledgement_of_thousands_is_carried_out_when_the_peer_is_gone() -> None:

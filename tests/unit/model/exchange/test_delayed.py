@@ -103,6 +103,21 @@ def test_a_message_leaves_the_log_when_its_queue_has_it_on_disk() -> None:
     assert here.logged == 0
 
 
+def test_what_is_due_is_sent_on_while_the_budget_lasts() -> None:
+    here = Here()
+    for number in range(200):
+        here.publish(b"%d" % number, 1_000)
+    here.clock.advance(1_000)
+    turns = 0
+    while here.exchange.delayed:
+        here.broker.work.begin(500)
+        here.broker.timers.run()
+        assert here.broker.work.end() < 600
+        turns += 1
+    assert turns >= 8
+    assert here.queue.ready_count() == 200
+
+
 def test_headers_are_decoded_once_for_a_message_that_waits() -> None:
     decoded: list[bytes] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -244,6 +245,27 @@ def test_a_great_many_messages_expire_in_turns(here: Here) -> None:
     here.pass_ms(0)
     assert (queue.ready_count(), here.dead.ready_count()) == (0, 12_000)
     assert here.broker.timers.due > here.clock.steady
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_dead_letters_of_what_expires_are_sent_while_the_budget_lasts(
+    here: Here, kind: str
+) -> None:
+    given = {k[2:].replace("-", "_"): v for k, v in KINDS[kind].items()}
+    queue = here.queue(message_ttl=10, **given)
+    for number in range(500):
+        here.publish(queue, b"%d" % number)
+    here.clock.advance(10)
+    work = here.broker.timers.work
+    sent = [0]
+    while queue.ready_count():
+        work.begin(500)
+        here.broker.timers.run()
+        assert work.end() < 600
+        sent.append(here.dead.ready_count())
+    # Each costs much more than to let a message go.
+    assert all(0 < later - before < 25 for before, later in pairwise(sent))
+    assert here.bodies(here.dead) == [b"%d" % number for number in range(500)]
 
 
 def test_a_deleted_or_purged_queue_has_nothing_left_to_expire(here: Here) -> None:
