@@ -59,8 +59,8 @@ UNMIRRORED: dict[str, tuple[str, str]] = {
         ("front/session09/bulk", "wire/v09/bulk"),
         ("tests/conformance/test_bulk.py", "is observed there frame by frame"),
     ),
-    "front/deletion": (
-        "tests/unit/front/session09/test_deleting.py",
+    "front/long_operation": (
+        "tests/unit/front/session09/test_lasting.py",
         "is what exchange.delete and queue.delete do there",
     ),
     "front/session09/staged": (

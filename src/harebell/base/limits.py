@@ -123,6 +123,10 @@ CHAINED_PER_TURN = 100
 """Dead letters that follow from one publish before full queues drop in turns what they get."""
 REFUSED_PER_TURN = 1_000
 """Dead letters of refused messages that are sent in one turn; the others follow in the next."""
+TRANSACTION_AT_ONCE = 200
+"""Publishes and settlements of a transaction that take effect in one turn; more take several."""
+TRANSACTION_SLICE = 16
+"""Of them that one slice does, or reads, or writes."""
 LETTER_UNITS = 25
 """What it counts to publish a dead letter, or a message whose delay is over."""
 EXPIRED_PER_TURN = 1_000

@@ -32,6 +32,8 @@ cdef class Commit:
     cdef public long long records
     cdef public bint urgent
     cdef public bint joint
+    cdef public bint pinned
+    cdef long long _pinned_at
     cdef public long long staging
     cdef public list staged
     cdef public list closing

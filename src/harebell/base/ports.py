@@ -178,9 +178,21 @@ class Commit:
             in their logs, and a log that gets its first one adds itself to `staged`.
         staged: identities of these logs, and the position from which on there are such rows.
         closing: called when the commit that gathers is about to be closed, to add to it.
+        pinned: something that takes several turns has to be in it as a whole, so it is not closed.
     """
 
-    __slots__ = ("closing", "done", "joint", "records", "staged", "staging", "ticket", "urgent")
+    __slots__ = (
+        "_pinned_at",
+        "closing",
+        "done",
+        "joint",
+        "pinned",
+        "records",
+        "staged",
+        "staging",
+        "ticket",
+        "urgent",
+    )
 
     def __init__(self) -> None:
         self.ticket = 1
@@ -191,6 +203,33 @@ class Commit:
         self.staging = 0
         self.staged: list[tuple[str, int]] = []
         self.closing: list[Callable[[], None]] = []
+        self.pinned = False
+        self._pinned_at = 0
+
+    def pin(self) -> bool:
+        """Keep the commit that gathers open over several turns, until `unpin`.
+
+        Returns:
+            False while something else does, and until what has waited for that is on its way: who
+            asks again and again must not keep all others from the disk.
+        """
+        if self.pinned:
+            return False
+        if self._pinned_at == self.ticket and self.has_changes:
+            self.urgent = True
+            return False
+        self.pinned = True
+        self._pinned_at = self.ticket
+        return True
+
+    def unpin(self) -> None:
+        """It may be closed."""
+        self.pinned = False
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is something for the commit that gathers."""
+        return self.urgent
 
 
 class Definitions:

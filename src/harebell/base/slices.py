@@ -12,8 +12,11 @@ A generator does it, yields where others may have their turn, and returns the re
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import TypeVar
+
+from harebell.base.limits import TRANSACTION_SLICE
+from harebell.base.work import Work
 
 T = TypeVar("T")
 
@@ -29,6 +32,44 @@ def at_once(slices: Slices[T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
+
+
+def stepped(
+    slices: Slices[T], work: Work, units: int, done: Callable[[T], object]
+) -> Callable[[], bool]:
+    """A step that goes on until the turn is over; True when all is done.
+
+    Args:
+        slices: the work.
+        work: counts it.
+        units: what one slice counts.
+        done: takes the result.
+    """
+
+    def step() -> bool:
+        while True:
+            try:
+                next(slices)
+            except StopIteration as end:
+                done(end.value)
+                return True
+            if work.charge(units):
+                return False
+
+    return step
+
+
+def in_pieces(found: Sequence[T]) -> Iterator[Sequence[T]]:
+    """A list in pieces that are short enough for a slice each."""
+    for at in range(0, len(found), TRANSACTION_SLICE):
+        yield found[at : at + TRANSACTION_SLICE]
+
+
+def emptied(items: list[T]) -> Slices[None]:
+    """Nothing is left of a list: to free a million things at once would take a while."""
+    while items:
+        del items[-TRANSACTION_SLICE:]
+        yield
 
 
 def gathered(found: Iterable[T]) -> Slices[list[T]]:

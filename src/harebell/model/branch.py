@@ -122,6 +122,7 @@ class Branch:
         position: of its record in the log of the branches; -1 without one.
         moment: when it was prepared, in milliseconds since 1970; 0 before.
         counted: publishes and settlements of what is prepared.
+        busy: whether it is being prepared, committed or rolled back, in several turns.
         held: which settlements of what was prepared by another process still mean a message: by
             the number of the queue, and position. None for what this process prepared.
     """
@@ -129,6 +130,7 @@ class Branch:
     __slots__ = (
         "_gauge",
         "_settled",
+        "busy",
         "counted",
         "held",
         "moment",
@@ -157,6 +159,7 @@ class Branch:
         self.position = -1
         self.moment = 0
         self.counted = (0, 0)
+        self.busy = False
         self.held: set[tuple[int, int]] | None = None
         self._settled = 0
         self._gauge = gauge

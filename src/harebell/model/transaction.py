@@ -16,6 +16,7 @@ from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit
+from harebell.base.slices import Slices
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.overflow import Incoming
 
@@ -43,6 +44,8 @@ class Entry(Protocol):
         """Its position there."""
 
 
+_Publish = tuple[Message, tuple[Queue, ...], int]
+T = TypeVar("T")
 Done = TypeVar("Done", bound=Entry)
 _Given = TypeVar("_Given", bound=Entry, contravariant=True)
 
@@ -67,6 +70,16 @@ def ttl_until_commit(due: int) -> int:
     return -due - 1
 
 
+def pinned(commit: Commit, slices: Slices[T]) -> Slices[T]:
+    """The same, in one commit of the disk however many turns it takes."""
+    while not commit.pin():
+        yield
+    try:
+        return (yield from slices)
+    finally:
+        commit.unpin()
+
+
 class Transaction(Generic[Done]):
     """What was done and is not committed.
 
@@ -79,15 +92,18 @@ class Transaction(Generic[Done]):
         settled: deliveries, and what was done with them.
     """
 
-    __slots__ = ("_changes", "_gauge", "octets", "publishes", "settled")
+    __slots__ = ("_before", "_changes", "_gauge", "_ways", "octets", "publishes", "settled")
 
     def __init__(self, gauge: Gauge | None = None) -> None:
         self._gauge = gauge
         self.octets = 0
-        self.publishes: list[tuple[Message, tuple[Queue, ...], int]] = []
+        self.publishes: list[_Publish] = []
         self.settled: list[tuple[list[Done], int]] = []
         # How many queues and positions change; from two on a crash could come between them.
         self._changes = 0
+        # Where it all goes. Most go where the one before went.
+        self._ways: set[tuple[Queue, ...]] = set()
+        self._before: tuple[Queue, ...] = ()
 
     def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
         """Keep a publish for the commit.
@@ -107,6 +123,9 @@ class Transaction(Generic[Done]):
             gauge.add(taken)
             gauge.uncommitted += taken
         self.publishes.append((message, queues, flags))
+        if queues is not self._before:
+            self._before = queues
+            self._ways.add(queues)
         self._changes += len(queues)
 
     def settle(self, entries: list[Done], kind: int) -> None:
@@ -118,8 +137,15 @@ class Transaction(Generic[Done]):
         """How many publishes, and how many settled deliveries, wait for the commit."""
         return len(self.publishes), sum(len(entries) for entries, _ in self.settled)
 
+    @property
+    def large(self) -> bool:
+        """Whether it is too much for one turn."""
+        return sum(self.pending()) > limits.TRANSACTION_AT_ONCE
+
     def has_room(self) -> bool:
         """Whether every queue would take what is published to it."""
+        if not self._may_be_refused():
+            return True
         incoming: dict[Queue, Incoming] = {}
         for message, queues, _ in self.publishes:
             for queue in queues:
@@ -127,8 +153,15 @@ class Transaction(Generic[Done]):
                     incoming.setdefault(queue, Incoming()).add(len(message.body))
         return all(queue.has_room(messages) for queue, messages in incoming.items())
 
-    def commit(self, party: Party[Done], commit: Commit, now: int, more: int = 0) -> int:
-        """Do it all, publishes first; the transaction is empty afterwards.
+    def _may_be_refused(self) -> bool:
+        """Whether it goes to a queue that refuses messages when it is full."""
+        return any(queue.refuses for queues in self._ways for queue in queues)
+
+    def commit(self, party: Party[Done], commit: Commit, now: int, more: int = 0) -> Slices[int]:
+        """Do it all, publishes first; the transaction is empty from the beginning on.
+
+        What takes several turns has to be `pinned`, with the check for room and all that a crash
+        must not part from it.
 
         Args:
             party: does it.
@@ -140,21 +173,35 @@ class Transaction(Generic[Done]):
         Returns:
             The bits that the queues answered, all together.
         """
+        # Others fill a queue meanwhile, so where one refuses there can be no pause after the check.
+        hurry = self._may_be_refused()
         publishes, self.publishes = self.publishes, []
+        # Taken from the end one by one: to free all of them is work, too.
+        publishes.reverse()
         self._release()
         settled, self.settled = self.settled, []
         changes, self._changes = self._changes, 0
         if changes + more > 1:
             commit.joint = True
         result = 0
-        for message, queues, flags in publishes:
+        while publishes:
+            message, queues, flags = publishes.pop()
             if message.due < 0:
                 message.due = now + ttl_until_commit(message.due)
-            result |= party.accept(message, tuple(q for q in queues if not q.deleted), flags)
+            if any(queue.deleted for queue in queues):
+                queues = tuple(queue for queue in queues if not queue.deleted)
+            result |= party.accept(message, queues, flags)
+            if not hurry and len(publishes) % limits.TRANSACTION_SLICE == 0:
+                yield
         for entries, kind in settled:
-            party.take_effect(entries, kind)
-            for queue in {entry.queue: None for entry in entries}:
-                result |= queue.sync_soon()
+            # What goes back is not delivered again before all of it is there.
+            size = limits.TRANSACTION_SLICE if kind in (ACCEPT, REJECT) else len(entries)
+            for at in range(0, len(entries), size):
+                some = entries[at : at + size]
+                party.take_effect(some, kind)
+                for queue in {entry.queue: None for entry in some}:
+                    result |= queue.sync_soon()
+                yield
         return result
 
     def forget(self) -> list[list[Done]]:
@@ -167,6 +214,8 @@ class Transaction(Generic[Done]):
 
     def _release(self) -> None:
         """What was published is somewhere else now, or forgotten."""
+        self._ways.clear()
+        self._before = ()
         if self._gauge is not None:
             self._gauge.take(self.octets)
             self._gauge.uncommitted -= self.octets

@@ -13,7 +13,8 @@ every other user but administrators there is no such branch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,7 @@ from harebell.base import limits
 from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import BRANCH_LOG, Log, Store
+from harebell.base.slices import Slices, at_once, emptied, in_pieces
 from harebell.base.timers import Timers
 from harebell.model.blind import revealed
 from harebell.model.branch import (
@@ -34,8 +36,15 @@ from harebell.model.branch import (
 )
 from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
 from harebell.model.queue.kind import Queue
-from harebell.model.transaction import Transaction
-from harebell.model.xa_record import BranchRecord, Place, RecordError, Settlement, decode
+from harebell.model.transaction import Transaction, pinned
+from harebell.model.xa_record import (
+    BranchRecord,
+    Place,
+    RecordError,
+    Settlement,
+    decode,
+    decode_in_slices,
+)
 from harebell.model.xa_states import DONE, IN_DOUBT, Call, Fault, State, Status, Step, step
 from harebell.model.xid import Xid
 
@@ -153,13 +162,14 @@ class Branches:
 
     # --- what coordinators do -------------------------------------------------------------------
 
-    def prepare(self, vhost: str, xid: Xid, asker: Asker) -> Outcome:
+    def prepare(self, vhost: str, xid: Xid, asker: Asker) -> Slices[Outcome]:
         """Make certain that the branch can be committed, and rolled back, whatever happens.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
         """
         branch = self._named(vhost, xid, asker)
+        done: Transaction[Taken] = Transaction()
         call = Call.PREPARE
         if branch.work.pending() == (0, 0):
             call = Call.PREPARE_NOTHING
@@ -168,14 +178,21 @@ class Branches:
         if call is Call.PREPARE and branch.state is State.IDLE:
             branch.moment = self._clock.ms
             branch.counted = branch.work.pending()
-            self._write(branch, _record_of(branch))
-            branch.work = Transaction()
+            with self._busy(branch):
+                record = yield from _record_of(branch)
+                octets = yield from record.encode_in_slices()
+                yield from emptied(record.publishes)
+            self._write(branch, octets)
+            done, branch.work = branch.work, Transaction()
             branch.release()
         found = self.apply(branch, call)
+        yield from emptied(done.publishes)
         waits = found.state is State.PREPARED
         return Outcome(found.status, self._commit.ticket if waits else 0)
 
-    def commit(self, vhost: str, xid: Xid, asker: Asker, *, one_phase: bool) -> Outcome:
+    def commit(
+        self, vhost: str, xid: Xid, asker: Asker, *, one_phase: bool, in_turns: bool = False
+    ) -> Slices[Outcome]:
         """Do the work of a branch.
 
         Args:
@@ -183,27 +200,35 @@ class Branches:
             xid: which.
             asker: the user who asks.
             one_phase: whether it was not prepared.
+            in_turns: whether it may take several, so that no commit of the disk may part its work.
 
         Raises:
             BranchError: it is not known, or not in a state for that.
         """
         branch = self._named(vhost, xid, asker)
-        call = Call.COMMIT
-        if one_phase:
-            crowded = branch.state is State.IDLE and not branch.work.has_room()
-            call = Call.COMMIT_CROWDED if crowded else Call.COMMIT_ONE_PHASE
-        prepared = branch.state is State.PREPARED
-        if prepared and call is Call.COMMIT:
-            self._finish(branch, do=True)
-        found = self.apply(branch, call)
-        if found.status is Status.OK and not prepared:
-            now = self._clock.steady
-            branch.work.commit(Committer(), self._commit, now)
+        alone = in_turns and sum(branch.pending()) > limits.TRANSACTION_AT_ONCE
+        if branch.state is State.PREPARED and not one_phase:
+            yield from self._finish(branch, do=True, alone=alone)
+            found = self.apply(branch, Call.COMMIT)
+        else:
+            doing = self._do_directly(branch, one_phase=one_phase)
+            found = yield from (pinned(self._commit, doing) if alone else doing)
         if found.state is State.UNKNOWN:
             branch.undo()
         return self._said(found)
 
-    def rollback(self, vhost: str, xid: Xid, asker: Asker) -> Outcome:
+    def _do_directly(self, branch: Branch, *, one_phase: bool) -> Slices[Step]:
+        """Commit what was not prepared."""
+        call = Call.COMMIT
+        if one_phase:
+            crowded = branch.state is State.IDLE and not branch.work.has_room()
+            call = Call.COMMIT_CROWDED if crowded else Call.COMMIT_ONE_PHASE
+        found = self.apply(branch, call)
+        if found.status is Status.OK:
+            yield from branch.work.commit(Committer(), self._commit, self._clock.steady)
+        return found
+
+    def rollback(self, vhost: str, xid: Xid, asker: Asker) -> Slices[Outcome]:
         """Do none of the work of a branch: what it acknowledged goes back.
 
         Raises:
@@ -212,7 +237,7 @@ class Branches:
         branch = self._named(vhost, xid, asker)
         prepared = branch.state is State.PREPARED
         if prepared:
-            self._finish(branch, do=False)
+            yield from self._finish(branch, do=False)
         found = self.apply(branch, Call.ROLLBACK)
         branch.undo()
         return self._said(found) if prepared else Outcome(found.status)
@@ -240,10 +265,10 @@ class Branches:
         if isinstance(found, Fault):
             raise refused(branch, found, call)
         self._commit.joint = True
-        self._finish(branch, do=commit)
+        at_once(self._finish(branch, do=commit))
         self.apply(branch, call)
         record = BranchRecord(xid, vhost, branch.user, branch.state, branch.moment, branch.timeout)
-        self._write(branch, record)
+        self._write(branch, record.encode())
         return self._said(found)
 
     def set_timeout(self, vhost: str, xid: Xid, asker: Asker, seconds: int) -> None:
@@ -321,7 +346,26 @@ class Branches:
         branch = self.find(vhost, xid)
         if branch is None or not branch.open_to(asker):
             raise unknown(xid)
+        if branch.busy:
+            raise BranchError(
+                Fault.ILLEGAL_STATE, f"xid {xid} is being prepared, committed or rolled back"
+            )
         return branch
+
+    @contextmanager
+    def _busy(self, branch: Branch) -> Iterator[None]:
+        """Nobody may do anything to the branch meanwhile; it may be gone with its vhost."""
+        branch.busy = True
+        if branch.timer is not None:
+            branch.timer.stop()
+        try:
+            yield
+        finally:
+            branch.busy = False
+            if branch.state is State.IDLE:
+                self._wake(branch, branch.timeout)
+        if self._found.get((branch.vhost, branch.xid)) is not branch:
+            raise unknown(branch.xid)
 
     def _said(self, found: Step) -> Outcome:
         """The answer to what was changed in a log: somebody waits for the disk."""
@@ -333,8 +377,8 @@ class Branches:
             self._kept = self._store.open_log(BRANCH_LOG, durable=True, keep_all=True)
         return self._kept
 
-    def _write(self, branch: Branch, record: BranchRecord) -> None:
-        branch.position = self._log().append(Message("", "", _RECORD, record.encode()))
+    def _write(self, branch: Branch, record: bytes) -> None:
+        branch.position = self._log().append(Message("", "", _RECORD, record))
         self._commit.urgent = True
 
     def _settle(self, branch: Branch) -> None:
@@ -343,34 +387,55 @@ class Branches:
             self._log().sync_soon()
             branch.position = -1
 
-    def _finish(self, branch: Branch, *, do: bool) -> None:
+    def _finish(self, branch: Branch, *, do: bool, alone: bool = False) -> Slices[None]:
         """Commit what is prepared, or roll it back: from its record, whoever wrote that."""
+        with self._busy(branch):
+            work = yield from self._work_of(branch)
+            if do:
+                doing = self._carry_out(branch, work)
+                yield from (pinned(self._commit, doing) if alone else doing)
+                return
+            for entries in work.forget():
+                take_back(entries)
+            self._settle(branch)
+
+    def _carry_out(self, branch: Branch, work: Transaction[Taken]) -> Slices[None]:
+        """Do what was prepared, and settle its record: a crash must not part them."""
+        now = self._clock.steady
+        yield from work.commit(Committer(promised=True), self._commit, now, more=1)
+        self._settle(branch)
+
+    def _work_of(self, branch: Branch) -> Slices[Transaction[Taken]]:
+        """What is prepared, as its record says."""
         message = self._log().read(branch.position)
         if message is None:
             raise BranchError(
                 Fault.FAILED, f"xid {branch.xid}: the record of its work cannot be read"
             )
         try:
-            record = decode(message.body)
+            record = yield from decode_in_slices(message.body)
         except RecordError as error:
             raise BranchError(
                 Fault.FAILED, f"xid {branch.xid}: the record of its work is damaged: {error}"
             ) from None
         work: Transaction[Taken] = Transaction()
-        for publish in record.publishes:
-            queues = [self._queue(record, record.queues[number]) for number in publish.queues]
-            there = tuple(queue for queue in queues if queue is not None)
-            work.publish(publish.message, there, 0)
+        places = [self._queue(record, place) for place in record.queues]
+        ways: dict[tuple[int, ...], tuple[Queue, ...]] = {}
+        for publishes in in_pieces(record.publishes):
+            yield
+            for publish in publishes:
+                there = ways.get(publish.queues)
+                if there is None:
+                    found = [places[number] for number in publish.queues]
+                    there = tuple(queue for queue in found if queue is not None)
+                    ways[publish.queues] = there
+                work.publish(publish.message, there, 0)
+        yield from emptied(record.publishes)
         for each, queue in self._places(record):
             mine = branch.held is None or (each.queue, each.position) in branch.held
             if queue is not None and mine:
                 work.settle([Taken(queue, each.position)], each.kind)
-        if do:
-            work.commit(Committer(promised=True), self._commit, self._clock.steady, more=1)
-        else:
-            for entries in work.forget():
-                take_back(entries)
-        self._settle(branch)
+        return work
 
     def _places(self, record: BranchRecord) -> list[tuple[Settlement, Queue | None]]:
         """What a record settles, and where: None for a queue that is gone."""
@@ -423,21 +488,25 @@ def _destination(vhost: VHost, name: str) -> Queue | None:
     return found
 
 
-def _record_of(branch: Branch) -> BranchRecord:
+def _record_of(branch: Branch) -> Slices[BranchRecord]:
     record = BranchRecord(
         branch.xid, branch.vhost, branch.user, moment=branch.moment, timeout=branch.timeout
     )
-    for message, queues, _ in branch.work.publishes:
-        there = [queue for queue in queues if not queue.deleted]
-        # What waits in a delaying exchange keeps what queues are not shown (see `blind`).
-        waiting = [queue for queue in there if isinstance(queue, Held)]
-        if waiting:
-            record.add(revealed(message), waiting)
-        if len(there) > len(waiting):
-            record.add(message, [queue for queue in there if queue not in waiting])
-    for entries, kind in branch.work.settled:
-        for entry in entries:
-            if not entry.queue.deleted:
-                number = record.number(entry.queue)
-                record.settlements.append(Settlement(number, entry.position, kind))
+    for publishes in in_pieces(branch.work.publishes):
+        yield
+        for message, queues, _ in publishes:
+            there = [queue for queue in queues if not queue.deleted]
+            # What waits in a delaying exchange keeps what queues are not shown (see `blind`).
+            waiting = [queue for queue in there if isinstance(queue, Held)]
+            if waiting:
+                record.add(revealed(message), waiting)
+            if len(there) > len(waiting):
+                record.add(message, [queue for queue in there if queue not in waiting])
+    for settled in in_pieces(branch.work.settled):
+        yield
+        for entries, kind in settled:
+            for entry in entries:
+                if not entry.queue.deleted:
+                    number = record.number(entry.queue)
+                    record.settlements.append(Settlement(number, entry.position, kind))
     return record

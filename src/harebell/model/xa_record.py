@@ -23,7 +23,9 @@ from dataclasses import dataclass, field
 from struct import Struct
 from struct import error as struct_error
 
+from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.message import Message
+from harebell.base.slices import Slices, at_once, in_pieces
 from harebell.kernels.records import RecordBuffer, parse
 from harebell.model.queue.kind import Queue
 from harebell.model.transaction import KINDS, due_at_commit, ttl_until_commit
@@ -100,6 +102,10 @@ class BranchRecord:
 
     def encode(self) -> bytes:
         """The record's octets."""
+        return at_once(self.encode_in_slices())
+
+    def encode_in_slices(self) -> Slices[bytes]:
+        """The same, little by little."""
         head = _HEAD.pack(_VERSION, _STATES.index(self.state), self.moment, self.timeout)
         xid = self.xid.octets()
         parts = [head, _SHORT.pack(len(xid)), xid, _text(self.vhost), _text(self.user)]
@@ -107,11 +113,14 @@ class BranchRecord:
         for place in self.queues:
             parts += [_text(place.name), _text(place.identity)]
         parts.append(_LONG.pack(len(self.publishes)))
-        for publish in self.publishes:
-            parts += _publish(publish)
+        for publishes in in_pieces(self.publishes):
+            yield
+            parts.append(b"".join([part for each in publishes for part in _publish(each)]))
         parts.append(_LONG.pack(len(self.settlements)))
-        for each in self.settlements:
-            parts.append(_SETTLED.pack(each.queue, each.position, each.kind))
+        for some in in_pieces(self.settlements):
+            yield
+            packed = [_SETTLED.pack(each.queue, each.position, each.kind) for each in some]
+            parts.append(b"".join(packed))
         return b"".join(parts)
 
 
@@ -182,13 +191,18 @@ def decode(data: bytes) -> BranchRecord:
     Raises:
         RecordError: they are none.
     """
+    return at_once(decode_in_slices(data))
+
+
+def decode_in_slices(data: bytes) -> Slices[BranchRecord]:
+    """The same, little by little."""
     try:
-        return _decode(_Reader(data))
+        return (yield from _decode(_Reader(data)))
     except (struct_error, XidError, UnicodeDecodeError) as error:
         raise RecordError(str(error)) from None
 
 
-def _decode(reader: _Reader) -> BranchRecord:
+def _decode(reader: _Reader) -> Slices[BranchRecord]:
     version, state, moment, timeout = reader.numbers(_HEAD)
     if version != _VERSION:
         raise RecordError(f"its format is {version}, and this version reads {_VERSION}")
@@ -198,9 +212,13 @@ def _decode(reader: _Reader) -> BranchRecord:
     record = BranchRecord(xid, reader.text(), reader.text(), _STATES[state], moment, timeout)
     for _ in range(reader.count()):
         record.queues.append(Place(reader.text(), reader.text()))
-    for _ in range(reader.count()):
+    for number in range(reader.count()):
         record.publishes.append(_read_publish(reader, len(record.queues)))
-    for _ in range(reader.count()):
+        if number % TRANSACTION_SLICE == 0:
+            yield
+    for number in range(reader.count()):
+        if number % TRANSACTION_SLICE == 0:
+            yield
         queue, position, kind = reader.numbers(_SETTLED)
         if queue >= len(record.queues) or kind not in KINDS or position >= _MOST:
             raise RecordError(

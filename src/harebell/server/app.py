@@ -307,6 +307,9 @@ class App:
 
     async def _close_store(self) -> None:
         """Bring everything to disk, and say there that this was the end of it."""
+        while self.storage.store.commit.pinned:
+            # It is in one commit as a whole, or not at all.
+            self.hub.turns.next_turn()
         drained = await self.flusher.drain(limits.STORE_END_SECONDS)
         if drained:
             self.storage.store.close()

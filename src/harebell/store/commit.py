@@ -410,17 +410,22 @@ class GroupCommit(Commit):
         self.waiting = True
         self.urgent = True
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is something for the commit that gathers."""
+        return self.urgent or self.waiting or bool(self.dirty)
+
     def close_up(self) -> None:
         """Nothing more comes to the commit that gathers: take what was kept for this moment."""
         for call in self.closing:
             call()
 
     def gather(self) -> Batch | None:
-        """Everything that changed, as a batch; None without any or while one is under way.
+        """Everything that changed, as a batch; None without any, or while it has to wait.
 
         Whoever waits gets a batch even when nothing is left to do, for it is its end that tells.
         """
-        if self.flying is not None:
+        if self.flying is not None or self.pinned:
             return None
         self.close_up()
         changes = self._definitions.take()

@@ -6,6 +6,7 @@ import pytest
 
 from harebell.base.errors import ErrorKind
 from harebell.base.gauge import Gauge
+from harebell.base.slices import at_once
 from harebell.model.branch import Branch, BranchError
 from harebell.model.xa_states import Call, Fault
 from tests.unit.model.xa_world import GUEST, TX, XaWorld, message
@@ -49,13 +50,13 @@ def test_memory_is_given_back_however_a_branch_ends(end: str) -> None:
     gauge = world.broker.gauge
     assert gauge.used == branch.octets
     if end == "commit":
-        world.branches.commit("v", TX, GUEST, one_phase=True)
+        at_once(world.branches.commit("v", TX, GUEST, one_phase=True))
         vhost.queues["q"].purge()
     elif end == "prepare":
-        world.branches.prepare("v", TX, GUEST)
-        world.branches.rollback("v", TX, GUEST)
+        at_once(world.branches.prepare("v", TX, GUEST))
+        at_once(world.branches.rollback("v", TX, GUEST))
     elif end == "rollback":
-        world.branches.rollback("v", TX, GUEST)
+        at_once(world.branches.rollback("v", TX, GUEST))
     elif end == "timeout":
         world.pass_time(60)
     else:

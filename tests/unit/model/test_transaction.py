@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
+import pytest
+
+from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import Commit
+from harebell.base.slices import at_once
 from harebell.model.queue.kind import PENDING, REJECTED, Queue
 from harebell.model.transaction import (
     ACCEPT,
     REJECT,
     Transaction,
     due_at_commit,
+    pinned,
     ttl_until_commit,
 )
-from tests.unit.model.things import vhost
+from tests.unit.model.things import rest, vhost
 
 
 @dataclass
@@ -61,12 +67,12 @@ def test_publishes_come_before_settlements_and_everything_only_once() -> None:
     assert work.pending() == (1, 1)
     assert (queue.ready_count(), queue.unacked) == (0, 1)
     doer, commit = Doer(), Commit()
-    assert work.commit(doer, commit, 0) & PENDING
+    assert at_once(work.commit(doer, commit, 0)) & PENDING
     assert doer.done == [(b"new", ["q"], 1), (1, ACCEPT)]
     assert commit.joint
     assert (queue.ready_count(), queue.unacked) == (1, 0)
     assert work.pending() == (0, 0)
-    work.commit(doer, commit, 0)
+    at_once(work.commit(doer, commit, 0))
     assert len(doer.done) == 2
 
 
@@ -76,10 +82,10 @@ def test_a_single_change_needs_nothing_to_keep_it_together() -> None:
     work: Transaction[Out] = Transaction()
     work.publish(_message(b"1"), (queue,), 0)
     commit = Commit()
-    work.commit(Doer(), commit, 0)
+    at_once(work.commit(Doer(), commit, 0))
     assert not commit.joint
     work.publish(_message(b"2"), (queue,), 0)
-    work.commit(Doer(), commit, 0, more=1)
+    at_once(work.commit(Doer(), commit, 0, more=1))
     assert commit.joint
 
 
@@ -92,7 +98,7 @@ def test_a_rejection_may_move_a_message_so_it_counts_twice() -> None:
     assert taken is not None
     work.settle([Out(queue, taken[1])], REJECT)
     commit = Commit()
-    work.commit(Doer(), commit, 0)
+    at_once(work.commit(Doer(), commit, 0))
     assert commit.joint
 
 
@@ -115,7 +121,7 @@ def test_a_queue_that_is_gone_by_then_gets_nothing() -> None:
     work.publish(_message(b"1"), (queue,), 0)
     here.delete_queue("q")
     doer = Doer()
-    assert work.commit(doer, Commit(), 0) == 0
+    assert at_once(work.commit(doer, Commit(), 0)) == 0
     assert doer.done == [(b"1", [], 0)]
 
 
@@ -139,5 +145,54 @@ def test_a_time_to_live_begins_with_the_commit() -> None:
     message.due = due_at_commit(500)
     assert ttl_until_commit(message.due) == 500
     work.publish(message, (queue,), 0)
-    work.commit(Doer(), Commit(), 10_000)
+    at_once(work.commit(Doer(), Commit(), 10_000))
     assert message.due == 10_500
+
+
+def test_a_large_transaction_goes_in_slices_within_one_commit_of_the_disk() -> None:
+    here = vhost()
+    queue = here.declare_queue("q", durable=True)
+    work: Transaction[Out] = Transaction()
+    for number in range(1000):
+        work.publish(_message(b"%d" % number), (queue,), 0)
+    assert work.large
+    commit = Commit()
+    other, slices = commit.pin(), pinned(commit, work.commit(Doer(), commit, 0))
+    assert other
+    next(slices)
+    assert queue.ready_count() == 0, "another one goes on"
+    commit.unpin()
+    seen = [0]
+    while next(slices, "done") != "done":
+        assert commit.pinned
+        seen.append(queue.ready_count())
+    assert not commit.pinned
+    assert queue.ready_count() == 1000
+    assert all(after - before <= TRANSACTION_SLICE for before, after in pairwise(seen))
+    assert rest(queue) == [b"%d" % number for number in range(1000)]
+
+
+def test_a_transaction_that_fails_half_way_does_not_stop_all_commits() -> None:
+    class Broken(Doer):
+        def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+            raise ValueError("broken")
+
+    queue = vhost().declare_queue("q")
+    work: Transaction[Out] = Transaction()
+    work.publish(_message(b"1"), (queue,), 0)
+    commit = Commit()
+    with pytest.raises(ValueError, match="broken"):
+        at_once(pinned(commit, work.commit(Broken(), commit, 0)))
+    assert not commit.pinned
+
+
+def test_where_a_queue_refuses_what_is_too_much_nobody_comes_between_check_and_publish() -> None:
+    queue = vhost().declare_queue(
+        "q", arguments={"x-max-length": 900, "x-overflow": "reject-publish"}
+    )
+    work: Transaction[Out] = Transaction()
+    for number in range(800):
+        work.publish(_message(b"%d" % number), (queue,), 0)
+    slices = work.commit(Doer(), Commit(), 0)
+    assert next(slices, "done") == "done"
+    assert queue.ready_count() == 800

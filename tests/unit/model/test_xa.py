@@ -8,6 +8,7 @@ import pytest
 
 from harebell.base import limits
 from harebell.base.errors import ErrorKind
+from harebell.base.slices import at_once
 from harebell.model.branch import BranchError
 from harebell.model.queue.kind import REJECTED
 from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
@@ -351,3 +352,45 @@ def test_a_record_that_cannot_be_read_is_an_internal_error() -> None:
         assert caught.value.fault is Fault.FAILED
         assert caught.value.kind is ErrorKind.INTERNAL_ERROR
     assert world.state() is State.PREPARED
+
+
+def test_a_large_branch_is_prepared_and_committed_in_slices_and_nobody_comes_between() -> None:
+    world = XaWorld()
+    queue, session = world.queue(), world.session()
+    session.start(TX)
+    for number in range(1000):
+        session.publish(queue, b"%d" % number)
+    session.end(TX)
+    preparing = world.branches.prepare("/", TX, GUEST)
+    next(preparing)
+    for call in (world.prepare, world.commit, world.rollback):
+        with pytest.raises(BranchError, match="is being prepared, committed or rolled back"):
+            call()
+    world.pass_time(10_000)
+    assert at_once(preparing).status is Status.OK
+    committing = world.branches.commit("/", TX, GUEST, one_phase=False, in_turns=True)
+    commit = world.broker.store.commit
+    turns = 0
+    while next(committing, "done") != "done":
+        turns += 1
+        if commit.pinned:
+            with pytest.raises(BranchError, match="is being prepared, committed or rolled back"):
+                world.rollback()
+    assert turns > 100
+    assert not commit.pinned
+    assert queue.ready_count() == 1000
+    assert world.state() is State.UNKNOWN
+
+
+def test_a_branch_whose_vhost_goes_while_it_is_prepared_is_unknown() -> None:
+    world = XaWorld()
+    queue, session = world.queue(), world.session()
+    session.start(TX)
+    for number in range(1000):
+        session.publish(queue, b"%d" % number)
+    session.end(TX)
+    preparing = world.branches.prepare("/", TX, GUEST)
+    next(preparing)
+    world.branches.vhost_gone("/")
+    with pytest.raises(BranchError, match="is not known"):
+        at_once(preparing)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from harebell.base.slices import at_once
 from harebell.model.branch import OPERATOR, Asker, BranchError
 from harebell.model.xa_states import Fault, State, Status
 from tests.unit.model.xa_world import ADMIN, ANOTHER, GUEST, TX, XaWorld, message
@@ -19,14 +20,16 @@ def _worked(world: XaWorld, *, prepare: bool = False) -> None:
     session.publish(queue, b"new")
     session.end(TX)
     if prepare:
-        world.branches.prepare("/", TX, GUEST)
+        at_once(world.branches.prepare("/", TX, GUEST))
 
 
 CALLS: dict[str, Callable[[XaWorld, Asker], object]] = {
-    "prepare": lambda world, user: world.branches.prepare("/", TX, user),
-    "commit": lambda world, user: world.branches.commit("/", TX, user, one_phase=False),
-    "commit in one phase": lambda world, user: world.branches.commit("/", TX, user, one_phase=True),
-    "rollback": lambda world, user: world.branches.rollback("/", TX, user),
+    "prepare": lambda world, user: at_once(world.branches.prepare("/", TX, user)),
+    "commit": lambda world, user: at_once(world.branches.commit("/", TX, user, one_phase=False)),
+    "commit in one phase": lambda world, user: at_once(
+        world.branches.commit("/", TX, user, one_phase=True)
+    ),
+    "rollback": lambda world, user: at_once(world.branches.rollback("/", TX, user)),
     "forget": lambda world, user: world.branches.forget("/", TX, user),
     "timeout": lambda world, user: world.branches.timeout("/", TX, user),
     "set_timeout": lambda world, user: world.branches.set_timeout("/", TX, user, 1),
@@ -100,9 +103,9 @@ def test_the_owner_is_known_after_a_restart() -> None:
     assert world.branches.restore() == []
     assert world.branches.in_doubt("/", ANOTHER) == []
     with pytest.raises(BranchError, match="is not known"):
-        world.branches.commit("/", TX, ANOTHER, one_phase=False)
+        at_once(world.branches.commit("/", TX, ANOTHER, one_phase=False))
     assert world.branches.in_doubt("/", GUEST) == [TX]
-    world.branches.commit("/", TX, GUEST, one_phase=False)
+    at_once(world.branches.commit("/", TX, GUEST, one_phase=False))
     assert world.vhost.queues["q"].ready_count() == 1
 
 

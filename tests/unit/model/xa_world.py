@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.base.slices import at_once
 from harebell.model.association import Association
 from harebell.model.branch import OPERATOR, Asker, Branch
 from harebell.model.broker import Broker
@@ -88,10 +89,10 @@ class XaWorld:
         self.broker.timers.run()
 
     def prepare(self, xid: Xid = TX) -> Status:
-        return self.branches.prepare("/", xid, OPERATOR).status
+        return at_once(self.branches.prepare("/", xid, OPERATOR)).status
 
     def commit(self, xid: Xid = TX, *, one_phase: bool = False) -> Status:
-        return self.branches.commit("/", xid, OPERATOR, one_phase=one_phase).status
+        return at_once(self.branches.commit("/", xid, OPERATOR, one_phase=one_phase)).status
 
     def rollback(self, xid: Xid = TX) -> Status:
-        return self.branches.rollback("/", xid, OPERATOR).status
+        return at_once(self.branches.rollback("/", xid, OPERATOR)).status

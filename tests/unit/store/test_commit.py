@@ -212,3 +212,31 @@ def test_a_folder_that_cannot_be_opened_to_sync_it_is_waited_for() -> None:
     assert (batch.stalled, batch.failed) == (None, None)
     bench.store.commit.finish(batch)
     assert bench.again().log().read(0).body == b"one"
+
+
+def test_a_commit_that_is_pinned_is_not_closed_and_who_waits_comes_first_afterwards() -> None:
+    bench = Bench()
+    commit = bench.store.commit
+    log = bench.log()
+    assert commit.pin()
+    assert not commit.pin(), "one at a time"
+    log.append(message())
+    assert commit.urgent
+    assert commit.gather() is None
+    commit.unpin()
+    assert not commit.pin(), "others have waited for the disk"
+    bench.commit()
+    assert commit.pin()
+    commit.unpin()
+    assert commit.pin(), "nobody waits"
+
+
+def test_a_pin_that_is_refused_hurries_what_nobody_waits_for() -> None:
+    bench = Bench()
+    commit = bench.store.commit
+    assert commit.pin()
+    bench.log().append(message(mode=1))
+    commit.unpin()
+    assert not commit.urgent
+    assert not commit.pin()
+    assert commit.urgent

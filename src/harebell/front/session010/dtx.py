@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.message import Message
+from harebell.base.slices import Slices, stepped
 from harebell.front.session010.errors import (
     COMMAND_INVALID,
     ILLEGAL_STATE,
@@ -21,6 +23,7 @@ from harebell.front.session010.errors import (
     RESOURCE_LIMIT_EXCEEDED,
     ExecutionError,
 )
+from harebell.front.session010.lasting import perform
 from harebell.front.session010.tx import TX, check_accepting
 from harebell.model.association import Association
 from harebell.model.branch import Asker, BranchError
@@ -38,6 +41,8 @@ if TYPE_CHECKING:
     from harebell.model.branch import Branch
 
 DTX = "dtx"
+_COMMIT, _PREPARE, _ROLLBACK = (6, 4), (6, 7), (6, 9)
+"""The codes of class and command."""
 _CODES = {
     Fault.UNKNOWN_XID: NOT_FOUND,
     Fault.ALREADY_KNOWN: NOT_ALLOWED,
@@ -140,41 +145,56 @@ def end(session: Session, command: commands.DtxEnd) -> None:
     session.result(structs.XaResult(status))
 
 
-def _outcome(
-    session: Session, named: structs.Xid, call: Callable[[Branches, str, Xid, Asker], Outcome]
-) -> Outcome:
+def _perform(
+    session: Session,
+    named: structs.Xid,
+    call: Callable[[Branches, str, Xid, Asker], Slices[Outcome]],
+    command: tuple[int, int],
+) -> None:
     """Do something to a branch, and hold back what tells of it until it is on disk."""
-    with _telling():
-        branches = session.connection.broker.branches
-        outcome = call(branches, session.vhost.name, _xid(named), session.user)
-    session.connection.hold_until(outcome.ticket)
-    return outcome
+    connection = session.connection
+
+    def doing() -> Slices[Outcome]:
+        with _telling():
+            xid = _xid(named)
+            return (
+                yield from call(connection.broker.branches, session.vhost.name, xid, session.user)
+            )
+
+    def done(outcome: Outcome) -> None:
+        session.connection.hold_until(outcome.ticket)
+        session.result(structs.XaResult(outcome.status))
+
+    step = stepped(doing(), connection.hub.work, TRANSACTION_SLICE, done)
+    perform(session, step, lambda: 0, command)
 
 
 def prepare(session: Session, command: commands.DtxPrepare) -> None:
     """dtx.prepare: make certain that the branch can be committed."""
-    outcome = _outcome(session, command.xid, Branches.prepare)
-    session.result(structs.XaResult(outcome.status))
+    _perform(session, command.xid, Branches.prepare, _PREPARE)
 
 
 def commit(session: Session, command: commands.DtxCommit) -> None:
     """dtx.commit: do the work of a branch."""
 
-    def call(branches: Branches, vhost: str, xid: Xid, asker: Asker) -> Outcome:
-        return branches.commit(vhost, xid, asker, one_phase=command.one_phase)
+    def call(branches: Branches, vhost: str, xid: Xid, asker: Asker) -> Slices[Outcome]:
+        return branches.commit(vhost, xid, asker, one_phase=command.one_phase, in_turns=True)
 
-    session.result(structs.XaResult(_outcome(session, command.xid, call).status))
+    _perform(session, command.xid, call, _COMMIT)
 
 
 def rollback(session: Session, command: commands.DtxRollback) -> None:
     """dtx.rollback: do none of it."""
-    outcome = _outcome(session, command.xid, Branches.rollback)
-    session.result(structs.XaResult(outcome.status))
+    _perform(session, command.xid, Branches.rollback, _ROLLBACK)
 
 
 def forget(session: Session, command: commands.DtxForget) -> None:
     """dtx.forget: a heuristic decision was heard of."""
-    session.wait_for(_outcome(session, command.xid, Branches.forget).ticket)
+    with _telling():
+        branches = session.connection.broker.branches
+        outcome = branches.forget(session.vhost.name, _xid(command.xid), session.user)
+    session.connection.hold_until(outcome.ticket)
+    session.wait_for(outcome.ticket)
 
 
 def get_timeout(session: Session, command: commands.DtxGetTimeout) -> None:

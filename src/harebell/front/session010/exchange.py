@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.front.long_operation import deletion
 from harebell.front.session010.arguments import check_known
-from harebell.front.session010.deleting import perform_deletion
 from harebell.front.session010.errors import (
     INVALID_ARGUMENT,
     NOT_ALLOWED,
@@ -14,6 +14,7 @@ from harebell.front.session010.errors import (
     PRECONDITION_FAILED,
     ExecutionError,
 )
+from harebell.front.session010.lasting import perform
 from harebell.front.session09.permission import (
     EXCHANGE,
     QUEUE,
@@ -127,12 +128,11 @@ def delete(session: Session, command: commands.ExchangeDelete) -> None:
         raise ExecutionError(PRECONDITION_FAILED, f"{thing} in use", 1)
     vhost.find_exchange_to_delete(name)
 
-    def finish() -> int:
+    def finish() -> None:
         if vhost.exchanges.get(name) is exchange:
             vhost.delete_exchange(name)
-        return vhost.recorder.ticket
 
-    perform_deletion(session, exchange, finish, _DELETE)
+    perform(session, deletion(vhost, exchange, finish), lambda: vhost.recorder.ticket, _DELETE)
 
 
 def _shown(session: Session, kind: str, name: str) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.base.errors import Refusal
+from harebell.front.long_operation import deletion
 from harebell.front.session010.arguments import check_known, translated
-from harebell.front.session010.deleting import perform_deletion
 from harebell.front.session010.errors import (
     INVALID_ARGUMENT,
     NOT_ALLOWED,
@@ -19,6 +19,7 @@ from harebell.front.session010.errors import (
     RESOURCE_LOCKED,
     ExecutionError,
 )
+from harebell.front.session010.lasting import perform
 from harebell.front.session09.permission import EXCHANGE, QUEUE, check, check_any, check_forwarding
 from harebell.model.queue.browsed import ALTERNATE, leaves_messages
 from harebell.model.resource import RESERVED_PREFIX, rendered
@@ -119,20 +120,23 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
     conditions = {"if_unused": command.if_unused, "if_empty": command.if_empty}
     session.vhost.find_queue_to_delete(name, session, **conditions)
 
-    def finish() -> int:
+    left = leaves_messages(queue)
+
+    def finish() -> None:
         if queue.deleted:
-            return session.vhost.recorder.ticket
+            return
         # They are told in slices, if there are many.
         session.ending |= own
-        left = leaves_messages(queue)
         try:
             session.vhost.delete_queue(name, session, **conditions)
         except Refusal:
             session.ending -= own
             raise
+
+    def ticket() -> int:
         return session.connection.commit.ticket if left else session.vhost.recorder.ticket
 
-    perform_deletion(session, queue, finish, _DELETE)
+    perform(session, deletion(session.vhost, queue, finish), ticket, _DELETE)
 
 
 def purge(session: Session, command: commands.QueuePurge) -> None:

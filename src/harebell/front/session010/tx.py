@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.limits import TRANSACTION_SLICE
+from harebell.base.slices import Slices, stepped
 from harebell.front.session010.errors import (
     ILLEGAL_STATE,
     NOT_ALLOWED,
     RESOURCE_LIMIT_EXCEEDED,
     ExecutionError,
 )
+from harebell.front.session010.lasting import perform
 from harebell.front.session010.subscription import Subscription
 from harebell.model.queue.kind import PENDING
-from harebell.model.transaction import Transaction
+from harebell.model.transaction import Transaction, pinned
 from harebell.wire.v010 import commands
 
 if TYPE_CHECKING:
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from harebell.front.session09.unacked import Unacked
 
 TX = "tx"
+_COMMIT = (5, 2)
+"""The codes of class and command of tx.commit."""
 
 
 def select(session: Session, command: commands.TxSelect) -> None:
@@ -54,13 +59,22 @@ def _transaction(session: Session) -> Transaction[Delivery | Unacked]:
 def commit(session: Session, command: commands.TxCommit) -> None:
     """tx.commit: do what was gathered; it is complete when that is on disk."""
     transaction = _transaction(session)
-    if not transaction.has_room():
-        raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, "a queue of the transaction is full")
-    connection = session.connection
-    now = connection.broker.clock.steady
-    if transaction.commit(session, connection.commit, now) & PENDING:
-        session.wait_for(connection.commit.ticket)
-    connection.look_whether_finished()
+    commit = session.connection.commit
+    tickets: list[int] = [0]
+
+    def doing() -> Slices[int]:
+        if not transaction.has_room():
+            raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, "a queue of the transaction is full")
+        now = session.connection.broker.clock.steady
+        return (yield from transaction.commit(session, commit, now))
+
+    def done(result: int) -> None:
+        tickets[0] = commit.ticket if result & PENDING else 0
+        session.connection.look_whether_finished()
+
+    slices = pinned(commit, doing()) if transaction.large else doing()
+    step = stepped(slices, session.connection.hub.work, TRANSACTION_SLICE, done)
+    perform(session, step, lambda: tickets[0], _COMMIT)
 
 
 def rollback(session: Session, command: commands.TxRollback) -> None:

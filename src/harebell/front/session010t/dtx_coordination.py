@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-from harebell.base.limits import RECOVERED_XIDS
+from harebell.auth.users import User
+from harebell.base.limits import RECOVERED_XIDS, TRANSACTION_SLICE
+from harebell.base.slices import Slices, stepped
 from harebell.front.session010t.dtx_errors import guarded
+from harebell.front.session09.lasting import is_open, perform
 from harebell.front.session09.replies import soft
 from harebell.model.xa import Branches, Outcome
+from harebell.model.xa_states import Status
 from harebell.model.xid import Xid, xid_of_octets
 from harebell.wire.v09 import methods_session as methods
 from harebell.wire.v09.method import Method
@@ -22,41 +26,61 @@ _RECOVER, _ROLLBACK, _SET_TIMEOUT = 50, 60, 70
 _NAME, _SEQUENCE, _LONGSTR = b"xids", b"\xa9", b"\xa0"
 
 
+class _Named(Protocol):
+    """A method about a branch."""
+
+    ticket: int
+    xid: bytes
+
+
 def _branches(channel: TransitionalChannel) -> Branches:
     found: Branches = channel.connection.broker.branches
     return found
 
 
-def _answer(channel: TransitionalChannel, outcome: Outcome, answer: Method) -> None:
-    """Answer when what was done is on disk."""
-    channel.connection.hold_until(outcome.ticket)
-    channel.connection.send(channel.number, answer)
+def _perform(
+    channel: TransitionalChannel,
+    method: _Named,
+    call: Callable[[str, Xid, User], Slices[Outcome]],
+    number: int,
+    answer: Callable[[Status], Method],
+) -> None:
+    """Do something to a branch, and answer when it is on disk."""
+    ids = _CLASS, number
+
+    def doing() -> Slices[Outcome]:
+        with guarded(channel, ids, method.ticket):
+            xid = xid_of_octets(method.xid)
+            return (yield from call(channel.vhost.name, xid, channel.connection.user))
+
+    def done(outcome: Outcome) -> None:
+        channel.connection.hold_until(outcome.ticket)
+        if is_open(channel):
+            channel.connection.send(channel.number, answer(outcome.status))
+
+    perform(channel, stepped(doing(), channel.connection.hub.work, TRANSACTION_SLICE, done), ids)
 
 
 def commit(channel: TransitionalChannel, method: methods.DtxCoordinationCommit) -> None:
     """dtx-coordination.commit: do the work of a branch."""
-    with guarded(channel, (_CLASS, _COMMIT), method.ticket):
-        xid = xid_of_octets(method.xid)
-        outcome = _branches(channel).commit(
-            channel.vhost.name, xid, channel.connection.user, one_phase=method.one_phase
-        )
-    _answer(channel, outcome, methods.DtxCoordinationCommitOk(outcome.status))
+    branches = _branches(channel)
+
+    def call(vhost: str, xid: Xid, user: User) -> Slices[Outcome]:
+        return branches.commit(vhost, xid, user, one_phase=method.one_phase, in_turns=True)
+
+    _perform(channel, method, call, _COMMIT, methods.DtxCoordinationCommitOk)
 
 
 def prepare(channel: TransitionalChannel, method: methods.DtxCoordinationPrepare) -> None:
     """dtx-coordination.prepare: make certain that it can be done."""
-    with guarded(channel, (_CLASS, _PREPARE), method.ticket):
-        xid = xid_of_octets(method.xid)
-        outcome = _branches(channel).prepare(channel.vhost.name, xid, channel.connection.user)
-    _answer(channel, outcome, methods.DtxCoordinationPrepareOk(outcome.status))
+    call = _branches(channel).prepare
+    _perform(channel, method, call, _PREPARE, methods.DtxCoordinationPrepareOk)
 
 
 def rollback(channel: TransitionalChannel, method: methods.DtxCoordinationRollback) -> None:
     """dtx-coordination.rollback: do none of it."""
-    with guarded(channel, (_CLASS, _ROLLBACK), method.ticket):
-        xid = xid_of_octets(method.xid)
-        outcome = _branches(channel).rollback(channel.vhost.name, xid, channel.connection.user)
-    _answer(channel, outcome, methods.DtxCoordinationRollbackOk(outcome.status))
+    call = _branches(channel).rollback
+    _perform(channel, method, call, _ROLLBACK, methods.DtxCoordinationRollbackOk)
 
 
 def forget(channel: TransitionalChannel, method: methods.DtxCoordinationForget) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE
+from harebell.front.long_operation import deletion
 from harebell.front.session010t.access import check_ticket
-from harebell.front.session09.deleting import is_open, perform_deletion
+from harebell.front.session09.lasting import is_open, perform
 from harebell.front.session09.permission import (
     EXCHANGE,
     QUEUE,
@@ -114,7 +115,7 @@ def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None
         if is_open(channel):
             channel.hold_until_recorded()
 
-    perform_deletion(channel, exchange, finish, (_CLASS, _DELETE))
+    perform(channel, deletion(channel.vhost, exchange, finish), (_CLASS, _DELETE))
 
 
 def query(channel: TransitionalChannel, method: ExchangeQuery) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
-from harebell.front.session09.deleting import is_open, perform_deletion
+from harebell.front.long_operation import deletion
+from harebell.front.session09.lasting import is_open, perform
 from harebell.front.session09.names import clean
 from harebell.front.session09.permission import (
     EXCHANGE,
@@ -64,7 +65,7 @@ def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
             if not method.nowait:
                 channel.connection.send(channel.number, methods.ExchangeDeleteOk())
 
-    perform_deletion(channel, exchange, finish, (40, 20))
+    perform(channel, deletion(channel.vhost, exchange, finish), (40, 20))
 
 
 def bind(channel: Channel, method: methods.ExchangeBind) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
-from harebell.front.session09.deleting import is_open, perform_deletion
+from harebell.front.long_operation import deletion
 from harebell.front.session09.direct_reply import check_not_reply, declare_reply
+from harebell.front.session09.lasting import is_open, perform
 from harebell.front.session09.names import clean, generated, meant
 from harebell.front.session09.permission import (
     EXCHANGE,
@@ -150,7 +151,7 @@ def delete(channel: Channel, method: methods.QueueDelete) -> None:
     def finish() -> None:
         _delete(channel, method, name, queue)
 
-    perform_deletion(channel, queue, finish, (50, 40))
+    perform(channel, deletion(channel.vhost, queue, finish), (50, 40))
 
 
 def _delete(channel: Channel, method: methods.QueueDelete, name: str, queue: Queue | None) -> None:

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.limits import TRANSACTION_SLICE
+from harebell.base.slices import Slices, stepped
+from harebell.front.session09.lasting import is_open, perform
 from harebell.front.session09.replies import soft
 from harebell.front.session09.unacked import Unacked
 from harebell.front.session09.unrouted import NO_ROUTE, ways_of
 from harebell.model.queue.kind import PENDING
-from harebell.model.transaction import Transaction
+from harebell.model.transaction import Transaction, pinned
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -33,7 +36,7 @@ class ChannelTransaction(Transaction[Unacked]):
 
     __slots__ = ()
 
-    def do(self, channel: Channel) -> None:
+    def do(self, channel: Channel) -> Slices[None]:
         """Do it all; what follows waits for the disk.
 
         Where a full queue would refuse one of the publishes nothing is done.
@@ -41,13 +44,18 @@ class ChannelTransaction(Transaction[Unacked]):
         Raises:
             ProtocolError: 406 or 312 for the channel; what was acknowledged comes back.
         """
+        doing = self._do(channel)
+        yield from (pinned(channel.connection.commit, doing) if self.large else doing)
+
+    def _do(self, channel: Channel) -> Slices[None]:
         if channel.connection.wants(MANDATORY):
             self._check_routes()
         if not self.has_room():
             raise soft(406, "partial tx completion", _CLASS, 20)
         connection = channel.connection
         now = connection.broker.clock.steady
-        if self.commit(channel, connection.commit, now) & PENDING:
+        result = yield from self.commit(channel, connection.commit, now)
+        if result & PENDING and is_open(channel):
             connection.hold_until(connection.commit.ticket)
         connection.look_whether_finished()
 
@@ -94,8 +102,14 @@ def select(channel: Channel, method: methods.TxSelect) -> None:
 
 def commit(channel: Channel, method: methods.TxCommit) -> None:
     """tx.commit: do what was gathered; returns go out before commit-ok."""
-    _transaction(channel, 20).do(channel)
-    channel.connection.send(channel.number, methods.TxCommitOk())
+
+    def done(_: None) -> None:
+        if is_open(channel):
+            channel.connection.send(channel.number, methods.TxCommitOk())
+
+    doing = _transaction(channel, 20).do(channel)
+    step = stepped(doing, channel.connection.hub.work, TRANSACTION_SLICE, done)
+    perform(channel, step, (_CLASS, 20))
 
 
 def rollback(channel: Channel, method: methods.TxRollback) -> None:

@@ -97,6 +97,11 @@ class CompetingQueue(PromisedQueue):
         self._clock = surroundings.clock
         self._work = surroundings.timers.work
 
+    @property
+    def refuses(self) -> bool:
+        """Whether it refuses messages when it is full."""
+        return self._overflow is not None and not self._overflow.drops
+
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Find out where dead messages go, and how many wait and how long."""
         ttl = settings.get("message-ttl", _FOR_EVER)

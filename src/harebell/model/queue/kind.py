@@ -122,6 +122,11 @@ class Queue:
         """Whether it would take messages that are to come together."""
         return True
 
+    @property
+    def refuses(self) -> bool:
+        """Whether it refuses messages when it is full."""
+        return False
+
     def takes(self, octets: int) -> bool:
         """Whether one more message of that size would neither be refused nor push one out."""
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from harebell.base.slices import at_once
 from harebell.model.branch import OPERATOR, Branch
 from harebell.model.xa import Branches
 from harebell.model.xa_states import State, Status
@@ -76,9 +77,9 @@ def _end(site: Site, asked: Named, *, commit: bool) -> dict[str, Any]:
     if xid.format != FORMAT_0_8:
         status = branches.decide(vhost, xid, commit=commit).status
     elif commit:
-        status = branches.commit(vhost, xid, OPERATOR, one_phase=not prepared).status
+        status = at_once(branches.commit(vhost, xid, OPERATOR, one_phase=not prepared)).status
     else:
-        status = branches.rollback(vhost, xid, OPERATOR).status
+        status = at_once(branches.rollback(vhost, xid, OPERATOR)).status
     done = "committed" if commit and status is Status.OK else "rolled back"
     site.journal("warning", f"transaction {xid} in vhost '{vhost}' was {done} by an operator")
     return {"vhost": vhost, "xid": str(xid), "done": done}
@@ -97,7 +98,7 @@ def rollback(site: Site, asked: Named) -> dict[str, Any]:
 def prepare(site: Site, asked: Named) -> dict[str, Any]:
     """Prepare a branch whose sessions are done; for a coordinator that speaks no AMQP."""
     branches, vhost, xid = _found(site, asked)
-    status = branches.prepare(vhost, xid, OPERATOR).status
+    status = at_once(branches.prepare(vhost, xid, OPERATOR)).status
     done = {Status.OK: "prepared", Status.READ_ONLY: "committed"}.get(status, "rolled back")
     return {"vhost": vhost, "xid": str(xid), "done": done}
 

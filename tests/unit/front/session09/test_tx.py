@@ -7,6 +7,7 @@ import pytest
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.session09.world import OctetPeer, World, publish
+from tests.unit.model.things import rest
 
 
 def transactional(world: World) -> OctetPeer:
@@ -231,3 +232,65 @@ def test_what_is_not_mandatory_may_go_nowhere_even_then() -> None:
     peer.ask(m.TxSelect())
     peer.give(publish(b"x", key="nowhere"))
     assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+
+
+def test_a_large_commit_goes_in_slices_and_what_follows_waits_for_its_end() -> None:
+    world = World()
+    peer = transactional(world)
+    queue = world.broker.vhosts["/"].queues["q"]
+    peer.give(b"".join(publish(b"%d" % number) for number in range(3000)))
+    world.limit(300)
+    peer.send(m.TxCommit(), m.QueueDeclare("q", passive=True))
+    assert 0 < queue.ready_count() < 3000
+    assert world.store.commit.pinned
+    assert peer.methods() == []
+    assert world.turns() > 3
+    assert peer.methods() == [m.TxCommitOk(), m.QueueDeclareOk("q", 3000, 0)]
+    assert not world.store.commit.pinned
+    assert rest(queue) == [b"%d" % number for number in range(3000)]
+
+
+def test_a_large_commit_is_carried_out_when_its_channel_or_connection_is_gone() -> None:
+    world = World()
+    peer = transactional(world)
+    queue = world.broker.vhosts["/"].queues["q"]
+    peer.give(b"".join(publish(b"%d" % number) for number in range(3000)))
+    world.limit(300)
+    peer.send(m.TxCommit())
+    peer.connection.eof()
+    world.turns()
+    assert queue.ready_count() == 3000
+    assert not world.store.commit.pinned
+    assert world.gauge.uncommitted == 0
+
+
+def test_two_large_commits_go_one_after_the_other() -> None:
+    world = World()
+    peers = [transactional(world), transactional(world)]
+    queue = world.broker.vhosts["/"].queues["q"]
+    for name, peer in zip((b"a", b"b"), peers, strict=True):
+        peer.give(b"".join(publish(b"%b%d" % (name, number)) for number in range(1000)))
+    world.limit(300)
+    for peer in peers:
+        peer.send(m.TxCommit())
+    world.turns()
+    assert [body[:1] for body in rest(queue)] == [b"a"] * 1000 + [b"b"] * 1000
+    assert all(peer.methods() == [m.TxCommitOk()] for peer in peers)
+
+
+def test_a_large_commit_that_is_refused_closes_the_channel_in_whatever_turn() -> None:
+    world = World()
+    peer, other = world.peer(), transactional(world)
+    peer.ask(m.QueueDeclare("full", arguments={"x-max-length": 1, "x-overflow": "reject-publish"}))
+    peer.ask(m.TxSelect())
+    peer.give(b"".join(publish(b"x", "full") for _ in range(500)))
+    other.give(b"".join(publish(b"x") for _ in range(3000)))
+    world.limit(300)
+    other.send(m.TxCommit())
+    peer.send(m.TxCommit())
+    assert peer.methods() == []
+    world.turns()
+    (closed,) = peer.methods()
+    assert isinstance(closed, m.ChannelClose)
+    assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 90, 20)
+    assert other.methods() == [m.TxCommitOk()]
