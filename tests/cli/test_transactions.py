@@ -9,6 +9,7 @@ import pytest
 
 from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.base.slices import at_once
 from harebell.client.blocking import connect
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.association import Association
@@ -74,7 +75,7 @@ def data_dir(tmp_path: Path) -> Path:
     made = Made(folder)
     for xid, number in ((ONE, b"1"), (TWO, b"2")):
         made.work(xid, b"old " + number, b"new " + number)
-        made.broker.branches.prepare("/", xid, GUEST)
+        at_once(made.broker.branches.prepare("/", xid, GUEST))
     made.close()
     return folder
 

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.base.slices import at_once
 from harebell.model.branch import OPERATOR, Branch
 from harebell.model.queue.kind import Queue
 from harebell.model.transaction import ACCEPT
@@ -144,7 +145,7 @@ class Trial:
         self._leave(branch)
         self.round = trial
         self.disk.after = partial(self._lose_power, self.disk)
-        branches.prepare("/", xid, OPERATOR)
+        at_once(branches.prepare("/", xid, OPERATOR))
         self._sync()
         trial.stage = "prepared"
         if rng.random() < 0.3:
@@ -176,9 +177,9 @@ class Trial:
         branches = self.broker.broker.branches
         trial.stage = "asked"
         if trial.commit:
-            branches.commit("/", trial.xid, OPERATOR, one_phase=False)
+            at_once(branches.commit("/", trial.xid, OPERATOR, one_phase=False))
         else:
-            branches.rollback("/", trial.xid, OPERATOR)
+            at_once(branches.rollback("/", trial.xid, OPERATOR))
         self._sync()
         trial.stage = "ended"
 
@@ -224,9 +225,9 @@ class Trial:
         commit = self.rng.random() < 0.5
         again = DiskBroker(image.copy(), rows, self.rng.getrandbits(30))
         if commit:
-            again.broker.branches.commit("/", trial.xid, OPERATOR, one_phase=False)
+            at_once(again.broker.branches.commit("/", trial.xid, OPERATOR, one_phase=False))
         else:
-            again.broker.branches.rollback("/", trial.xid, OPERATOR)
+            at_once(again.broker.branches.rollback("/", trial.xid, OPERATOR))
         again.commit()
         self._compare(again, trial, do=commit, where=f"{where}, ended after the restart")
         last = again.disk.crash(self.rng)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from harebell.base.slices import at_once
 from harebell.model.branch import OPERATOR
 from harebell.model.xa_states import State
 from harebell.model.xid import FORMAT_0_8, Xid
@@ -47,9 +48,9 @@ def test_what_a_channel_does_waits_for_the_coordinator(
     peer.ask(m.ChannelClose(reply_code=200))
     assert _count(peer, "q", 2) == 0
     branches = memory.broker.branches
-    branches.prepare("/", _xid("order 7"), OPERATOR)
+    at_once(branches.prepare("/", _xid("order 7"), OPERATOR))
     assert _count(peer, "q", 2) == 0
-    branches.commit("/", _xid("order 7"), OPERATOR, one_phase=False)
+    at_once(branches.commit("/", _xid("order 7"), OPERATOR, one_phase=False))
     assert _count(peer, "q", 2) == 1
 
 
@@ -65,7 +66,7 @@ def test_a_rollback_gives_back_what_was_acknowledged(
     peer.ask(own.DtxStart("the next"))
     branches = memory.broker.branches
     assert _count(peer, "q") == 0
-    branches.rollback("/", _xid("t"), OPERATOR)
+    at_once(branches.rollback("/", _xid("t"), OPERATOR))
     assert _count(peer, "q") == 1
 
 
@@ -152,7 +153,7 @@ def test_a_file_that_a_branch_settles_leaves_room_for_the_next(
     assert peer.take_file().body == b"3"
     branches = memory.broker.branches
     peer.ask(own.DtxStart("the next"))
-    branches.rollback("/", _xid("files"), OPERATOR)
+    at_once(branches.rollback("/", _xid("files"), OPERATOR))
     # They come again one by one: the third still takes up the window.
     peer.expect_silence()
     peer.send(FileAck(3))
