@@ -188,6 +188,9 @@ cdef class RecordBuffer:
             if self._bytes == NULL:
                 # As much as last time: growing step by step copies everything once more.
                 capacity = max(min(self._last, <Py_ssize_t>LAST_MOST), wanted)
+                # Not the same for all logs: those that get the same messages would all grow, and
+                # copy what they have, at the same one.
+                capacity += (capacity >> 5) * <Py_ssize_t>((self._seed * 2654435761u) >> 27)
                 self._bytes = new_bytes(NULL, capacity)
             else:
                 # Not resized in place: what was gathered must be there still when that fails.

@@ -2,6 +2,7 @@ cdef enum:
     ANY = 0
     UNKNOWN = -1
     BUCKET = 128
+    BEHIND = 1024
     LEFT = 0
     RIGHT = 1
     FREE = 2
@@ -36,12 +37,16 @@ cdef class Node:
     cdef Node many
     cdef int* packed
     cdef Py_ssize_t packed_size
-    cdef bint stale
+    cdef Py_ssize_t packed_room
     cdef int* segment
 
     cdef tuple step(self, Entry entry)
     cdef Node child(self, tuple step)
     cdef Node grow(self, tuple step)
     cdef int cut(self, tuple step) except -1
-    cdef int pack(self) except -1
+    cdef int put(self, Entry entry) except -1
+    cdef int take(self, Entry entry) except -1
+    cdef int empty(self) except -1
+    cdef int mark(self, Entry entry) except -1
+    cdef int* packed_at(self, Py_ssize_t index) noexcept
     cdef Py_ssize_t pack_one(self, int* into, Entry entry) except -1

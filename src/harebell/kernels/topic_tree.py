@@ -6,8 +6,9 @@ A pattern is brought into one form first: of neighbouring `*` and `#` the `*` co
     a.*.#.#.b.c.#.*.d.*        prefix a *     segments (b c *)     suffix d *
 
 The tree divides a bucket that has become too large: by the words of the prefix, then by those of
-the suffix from the end, then segment by segment. `topic_tree.pyx` beside this file is the same,
-compiled.
+the suffix from the end, then segment by segment. Behind the first `#` buckets may be larger: a key
+has few ways through words, but through patterns with `#` it has many. `topic_tree.pyx` beside this
+file is the same, compiled.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ MANY = "#"
 ANY = 0
 UNKNOWN = -1
 BUCKET = 128
+BEHIND = 1_024
 LEFT, RIGHT, FREE = range(3)
 
 Segment = tuple[int, ...]

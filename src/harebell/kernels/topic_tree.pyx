@@ -10,6 +10,7 @@ The slot is -1 when a pattern leads to several.
 """
 
 from libc.stdlib cimport free, realloc
+from libc.string cimport memmove
 
 cdef void* grown(void* old, size_t octets) except NULL:
     cdef void* new = realloc(old, octets)
@@ -57,7 +58,6 @@ cdef class Node:
         self.bucket = []
         self.children = {}
         self.segments = {}
-        self.stale = True
 
     def __dealloc__(self):
         free(self.packed)
@@ -118,22 +118,50 @@ cdef class Node:
                 del self.segments[step[0]]
         return 0
 
-    cdef int pack(self) except -1:
-        """Write the bucket's patterns behind each other."""
-        cdef Py_ssize_t total = 0, at = 0
-        cdef Entry entry
+    cdef int put(self, Entry entry) except -1:
+        """File a pattern here, behind the others."""
+        cdef Py_ssize_t size = WORDS, room
         cdef tuple part
-        for entry in self.bucket:
-            total += WORDS
-            for part in entry.parts:
-                total += 2 + 2 * len(part)
-        if total:
-            self.packed = <int*>grown(self.packed, total * sizeof(int))
-        for entry in self.bucket:
-            at += self.pack_one(self.packed + at, entry)
-        self.packed_size = at
-        self.stale = False
+        for part in entry.parts:
+            size += 2 + 2 * len(part)
+        if self.packed_size + size > self.packed_room:
+            room = max(2 * self.packed_room, self.packed_size + size)
+            self.packed = <int*>grown(self.packed, room * sizeof(int))
+            self.packed_room = room
+        self.packed_size += self.pack_one(self.packed + self.packed_size, entry)
+        self.bucket.append(entry)
+        entry.node = self
         return 0
+
+    cdef int take(self, Entry entry) except -1:
+        """Take a pattern out."""
+        cdef Py_ssize_t index = self.bucket.index(entry)
+        cdef int* at = self.packed_at(index)
+        cdef Py_ssize_t size = at[SIZE]
+        cdef Py_ssize_t behind = self.packed + self.packed_size - at - size
+        del self.bucket[index]
+        memmove(at, at + size, behind * sizeof(int))
+        self.packed_size -= size
+        return 0
+
+    cdef int empty(self) except -1:
+        """Forget all patterns: they are filed elsewhere."""
+        free(self.packed)
+        self.packed = NULL
+        self.packed_size = self.packed_room = 0
+        self.bucket = []
+        return 0
+
+    cdef int mark(self, Entry entry) except -1:
+        """A pattern leads elsewhere now."""
+        self.packed_at(self.bucket.index(entry))[SLOT] = only_slot(entry)
+        return 0
+
+    cdef int* packed_at(self, Py_ssize_t index) noexcept:
+        cdef int* at = self.packed
+        for _ in range(index):
+            at += at[SIZE]
+        return at
 
     cdef Py_ssize_t pack_one(self, int* into, Entry entry) except -1:
         cdef tuple prefix = <tuple>entry.parts[0] if self.kind == LEFT else ()
@@ -149,7 +177,7 @@ cdef class Node:
             suffix = suffix[: len(suffix) - self.depth]
         else:
             first += self.depth
-        into[SLOT] = <int>next(iter(entry.slots)) if len(entry.slots) == 1 else -1
+        into[SLOT] = only_slot(entry)
         into[MORE] = entry.many
         into[PREFIX] = <int>len(prefix)
         into[SUFFIX] = <int>len(suffix)
@@ -168,6 +196,11 @@ cdef class Node:
         into[NEED] = <int>need
         into[SIZE] = <int>at
         return at
+
+
+cdef int only_slot(Entry entry) except? -2:
+    """Where a pattern leads, if that is one place; otherwise -1."""
+    return <int>next(iter(entry.slots)) if len(entry.slots) == 1 else -1
 
 
 cdef Py_ssize_t pack_segment(int* into, tuple segment) except -1:

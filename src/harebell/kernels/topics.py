@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from harebell.kernels.topic_tree import (
     ANY,
+    BEHIND,
     BUCKET,
     FREE,
     LEFT,
@@ -111,7 +112,7 @@ class TopicIndex:
             node = node.grow(step)
         node.bucket.append(entry)
         entry.node = node
-        while not node.divided and len(node.bucket) > BUCKET:
+        while not node.divided and len(node.bucket) > (BUCKET if node.kind == LEFT else BEHIND):
             # All of them may lead on in the same way.
             node = self._divide(node)
 

@@ -9,8 +9,8 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from harebell.kernels.topic_tree cimport (
-    ANY, BUCKET, FREE, LEFT, MORE, NEED, PREFIX, SEGMENTS, SIZE, SLOT, SUFFIX, UNKNOWN, WORDS,
-    Entry, Node, grown,
+    ANY, BEHIND, BUCKET, FREE, LEFT, MORE, NEED, PREFIX, SEGMENTS, SIZE, SLOT, SUFFIX, UNKNOWN,
+    WORDS, Entry, Node, grown,
 )
 
 from harebell.kernels.topic_tree import canonical
@@ -40,6 +40,11 @@ cdef inline bint equal(int* words, int* key, Py_ssize_t count) noexcept:
         if words[place] != ANY and words[place] != key[place]:
             return False
     return True
+
+
+cdef inline Py_ssize_t most(Node node) noexcept:
+    """Patterns that a bucket may have."""
+    return BUCKET if node.kind == LEFT else BEHIND
 
 
 cdef class TopicIndex:
@@ -101,9 +106,13 @@ cdef class TopicIndex:
             self._stamps_room = room
         if entry is None:
             entry = self._entries[name] = Entry(self._numbered(words))
+            entry.slots[slot] = 1
             self._file(entry)
-        entry.slots[slot] = entry.slots.get(slot, 0) + 1
-        entry.node.stale = True
+            return
+        known = entry.slots.get(slot, 0)
+        entry.slots[slot] = known + 1
+        if not known:
+            entry.node.mark(entry)
 
     cpdef remove(self, str pattern, Py_ssize_t slot):
         """Forget what `add` was told."""
@@ -114,11 +123,12 @@ cdef class TopicIndex:
             entry.slots[slot] -= 1
             return
         del entry.slots[slot]
-        entry.node.stale = True
-        if not entry.slots:
-            del self._entries[name]
-            self._unfile(entry)
-            self._forget(words)
+        if entry.slots:
+            entry.node.mark(entry)
+            return
+        del self._entries[name]
+        self._unfile(entry)
+        self._forget(words)
 
     def _numbered(self, list words):
         cdef list parts = [[]]
@@ -164,10 +174,8 @@ cdef class TopicIndex:
             if step is None:
                 break
             node = node.grow(step)
-        node.bucket.append(entry)
-        node.stale = True
-        entry.node = node
-        while not node.divided and len(node.bucket) > BUCKET:
+        node.put(entry)
+        while not node.divided and len(node.bucket) > most(node):
             node = self._divide(node)
 
     def _divide(self, Node node):
@@ -176,17 +184,15 @@ cdef class TopicIndex:
         cdef Entry entry
         cdef tuple step
         node.divided = True
-        node.bucket = []
-        node.stale = True
+        node.empty()
         for entry in bucket:
             step = node.step(entry)
             if step is None:
-                node.bucket.append(entry)
+                node.put(entry)
                 continue
             child = node.grow(step)
             child.held += 1
-            child.bucket.append(entry)
-            entry.node = child
+            child.put(entry)
             if fullest is node or child.held > fullest.held:
                 fullest = child
         return fullest
@@ -204,7 +210,7 @@ cdef class TopicIndex:
                 break
             node = child
         else:
-            node.bucket.remove(entry)
+            node.take(entry)
         entry.node = None
         if (<Node>self._root).held == 0:
             self._root = Node(LEFT, 0)
@@ -317,8 +323,6 @@ cdef class TopicIndex:
         cdef int* pattern
         cdef int* stop
         cdef Py_ssize_t index = 0, room = end - first
-        if node.stale:
-            node.pack()
         pattern = node.packed
         stop = pattern + node.packed_size
         while pattern < stop:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from types import ModuleType
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harebell.base import impl
 from harebell.base.message import Message, Properties
 from harebell.kernels.positions import Positions
 from tests.unit.kernels.twins import twin, used
@@ -215,3 +217,28 @@ def test_a_name_that_is_too_long_for_a_record_is_refused() -> None:
         for exchange, key in (("\xe9" * 128, ""), ("", "k" * 256)):
             with pytest.raises(ValueError, match="255"):
                 kernel.message_octets(Message(exchange, key, Properties(b""), b""))
+
+
+if impl.chosen() == impl.NATIVE:
+    # Only the compiled buffer makes room ahead.
+
+    def test_buffers_of_different_logs_do_not_grow_at_the_same_message() -> None:
+        def room(seed: int, count: int) -> int:
+            """What a buffer with so many messages takes in memory."""
+            tracemalloc.start()
+            try:
+                buffer = RECORDS.RecordBuffer(0, seed)
+                for at in range(count):
+                    buffer.message(at, TIME, same, 1)
+                return tracemalloc.get_traced_memory()[0]
+            finally:
+                tracemalloc.stop()
+
+        same = built("e", "k", Properties(b"\0\0"), b"x" * 100, 0)
+        seeds = [0x9E3779B9 * number % 2**32 for number in range(64)]
+        grown = [
+            sum(room(seed, count + 1) > room(seed, count) for seed in seeds)
+            for count in range(30, 120)
+        ]
+        assert sum(grown) >= len(seeds), "each has grown meanwhile"
+        assert max(grown) < len(seeds) // 4

@@ -29,7 +29,7 @@ def twin_over_its_tree() -> ModuleType:
 USED = used("topics")
 TWIN = twin_over_its_tree()
 MODULES = [pytest.param(USED, id="used"), pytest.param(TWIN, id="twin")]
-MANY_PATTERNS = 600
+MANY_PATTERNS = 1_500
 
 words = st.sampled_from(["a", "b", "", "*", "#", "c"])
 patterns = st.lists(words, min_size=1, max_size=8).map(".".join)
@@ -199,3 +199,25 @@ def test_the_longest_patterns_are_divided_too(module: ModuleType) -> None:
         index.add(f"#.x{same}.{at}", 1000 + at)
     assert index.match(f"{same}.399") == [399]
     assert index.match(f"y.x{same}.17") == [1017]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_patterns_that_come_go_and_lead_elsewhere_are_found_as_they_are_now(
+    module: ModuleType,
+) -> None:
+    index = module.TopicIndex()
+    kept: dict[tuple[str, int], None] = {}
+    seed = 7
+    for _ in range(6_000):
+        seed = (seed * 6364136223846793005 + 1442695040888963407) % 2**64
+        pair = choices((seed >> 20) % 1_500, "#*ab", 8), (seed >> 50) % 3
+        if pair in kept:
+            del kept[pair]
+            index.remove(*pair)
+        else:
+            kept[pair] = None
+            index.add(*pair)
+    for at in range(20):
+        key = choices(at, "ab", 9)
+        expected = {slot for pattern, slot in kept if fits(split(pattern), split(key))}
+        assert set(index.match(key)) == expected
