@@ -235,8 +235,10 @@ REMOVED_QUEUE_UNITS = 20
 """What it counts to delete a queue."""
 REMOVED_BINDING_UNITS = 3
 """What it counts to remove a binding of what is deleted."""
+REMOVED_CONSUMER_UNITS = 2
+"""What it counts to remove a consumer of a channel that is over."""
 REMOVED_AT_ONCE = 50
-"""Queues and bindings that go with a connection at once; more go in slices."""
+"""Queues, bindings or consumers that go at once with a connection; more go in slices."""
 COMMAND_ENTRY_UNITS = 4
 """Units of work that an entry counts which a command looks at, such as one queue of a list."""
 WORK_FRAME_UNITS = 2

@@ -140,7 +140,7 @@ class TransitionalChannel(OlderChannel):
 
     def may_deliver(self) -> bool:
         """Whether the client takes deliveries now, apart from credit and room in the output."""
-        if self.stopped or self.detached or self.refused.offering:
+        if self.stopped or self.detached or self.refused.offering or self.consumers is None:
             return False
         session = self.session
         if session is None or session.replay is None:

@@ -7,12 +7,18 @@ class.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from collections.abc import Sequence as Entries
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import Refusal
-from harebell.base.limits import OUTPUT_HIGH_BYTES, SETTLED_AT_ONCE
+from harebell.base.limits import (
+    OUTPUT_HIGH_BYTES,
+    REMOVED_AT_ONCE,
+    REMOVED_CONSUMER_UNITS,
+    SETTLED_AT_ONCE,
+)
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
 from harebell.front.session09.branched import BranchWork
@@ -53,6 +59,13 @@ _PUBLISH = (60, 40)
 _NO_ROUTE = 312
 _AT_ONCE = SETTLED_AT_ONCE
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
+
+
+def _serve(queues: Iterable[Queue]) -> None:
+    """Let others have what is ready, where it is their turn now."""
+    for queue in queues:
+        if not queue.deleted:
+            queue.drain()
 
 
 class Channel(ChannelPort):
@@ -485,16 +498,37 @@ class Channel(ChannelPort):
     def stop_consuming(self) -> list[Queue]:
         """Every consumer goes; what they have not acknowledged stays out.
 
+        None of them is ready any more. If they are many they are removed in slices.
+
         Returns:
             The queues that are left, for others may have to be served there now.
         """
         consumers, self.consumers = self.consumers, None
         if not consumers:
             return []
-        for consumer in consumers.values():
-            consumer_deleted(self, consumer)
-            self.vhost.remove_consumer(consumer)
-        queues = {consumer.queue: None for consumer in consumers.values()}
+        gone = deque(consumers.values())
+        queues: dict[Queue, None] = {}
+        many = len(gone) > REMOVED_AT_ONCE
+        work, events = self.connection.hub.work, self.connection.broker.events
+        user = self.connection.user.name
+
+        def step() -> bool:
+            events.actor = user
+            while gone:
+                consumer = gone.popleft()
+                queues[consumer.queue] = None
+                consumer_deleted(self, consumer)
+                self.vhost.remove_consumer(consumer)
+                if many and work.charge(REMOVED_CONSUMER_UNITS):
+                    return False
+            if many:
+                _serve(queues)
+            return True
+
+        if many:
+            self.connection.perform(step)
+            return []
+        step()
         return [queue for queue in queues if not queue.deleted]
 
     def close(self) -> None:

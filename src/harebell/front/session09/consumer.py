@@ -41,6 +41,9 @@ class ChannelConsumer(Consumer):
     def ready(self) -> bool:
         """Whether there is credit, and room in the connection's output."""
         channel = self._channel
+        if channel.consumers is None:
+            # The channel is over, and this one of many that are about to be removed.
+            return False
         if not self.no_ack:
             if channel.allowed and channel.outstanding >= channel.allowed:
                 if not self.waits:

@@ -27,15 +27,19 @@ _TAG_PREFIX = "amq.ctag-"
 class ReplyConsumer(ChannelConsumer):
     """Takes replies whatever its prefetch, until far too many octets wait to be sent."""
 
-    __slots__ = ("_connection",)
+    __slots__ = ("_requester",)
 
     def __init__(self, channel: Channel, queue: ReplyQueue, tag: str) -> None:
         super().__init__(channel, queue, tag, no_ack=True)
-        self._connection = channel.connection
+        self._requester = channel
 
     def ready(self) -> bool:
         """Whether the requester takes what it is sent, or at least has not fallen far behind."""
-        return self._connection.out.size < REPLIES_UNSENT_BYTES
+        requester = self._requester
+        if requester.consumers is None:
+            return False
+        size: int = requester.connection.out.size
+        return size < REPLIES_UNSENT_BYTES
 
 
 def consume_replies(channel: Channel, method: methods.BasicConsume) -> None:

@@ -1,4 +1,4 @@
-"""exchange.delete and queue.delete of what has thousands of bindings, slice by slice."""
+"""Methods, and ends of channels, that have thousands of things to remove: slice by slice."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 
 from harebell.wire.v09 import methods as m
 from tests.unit.front.session09.world import OctetPeer, World, publish
+from tests.unit.model.things import rest
 
 UNITS = 300
 BINDINGS = 2000
@@ -120,3 +121,59 @@ def test_an_exchange_that_has_to_be_unused_is_refused_before_anything_goes() -> 
     assert isinstance(closed, m.ChannelClose)
     assert "in use" in closed.reply_text
     assert left(world) == BINDINGS
+
+
+def consuming(world: World, count: int) -> OctetPeer:
+    """A peer with so many consumers of the queue "shared", which is auto-delete."""
+    peer = world.peer()
+    peer.ask(m.QueueDeclare("shared", auto_delete=True))
+    peer.send(*[m.BasicConsume("shared", f"c{n}", nowait=True) for n in range(count)])
+    world.limit(UNITS)
+    return peer
+
+
+def test_thousands_of_consumers_go_with_their_connection_in_slices_and_get_nothing_more() -> None:
+    world = World()
+    peer = consuming(world, 3000)
+    queue = world.broker.vhosts["/"].queues["shared"]
+    peer.connection.eof()
+    assert 0 < len(queue.consumers) < 3000
+    other = world.connect()
+    world.users.add("ann", "ann", vhosts=("/",))
+    other.log_in({}, user=b"ann")
+    other.send(m.ChannelOpen(), m.BasicConsume("shared", "other", no_ack=True))
+    other.give(publish(b"for others", "shared"))
+    world.turn()
+    world.turns()
+    assert other.bodies() == [b"for others"]
+    assert len(queue.consumers) == 1
+    assert not queue.deleted
+
+
+def test_an_auto_delete_queue_goes_with_the_last_of_thousands_of_consumers() -> None:
+    world = World()
+    peer = consuming(world, 3000)
+    peer.send(m.ChannelClose(200, "done"), m.ChannelOpen(), channel=1)
+    assert peer.methods() == []
+    assert "shared" in world.broker.vhosts["/"].queues
+    assert world.turns() > 5
+    assert "shared" not in world.broker.vhosts["/"].queues
+    assert peer.methods() == [m.ChannelCloseOk(), m.ChannelOpenOk()]
+
+
+def test_what_thousands_of_consumers_have_not_acknowledged_comes_back_in_order() -> None:
+    world = World()
+    peer = world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    peer.send(m.BasicQos(prefetch_count=1))
+    peer.send(*[m.BasicConsume("q", f"c{n}", nowait=True) for n in range(1000)])
+    peer.give(b"".join(publish(b"%d" % n, "q") for n in range(1500)))
+    peer.frames()
+    world.turn()
+    queue = world.broker.vhosts["/"].queues["q"]
+    assert (queue.ready_count(), queue.unacked) == (500, 1000)
+    world.limit(UNITS)
+    peer.connection.eof()
+    world.turns()
+    assert (queue.ready_count(), queue.unacked, len(queue.consumers)) == (1500, 0, 0)
+    assert rest(queue) == [b"%d" % n for n in range(1500)]
