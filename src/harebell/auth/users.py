@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from harebell.auth.cram import context_of
 from harebell.auth.passwords import SCRYPT, SHA256, hashed, is_slow, matches, salt_bytes
 from harebell.auth.permissions import Permissions, everything
 from harebell.auth.topics import TopicPermission
 from harebell.auth.verifiers import Verifier, all_derived
+from harebell.base.slices import Slices
 
 _SECRET_BYTES = 32
 
@@ -21,6 +24,15 @@ Later = Callable[["Doubt", str, Callable[[bool], None], Callable[[], bool]], Non
 def is_loopback(address: str) -> bool:
     """Whether a peer's address is this machine's own (a Unix socket has the address "")."""
     return address == "" or address == "::1" or address.startswith(("127.", "::ffff:127."))
+
+
+class Secrets(NamedTuple):
+    """What is kept of a password; as in `User`."""
+
+    password_hash: str
+    algorithm: str
+    verifiers: dict[str, Verifier]
+    cram: bytes
 
 
 @dataclass(slots=True)
@@ -88,6 +100,7 @@ class Users:
         secret: octets that nobody outside knows.
         later: compares passwords that take long, while others are served; None has them compared
             at once.
+        thread: finds what is kept of a new password; None has that done at once.
     """
 
     def __init__(
@@ -97,6 +110,7 @@ class Users:
         self.cram = cram
         self.algorithm = algorithm
         self.later: Later | None = None
+        self.thread: Executor | None = None
         self.secret = rng(_SECRET_BYTES)
         self._users: dict[str, User] = {}
 
@@ -129,11 +143,32 @@ class Users:
 
     def set_password(self, user: User, password: str) -> None:
         """Give a user another password, with a new salt."""
-        salt = self._rng(salt_bytes(self.algorithm))
-        user.password_hash = hashed(password, salt, self.algorithm)
-        user.algorithm = self.algorithm
-        user.verifiers = all_derived(password, self._rng)
-        user.cram = context_of(password) if self.cram else b""
+        self.give(user, self._derive(password))
+
+    def deriving(self, password: str) -> Slices[Secrets]:
+        """What is kept of a new password, with a new salt; a thread finds it, where there is one.
+
+        It takes a tenth of a second and more, and nobody else has to wait for that.
+        """
+        if self.thread is None:
+            return self._derive(password)
+        found = self.thread.submit(self._derive, password)
+        while not found.done():
+            yield found
+        return found.result()
+
+    def give(self, user: User, secrets: Secrets) -> None:
+        """Give a user the password that these are of."""
+        user.password_hash, user.algorithm, user.verifiers, user.cram = secrets
+
+    def _derive(self, password: str) -> Secrets:
+        algorithm = self.algorithm
+        return Secrets(
+            hashed(password, self._rng(salt_bytes(algorithm)), algorithm),
+            algorithm,
+            all_derived(password, self._rng),
+            context_of(password) if self.cram else b"",
+        )
 
     def get(self, name: str) -> User | None:
         """The user of that name."""

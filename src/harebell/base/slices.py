@@ -13,25 +13,28 @@ A generator does it, yields where others may have their turn, and returns the re
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from typing import TypeVar
+from concurrent.futures import wait
+from typing import Any, TypeVar
 
 from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.work import Work
 
 T = TypeVar("T")
 
-Slices = Generator[None, None, T]
-"""Yields where others may have their turn; returns the result."""
+Slices = Generator[Any, None, T]
+"""Yields None where others may have their turn, or a `Future` of what a thread has to do first."""
 
 
 def at_once(slices: Slices[T]) -> T:
     """The result, without a pause."""
     while True:
         try:
-            next(slices)
+            wanted = next(slices)
         except StopIteration as end:
             result: T = end.value
             return result
+        if wanted is not None:
+            wait([wanted])
 
 
 def stepped(

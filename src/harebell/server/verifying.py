@@ -1,4 +1,4 @@
-"""Compares passwords with slow hashes in a thread, so that logins stop nobody.
+"""Compares passwords with slow hashes in a thread, so that logins stop nobody; makes them, too.
 
 One is compared at a time, in a thread of low priority: hostile logins take at most one hash's
 memory, and what is left of a processor. Addresses have their turns, and who is behind others of
@@ -59,7 +59,7 @@ class Verifying:
         self._compare = compare
         self._waiting: dict[str, deque[_Job]] = {}
         self._busy = False
-        self._thread = ThreadPoolExecutor(1, "harebell-passwords", _be_nice)
+        self._thread = users.thread = ThreadPoolExecutor(1, "harebell-passwords", _be_nice)
 
     def __call__(
         self,

@@ -9,7 +9,7 @@ as they are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -206,12 +206,17 @@ class _Import:
             topology.take_binding(self._place.broker, entry)
 
     def _each(
-        self, section: str, kind: type[E], take: Callable[[E], list[str] | None]
+        self,
+        section: str,
+        kind: type[E],
+        take: Callable[[E], list[str] | Slices[list[str]] | None],
     ) -> Slices[None]:
         inside = "vhost" in kind.__struct_fields__
         for entry in entries(self._given, section, kind, self._vhost if inside else None):
             with _naming(section, entry):
-                for sentence in take(entry) or ():
+                taken = take(entry)
+                sentences = (yield from taken) if isinstance(taken, Generator) else taken
+                for sentence in sentences or ():
                     self._ignored.append(f"{section}: {title(entry)}: {sentence}")
             self._taken[section] += 1
             yield

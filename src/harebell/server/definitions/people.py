@@ -9,6 +9,7 @@ from harebell.auth.permissions import Permissions
 from harebell.auth.topics import TopicPermission
 from harebell.auth.users import User
 from harebell.base.limits import USER_NAME_BYTES
+from harebell.base.slices import Slices
 from harebell.model.vhost import VHost
 from harebell.model.vhost_limits import MAX_CONNECTIONS
 from harebell.server.accounts import (
@@ -29,7 +30,7 @@ from harebell.server.manage.limits import MAX_CHANNELS, set_user_limits
 from harebell.server.manage.site import checked_name
 
 
-def take_user(place: Place, entry: UserEntry, *, md5: bool) -> list[str]:
+def take_user(place: Place, entry: UserEntry, *, md5: bool) -> Slices[list[str]]:
     """A new user, or other things about one who is there: connections stay open.
 
     Returns what has no effect, in sentences.
@@ -55,7 +56,8 @@ def take_user(place: Place, entry: UserEntry, *, md5: bool) -> list[str]:
         place.users.put(user)
     user.tags = words(entry.tags)
     if entry.password_hash is None and entry.password:
-        place.users.set_password(user, entry.password)
+        secrets = yield from place.users.deriving(entry.password)
+        place.users.give(user, secrets)
     else:
         if (user.password_hash, user.algorithm) != (entry.password_hash or "", algorithm):
             # They are those of another password.

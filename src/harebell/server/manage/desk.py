@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -60,7 +62,8 @@ class _Running:
         self._run = run
         self._asked = asked
         self._slices: Slices[Any] | None = None
-        self.done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.done: asyncio.Future[Any] = self._loop.create_future()
 
     def go_on(self) -> None:
         """Do what there is time for in this turn."""
@@ -82,7 +85,7 @@ class _Running:
             events.tell()
 
     def _go_on(self) -> bool:
-        """One slice; True at the end."""
+        """One slice; True when there is nothing to do in the next turn."""
         if self._slices is None:
             answer = self._run(self._site, self._asked)
             if not isinstance(answer, Generator):
@@ -91,11 +94,19 @@ class _Running:
         work = self._site.broker.work
         while True:
             try:
-                next(self._slices)
+                wanted = next(self._slices)
             except StopIteration as end:
                 return self._answer(end.value)
+            if wanted is not None:
+                wanted.add_done_callback(self._found)
+                return True
             if work.charge(COMMAND_ENTRY_UNITS):
                 return False
+
+    def _found(self, _: Future[Any]) -> None:
+        """A thread has found what the command waits for; called there."""
+        with suppress(RuntimeError):  # the broker has stopped
+            self._loop.call_soon_threadsafe(self.go_on)
 
     def _answer(self, answer: Any) -> bool:
         # Whoever asked may have gone; what they asked for is done nevertheless.

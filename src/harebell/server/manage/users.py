@@ -7,6 +7,7 @@ from typing import Any
 from harebell.auth.permissions import ACTIONS, PatternError, Permissions
 from harebell.auth.users import User
 from harebell.base.limits import USER_NAME_BYTES
+from harebell.base.slices import Slices
 from harebell.server.accounts import save_permissions, save_user
 from harebell.server.manage.site import Command, Fields, Refused, Site, checked_name
 
@@ -90,16 +91,25 @@ def list_users(site: Site, _: Fields) -> list[dict[str, Any]]:
     return [_shown(user) for user in sorted(site.users.all(), key=lambda user: user.name)]
 
 
-def add_user(site: Site, asked: Add) -> dict[str, Any]:
-    """A new user, who may do nothing yet."""
-    name = checked_name(asked.name, "user", USER_NAME_BYTES)
+def _check_new(site: Site, name: str) -> None:
     if site.users.get(name) is not None:
         raise Refused(
             f"there is a user '{name}' already: change it with `harebell users password` or "
             "`harebell users tags`"
         )
+
+
+def add_user(site: Site, asked: Add) -> Slices[dict[str, Any]]:
+    """A new user, who may do nothing yet."""
+    name = checked_name(asked.name, "user", USER_NAME_BYTES)
+    _check_new(site, name)
     tags, password = _tags(asked.tags), _password(asked.password)
-    user = site.users.add(name, password, tags=tags)
+    secrets = yield from site.users.deriving(password)
+    # Somebody else may have added one meanwhile.
+    _check_new(site, name)
+    user = User(name, "", tags=tags)
+    site.users.give(user, secrets)
+    site.users.put(user)
     save_user(user, site.definitions)
     site.journal("info", f"user '{name}' was added")
     site.broker.events.note("user.created", {"name": name})
@@ -129,10 +139,13 @@ def delete_user(site: Site, asked: Named) -> dict[str, Any]:
     return {"name": user.name, "connections_closed": closed}
 
 
-def set_password(site: Site, asked: Password) -> dict[str, Any]:
+def set_password(site: Site, asked: Password) -> Slices[dict[str, Any]]:
     """Another password, for the next login."""
+    site.user(asked.name)
+    secrets = yield from site.users.deriving(_password(asked.password))
+    # It may be gone by now.
     user = site.user(asked.name)
-    site.users.set_password(user, _password(asked.password))
+    site.users.give(user, secrets)
     save_user(user, site.definitions)
     site.journal("info", f"the password of user '{user.name}' was changed")
     site.broker.events.note("user.password.changed", {"name": user.name})

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from typing import Any
 
 import pytest
 
+from harebell.auth.passwords import SHA256
 from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
@@ -35,6 +38,7 @@ class World:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.users = Users(bytes, algorithm=SHA256)
         work = Work()
         store = MemoryStore(Gauge())
         self.broker = Broker(store, Gauge(), headers_of, EDITOR, Clock(), work=work)
@@ -43,7 +47,7 @@ class World:
         definitions: Any = Gathering()
         site = Site(
             self.broker,
-            Users(bytes),
+            self.users,
             self.hub,
             definitions,
             lambda: 0.0,
@@ -174,3 +178,66 @@ async def test_a_command_that_is_refused_says_why() -> None:
         "ok": False,
         "error": "no vhost 'none': known are '/'",
     }
+
+
+class Hands(Executor):
+    """Does what it is asked to when the test says so."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Future[Any], Callable[[], Any]]] = []
+
+    def submit(self, call: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.asked.append((future, lambda: call(*arguments, **options)))
+        return future
+
+    async def work(self) -> None:
+        """Do the first of them."""
+        future, call = self.asked.pop(0)
+        future.set_result(call())
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+async def test_a_password_is_hashed_in_a_thread_and_nobody_waits_for_that() -> None:
+    world = World()
+    hands = world.users.thread = Hands()
+    asked = world.ask("users.add", name="ann", password="secret")
+    changed = world.ask("users.add", name="ann", password="another")
+    assert (await world.ask("queues.list"))["ok"]
+    assert not world.hub.turns.busy, "nothing is tried again and again meanwhile"
+    assert world.users.get("ann") is None
+    await hands.work()
+    assert asked.result()["ok"]
+    assert world.users.authenticate("ann", "secret", "127.0.0.1") is not None
+    await hands.work()
+    assert "there is a user 'ann' already" in changed.result()["error"]
+
+
+@pytest.mark.asyncio
+async def test_a_user_who_goes_while_a_password_is_hashed_does_not_come_back() -> None:
+    world = World()
+    world.users.add("ann", "secret")
+    world.users.add("bob", "secret")
+    hands = world.users.thread = Hands()
+    asked = world.ask("users.password", name="ann", password="new")
+    await asyncio.sleep(0)
+    world.users.remove("ann")
+    await hands.work()
+    assert "no user 'ann'" in asked.result()["error"]
+    assert world.users.get("ann") is None
+
+
+@pytest.mark.asyncio
+async def test_an_import_waits_for_the_passwords_that_it_brings() -> None:
+    world = World()
+    hands = world.users.thread = Hands()
+    users = [{"name": name, "password": name} for name in ("ann", "bob")]
+    asked = world.ask("definitions.import", definitions={"users": users, "queues": []})
+    for _ in users:
+        await asyncio.sleep(0)
+        assert not asked.done()
+        await hands.work()
+    assert asked.result()["answer"]["counts"]["users"] == 2
+    assert world.users.authenticate("bob", "bob", "127.0.0.1") is not None
