@@ -67,3 +67,27 @@ def deletion(vhost: VHost, thing: Queue | Exchange | None, finish: Callable[[], 
         return True
 
     return step
+
+
+def exchange_deletion(
+    vhost: VHost,
+    name: str,
+    exchange: Exchange | None,
+    answer: Callable[[], object] | None = None,
+) -> Step:
+    """The steps that delete an exchange, unless another has its name by then.
+
+    Args:
+        vhost: of the exchange.
+        name: of the exchange.
+        exchange: None when there is none of that name.
+        answer: what follows; None for nothing.
+    """
+
+    def finish() -> None:
+        if vhost.exchanges.get(name) is exchange:
+            vhost.delete_exchange(name)
+        if answer is not None:
+            answer()
+
+    return deletion(vhost, exchange, finish)

@@ -10,7 +10,7 @@ from harebell.base import limits
 from harebell.base.errors import ErrorKind
 from harebell.base.slices import at_once
 from harebell.model.branch import BranchError
-from harebell.model.queue.kind import REJECTED
+from harebell.model.queue.kind import REJECTED, Queue
 from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
 from harebell.model.xa_states import Fault, State, Status
 from tests.unit.model.things import rest
@@ -354,13 +354,19 @@ def test_a_record_that_cannot_be_read_is_an_internal_error() -> None:
     assert world.state() is State.PREPARED
 
 
-def test_a_large_branch_is_prepared_and_committed_in_slices_and_nobody_comes_between() -> None:
-    world = XaWorld()
+def _branch_of_1000_publishes(world: XaWorld) -> Queue:
+    """End a branch that has published so many messages to the queue that is returned."""
     queue, session = world.queue(), world.session()
     session.start(TX)
     for number in range(1000):
         session.publish(queue, b"%d" % number)
     session.end(TX)
+    return queue
+
+
+def test_a_large_branch_is_prepared_and_committed_in_slices_and_nobody_comes_between() -> None:
+    world = XaWorld()
+    queue = _branch_of_1000_publishes(world)
     preparing = world.branches.prepare("/", TX, GUEST)
     next(preparing)
     for call in (world.prepare, world.commit, world.rollback):
@@ -384,11 +390,7 @@ def test_a_large_branch_is_prepared_and_committed_in_slices_and_nobody_comes_bet
 
 def test_a_branch_whose_vhost_goes_while_it_is_prepared_is_unknown() -> None:
     world = XaWorld()
-    queue, session = world.queue(), world.session()
-    session.start(TX)
-    for number in range(1000):
-        session.publish(queue, b"%d" % number)
-    session.end(TX)
+    _branch_of_1000_publishes(world)
     preparing = world.branches.prepare("/", TX, GUEST)
     next(preparing)
     world.branches.vhost_gone("/")

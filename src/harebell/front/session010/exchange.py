@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
-from harebell.front.long_operation import deletion
+from harebell.front.long_operation import exchange_deletion
 from harebell.front.session010.arguments import check_known
 from harebell.front.session010.errors import (
     INVALID_ARGUMENT,
@@ -128,11 +128,8 @@ def delete(session: Session, command: commands.ExchangeDelete) -> None:
         raise ExecutionError(PRECONDITION_FAILED, f"{thing} in use", 1)
     vhost.find_exchange_to_delete(name)
 
-    def finish() -> None:
-        if vhost.exchanges.get(name) is exchange:
-            vhost.delete_exchange(name)
-
-    perform(session, deletion(vhost, exchange, finish), lambda: vhost.recorder.ticket, _DELETE)
+    step = exchange_deletion(vhost, name, exchange)
+    perform(session, step, lambda: vhost.recorder.ticket, _DELETE)
 
 
 def _shown(session: Session, kind: str, name: str) -> str:

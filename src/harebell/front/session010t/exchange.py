@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE
-from harebell.front.long_operation import deletion
 from harebell.front.session010t.access import check_ticket
-from harebell.front.session09.lasting import is_open, perform
+from harebell.front.session09.lasting import delete_exchange
 from harebell.front.session09.permission import (
     EXCHANGE,
     QUEUE,
@@ -109,13 +108,7 @@ def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None
             raise soft(504, text, _CLASS, _DELETE)
     exchange = channel.vhost.find_exchange_to_delete(name, if_unused=method.if_unused)
 
-    def finish() -> None:
-        if channel.vhost.exchanges.get(name) is exchange:
-            channel.vhost.delete_exchange(name)
-        if is_open(channel):
-            channel.hold_until_recorded()
-
-    perform(channel, deletion(channel.vhost, exchange, finish), (_CLASS, _DELETE))
+    delete_exchange(channel, name, exchange, (_CLASS, _DELETE))
 
 
 def query(channel: TransitionalChannel, method: ExchangeQuery) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE, READ, WRITE
-from harebell.front.long_operation import deletion
-from harebell.front.session09.lasting import is_open, perform
+from harebell.front.session09.lasting import delete_exchange
 from harebell.front.session09.names import clean
 from harebell.front.session09.permission import (
     EXCHANGE,
@@ -56,16 +55,8 @@ def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
     check_exchange_deletion(name, channel.vhost.name)
     check(channel, CONFIGURE, EXCHANGE, name)
     exchange = channel.vhost.find_exchange_to_delete(name, if_unused=method.if_unused)
-
-    def finish() -> None:
-        if channel.vhost.exchanges.get(name) is exchange:
-            channel.vhost.delete_exchange(name)
-        if is_open(channel):
-            channel.hold_until_recorded()
-            if not method.nowait:
-                channel.connection.send(channel.number, methods.ExchangeDeleteOk())
-
-    perform(channel, deletion(channel.vhost, exchange, finish), (40, 20))
+    reply = None if method.nowait else methods.ExchangeDeleteOk()
+    delete_exchange(channel, name, exchange, (40, 20), reply)
 
 
 def bind(channel: Channel, method: methods.ExchangeBind) -> None:

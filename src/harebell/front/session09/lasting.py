@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.work import Step
-from harebell.front.long_operation import LongOperation
+from harebell.front.long_operation import LongOperation, exchange_deletion
 from harebell.front.session09.failure import channel_caught
 
 if TYPE_CHECKING:
     from harebell.front.session09.channel import Channel
+    from harebell.model.exchange import Exchange
+    from harebell.wire.v09.method import Method
 
 
 def is_open(channel: Channel) -> bool:
@@ -31,3 +33,29 @@ def perform(channel: Channel, step: Step, method: tuple[int, int]) -> None:
             channel_caught(channel.connection, channel, error, *method)
 
     LongOperation(step, failed).perform(channel.connection)
+
+
+def delete_exchange(
+    channel: Channel,
+    name: str,
+    exchange: Exchange | None,
+    method: tuple[int, int],
+    reply: Method | None = None,
+) -> None:
+    """Delete an exchange that may have many bindings.
+
+    Args:
+        channel: where that was asked for.
+        name: of the exchange.
+        exchange: None when there is none of that name.
+        method: the numbers of class and method.
+        reply: what is sent when that is recorded; None for nothing.
+    """
+
+    def answer() -> None:
+        if is_open(channel):
+            channel.hold_until_recorded()
+            if reply is not None:
+                channel.connection.send(channel.number, reply)
+
+    perform(channel, exchange_deletion(channel.vhost, name, exchange, answer), method)

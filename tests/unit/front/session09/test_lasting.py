@@ -36,9 +36,25 @@ DELETIONS = pytest.mark.parametrize(
 )
 
 
+def neighbour(world: World) -> OctetPeer:
+    """Another user's peer, with a channel."""
+    world.users.add("ann", "ann", vhosts=("/",))
+    peer = world.connect()
+    peer.log_in({}, user=b"ann")
+    peer.send(m.ChannelOpen())
+    return peer
+
+
 def left(world: World) -> int:
     vhost = world.broker.vhosts["/"]
     return sum(binding.destination.name == "q" for binding in vhost.bindings())
+
+
+def assert_deleted(world: World) -> None:
+    """Either the exchange or the queue is gone, and no binding is left."""
+    vhost = world.broker.vhosts["/"]
+    assert left(world) == 0
+    assert ("wide" in vhost.exchanges) + ("q" in vhost.queues) == 1
 
 
 @DELETIONS
@@ -54,10 +70,8 @@ def test_many_bindings_go_in_slices_and_what_follows_waits(
     world.next_turn()
     assert 0 < left(world) < before
     assert world.turns() > 5
-    assert left(world) == 0
     assert peer.methods() == [answer, m.QueueDeclareOk("next", 0, 0)]
-    vhost = world.broker.vhosts["/"]
-    assert ("wide" in vhost.exchanges) + ("q" in vhost.queues) == 1
+    assert_deleted(world)
 
 
 @DELETIONS
@@ -69,9 +83,7 @@ def test_a_deletion_that_has_begun_is_carried_out_when_its_connection_is_lost(
     peer.send(deletion)
     peer.connection.eof()
     world.turns()
-    vhost = world.broker.vhosts["/"]
-    assert left(world) == 0
-    assert ("wide" in vhost.exchanges) + ("q" in vhost.queues) == 1
+    assert_deleted(world)
 
 
 @DELETIONS
@@ -100,11 +112,7 @@ def test_a_queue_that_has_to_be_empty_stays_when_a_message_came_before_its_end()
     world = World()
     peer = bound(world)
     peer.send(m.QueueDelete(queue="q", if_empty=True))
-    world.users.add("ann", "ann", vhosts=("/",))
-    other = world.connect()
-    other.log_in({}, user=b"ann")
-    other.send(m.ChannelOpen())
-    other.give(publish(b"kept", "q"))
+    neighbour(world).give(publish(b"kept", "q"))
     world.turns()
     (closed,) = peer.methods()
     assert isinstance(closed, m.ChannelClose)
@@ -138,10 +146,8 @@ def test_thousands_of_consumers_go_with_their_connection_in_slices_and_get_nothi
     queue = world.broker.vhosts["/"].queues["shared"]
     peer.connection.eof()
     assert 0 < len(queue.consumers) < 3000
-    other = world.connect()
-    world.users.add("ann", "ann", vhosts=("/",))
-    other.log_in({}, user=b"ann")
-    other.send(m.ChannelOpen(), m.BasicConsume("shared", "other", no_ack=True))
+    other = neighbour(world)
+    other.send(m.BasicConsume("shared", "other", no_ack=True))
     other.give(publish(b"for others", "shared"))
     world.turn()
     world.turns()

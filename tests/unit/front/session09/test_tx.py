@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harebell.model.queue.kind import Queue
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.session09.world import OctetPeer, World, publish
@@ -234,12 +235,17 @@ def test_what_is_not_mandatory_may_go_nowhere_even_then() -> None:
     assert peer.ask(m.TxCommit()) == m.TxCommitOk()
 
 
-def test_a_large_commit_goes_in_slices_and_what_follows_waits_for_its_end() -> None:
-    world = World()
+def with_a_large_transaction(world: World) -> tuple[OctetPeer, Queue]:
+    """A peer that has published 3000 messages in a transaction, and their queue."""
     peer = transactional(world)
-    queue = world.broker.vhosts["/"].queues["q"]
     peer.give(b"".join(publish(b"%d" % number) for number in range(3000)))
     world.limit(300)
+    return peer, world.broker.vhosts["/"].queues["q"]
+
+
+def test_a_large_commit_goes_in_slices_and_what_follows_waits_for_its_end() -> None:
+    world = World()
+    peer, queue = with_a_large_transaction(world)
     peer.send(m.TxCommit(), m.QueueDeclare("q", passive=True))
     assert 0 < queue.ready_count() < 3000
     assert world.store.commit.pinned
@@ -252,10 +258,7 @@ def test_a_large_commit_goes_in_slices_and_what_follows_waits_for_its_end() -> N
 
 def test_a_large_commit_is_carried_out_when_its_channel_or_connection_is_gone() -> None:
     world = World()
-    peer = transactional(world)
-    queue = world.broker.vhosts["/"].queues["q"]
-    peer.give(b"".join(publish(b"%d" % number) for number in range(3000)))
-    world.limit(300)
+    peer, queue = with_a_large_transaction(world)
     peer.send(m.TxCommit())
     peer.connection.eof()
     world.turns()
