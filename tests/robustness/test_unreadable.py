@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from harebell.base.limits import EXIT_DISK
+from harebell.client.blocking import connect
 from harebell.store.definitions import NAME
 from tests.robustness import strace
-from tests.robustness.lives import life
-from tests.running import DidNotStartError, RunningBroker
+from tests.robustness.lives import life, segments
+from tests.running import DidNotStartError, RunningBroker, command
 
 
 def refused(folder: Path, prefix: Sequence[str]) -> DidNotStartError:
@@ -20,10 +22,35 @@ def refused(folder: Path, prefix: Sequence[str]) -> DidNotStartError:
     return caught.value
 
 
-def reading(folder: Path, number: int) -> list[str]:
-    """A prefix that has the N-th read of the definitions fail, and all after it."""
-    command = strace.fail_at("pread64", "EIO", number)
-    return [*command, "-P", str(folder / NAME)]
+def reading(file: Path, number: int) -> list[str]:
+    """A prefix that has the N-th read of a file fail, and all after it."""
+    return [*strace.fail_at("pread64", "EIO", number), "-P", str(file)]
+
+
+def filled(folder: Path) -> Path:
+    """A directory with a queue that has messages; the file of its log."""
+    with life(folder) as broker, connect(broker.address()) as connection:
+        channel = connection.channel()
+        channel.declare_queue("jobs", durable=True)
+        for number in range(10):
+            channel.publish(b"body %d" % number, routing_key="jobs", delivery_mode=2)
+    return segments(folder)[0]
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    """All of a directory but what SQLite and the lock leave there to look."""
+    return {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != "LOCK" and "sqlite-" not in path.name
+    }
+
+
+def looked_into(folder: Path, action: str, prefix: Sequence[str]) -> tuple[int, str]:
+    """The exit code and all output of `harebell store`."""
+    given = [*prefix, command(), "store", action, str(folder)]
+    done = subprocess.run(given, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("number", [1, 2, 4])
@@ -33,12 +60,44 @@ def test_definitions_that_cannot_be_read_are_not_called_damaged(
     folder = tmp_path / "data"
     with life(folder):
         pass
-    error = refused(folder, reading(folder, number))
+    error = refused(folder, reading(folder / NAME, number))
     assert error.code == EXIT_DISK, error
     assert "damaged:" not in str(error)
     assert f"the disk cannot read {folder / NAME}" in str(error)
     with life(folder) as broker:
         assert "Traceback" not in broker.log
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_log_that_cannot_be_read_is_not_called_damaged(tmp_path: Path, number: int) -> None:
+    folder = tmp_path / "data"
+    log = filled(folder)
+    error = refused(folder, reading(log, number))
+    assert error.code == EXIT_DISK, error
+    assert f"the disk cannot read {log} (Input/output error at octet" in str(error)
+    assert not (folder / "quarantine").exists()
+
+
+@pytest.mark.parametrize("action", ["check", "dump", "repair"])
+@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("definitions", [True, False], ids=["definitions", "log"])
+def test_what_the_disk_cannot_read_is_neither_damaged_nor_mended(
+    tmp_path: Path, action: str, number: int, definitions: bool
+) -> None:
+    folder = tmp_path / "data"
+    log = filled(folder)
+    # A repair would cut this off.
+    torn = log.parent.parent / ("f" * 32) / log.name
+    torn.parent.mkdir()
+    torn.write_bytes(log.read_bytes()[:-9])
+    before = files(folder)
+    file = folder / NAME if definitions else log
+    code, said = looked_into(folder, action, reading(file, number))
+    assert code == EXIT_DISK, said
+    assert f"the disk cannot read {file} (Input/output error at octet" in said
+    assert "no damage" not in said
+    assert f"damaged: {file}" not in said
+    assert files(folder) == before
 
 
 def test_a_folder_above_that_is_not_synced_ends_every_start(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ class OsFile(File):
 
     def read_at(self, size: int, offset: int) -> bytes:
         """Read at most `size` octets from an offset; fewer only at the end of the file."""
+        data = b""
         try:
             data = os.pread(self._handle, size, offset)
             while data and len(data) < size:
@@ -51,7 +52,9 @@ class OsFile(File):
                     break
                 data += more
         except OSError as error:
-            raise _named(error, self.path) from None
+            # The system reads what it can before it fails.
+            where = f"{error.strerror} at octet {offset + len(data)}"
+            raise type(error)(error.errno, where, self.path) from None
         return data
 
     def fileno(self) -> int:

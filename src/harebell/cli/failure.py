@@ -7,7 +7,7 @@
 | 2 | the command line or the configuration is wrong (click's own code for it) |
 | 3 | a data directory is damaged (`harebell store`) |
 | 4 | there is no broker to connect to, or it did not let us in |
-| 74 | the broker's disk failed (`limits.EXIT_DISK`, which a running broker gives itself) |
+| 74 | the disk failed (`limits.EXIT_DISK`, which a running broker gives itself) |
 """
 
 from __future__ import annotations

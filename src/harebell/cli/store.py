@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harebell.base.errors import StoreError
+from harebell.base.errors import DiskError, StoreError
+from harebell.base.limits import EXIT_DISK
 from harebell.base.printable import printable
 from harebell.cli.echo import echo
-from harebell.cli.failure import DAMAGED, Failure
+from harebell.cli.failure import DAMAGED, DiskFailed, Failure
 from harebell.cli.status import octets
 from harebell.cli.verb import Verb
 
@@ -37,27 +38,45 @@ def store(action: str, directory: Path, queue: str, vhost: str) -> None:
 
     check says what is in it and what is damaged; dump prints its messages, a line of JSON each;
     both leave it as it is. repair does what a broker does when it starts: damaged octets go to
-    quarantine/, and what can be read stays. The exit code is 3 when there is damage.
+    quarantine/, and what can be read stays. The exit code is 3 when there is damage, and 74 when
+    the disk fails to read something: then repair changes nothing.
     """
     try:
+        if action == REPAIR:
+            _check_readable(directory)
         with _survey(directory, mend=action == REPAIR) as (survey, complaints):
             found = []
             for holding in survey.holdings(vhost=vhost, queue=queue):
                 found.append(holding)
                 if action == DUMP and holding.kind != "transactions":
                     _dump(survey, holding)
+            unread = _tell_unread(found)
             if action == DUMP:
                 damage = _tell_damage(found, complaints, survey.remarks, err=True)
             else:
                 _tell(found)
                 damage = _tell_damage(found, complaints, survey.remarks, err=False)
                 _tell_quarantine(found, survey.quarantine(), mended=action == REPAIR)
+    except DiskError as error:
+        raise DiskFailed(str(error)) from None
     except (StoreError, OSError) as error:
         raise Failure(str(error)) from None
     if queue and not found:
         raise Failure(f"there is no queue {queue!r} in {directory}")
-    if damage:
-        click.get_current_context().exit(DAMAGED)
+    if unread or damage:
+        click.get_current_context().exit(EXIT_DISK if unread else DAMAGED)
+
+
+def _check_readable(directory: Path) -> None:
+    """Read all of the directory once before anything in it is changed.
+
+    Raises:
+        DiskError: the disk fails to read some of it.
+    """
+    with _survey(directory, mend=False) as (survey, _):
+        unread = [text for holding in survey.holdings() for text in holding.unread]
+    if unread:
+        raise DiskError("\n".join([*unread, "nothing was changed: copy the disk first"]))
 
 
 @contextmanager
@@ -81,11 +100,11 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
     try:
         try:
             definitions = read_definitions(
-                str(directory), encode_table, decoded_table, sealed=sealed
+                str(directory), files, encode_table, decoded_table, sealed=sealed
             )
             was_clean = definitions.was_clean
             survey = Survey(files, definitions, was_clean=was_clean, mend=mend)
-        except FormatError:
+        except (DiskError, FormatError):
             raise
         except StoreError as error:
             # Messages can be read without the names of their queues.
@@ -126,6 +145,14 @@ def _tell(found: list[Holding]) -> None:
     echo(f"{messages} messages, {size} in {segments} segments")
 
 
+def _tell_unread(found: list[Holding]) -> bool:
+    """Say which logs the disk fails to read; whether there are any."""
+    lines = [f"not read: {_label(holding)}: {text}" for holding in found for text in holding.unread]
+    for line in lines:
+        echo(line, err=True)
+    return bool(lines)
+
+
 def _tell_damage(
     found: list[Holding], complaints: list[str], remarks: list[str], *, err: bool
 ) -> bool:
@@ -140,7 +167,7 @@ def _tell_damage(
     for holding in found:
         for text in holding.harmless:
             echo(f"note: {_label(holding)}: {text}", err=err)
-    if not lines:
+    if not (lines or any(holding.unread for holding in found)):
         echo("no damage", err=err)
     return bool(lines)
 

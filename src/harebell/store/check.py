@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harebell.base.clock import Clock
+from harebell.base.errors import DiskError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import BRANCH_LOG, EXCHANGE_LOG, PUBLISHER_LOG, Definitions, Files, Log
@@ -51,6 +52,7 @@ class Holding:
         damage: a sentence for everything that is wrong.
         harmless: a sentence for what an abrupt end leaves behind.
         quarantined: copies that were made, or would be.
+        unread: a sentence for every log that the disk fails to read.
     """
 
     identity: str
@@ -65,6 +67,7 @@ class Holding:
     damage: list[str] = field(default_factory=list)
     harmless: list[str] = field(default_factory=list)
     quarantined: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
 
 class Survey:
@@ -89,6 +92,7 @@ class Survey:
         mend: bool = False,
     ) -> None:
         self._files = Watched(files if mend else Shadow(files, QUEUES))
+        self._mend = mend
         self._was_clean = was_clean
         self._said: list[tuple[str, str]] = []
         self._claims = _claims(definitions)
@@ -111,6 +115,7 @@ class Survey:
             queue: only queues of this name; "" for all.
 
         Raises:
+            DiskError: the disk fails to read a log that is to be mended; those before it are.
             StoreError: the disk refuses.
         """
         folders: dict[str, list[str]] = {identity: [] for identity in self._claims}
@@ -155,7 +160,14 @@ class Survey:
             return
         self._said.clear()
         self._files.arrived.clear()
-        log = self._store.open_log(identity, durable=True)
+        try:
+            log = self._store.open_log(identity, durable=True)
+        except DiskError as error:
+            if self._mend:
+                raise
+            holding.unread.append(str(error))
+            self._said.clear()
+            return
         for level, text in self._said:
             # An end in good order leaves nothing torn behind.
             harmless = level == "warning" and not self._was_clean

@@ -15,6 +15,7 @@ one that an older version made gets what it lacks when it is opened for use.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import re
 import sqlite3
@@ -26,6 +27,7 @@ from harebell.base.errors import DiskError, HarebellError, StoreError
 from harebell.base.ports import Definitions, Files
 from harebell.store.quarantine import Quarantine
 from harebell.store.tables import BLOB, FLAG, NUMBER, TABLES, TEXT, VERSION, Table, upgrades
+from harebell.store.unreadable import cannot_read, refused
 
 NAME = "definitions.sqlite"
 AHEAD = f"{NAME}-wal"
@@ -253,6 +255,7 @@ def open_definitions(
 
 def read_definitions(
     root: str,
+    files: Files,
     encode: Callable[[Mapping[str, Any]], bytes],
     decode: Callable[[bytes], Mapping[str, Any]],
     *,
@@ -262,19 +265,26 @@ def read_definitions(
 
     Args:
         root: the data directory, an absolute path.
+        files: the same directory.
         encode: makes octets of a table of arguments.
         decode: the way back.
         sealed: whether nothing can be written there, and there is no write-ahead log.
 
     Raises:
-        StoreError: there are none, or they cannot be read, in a sentence for the user.
+        DiskError: the disk fails to read them.
+        StoreError: there are none, or they cannot be used, in a sentence for the user.
     """
     path = str(PurePosixPath(root) / NAME)
+    try:
+        # SQLite does not always tell a page that it could not read from one that is damaged.
+        _read_through(files)
+    except OSError as error:
+        raise refused(f"cannot use {path}", error) from None
     try:
         _inspect(path, sealed=sealed)
         return SqliteDefinitions(_look(path, sealed=sealed), path, encode, decode)
     except _REFUSALS as error:
-        raise _refused(path, error) from None
+        raise _read_again(files, path, _refused(path, error)) from None
 
 
 def _uri(path: str, mode: str, vfs: str) -> str:
@@ -373,7 +383,7 @@ def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
         # The quick one does not look at what finds the row that a change is for.
         complaint = link.execute("PRAGMA integrity_check(1)").fetchone()[0]
         if _is_refusal(complaint):
-            raise DiskError(_unreadable(path, complaint))
+            raise DiskError(cannot_read(path, complaint))
         if complaint != "ok":
             raise _damaged(path, complaint.replace("\n", " "))
     finally:
@@ -393,39 +403,37 @@ def _refused(path: str, error: Exception) -> StoreError:
         return _damaged(path, "what SQLite says of it is no text")
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
     if code == sqlite3.SQLITE_IOERR:
-        return DiskError(_unreadable(path, str(error)))
+        return DiskError(cannot_read(path, str(error)))
     if code in _DAMAGE:
         return _damaged(path, str(error))
     return StoreError(f"cannot use {path}: {error}")
 
 
-def _read_again(files: Files, path: str, refused: StoreError) -> StoreError:
+def _read_again(files: Files, path: str, complaint: StoreError) -> StoreError:
     """What is wrong with a refused database: SQLite calls malformed what it could not read, too."""
     try:
-        file = files.open(NAME)
-        try:
+        _read_through(files)
+    except OSError as error:
+        return DiskError(cannot_read(str(error.filename or path), error.strerror or str(error)))
+    return complaint
+
+
+def _read_through(files: Files) -> None:
+    """Read the database and its write-ahead log once.
+
+    Raises:
+        OSError: the disk cannot read them.
+    """
+    for name in (NAME, AHEAD):
+        with contextlib.suppress(FileNotFoundError), contextlib.closing(files.open(name)) as file:
             for at in range(0, file.size(), _PIECE_BYTES):
                 file.read_at(_PIECE_BYTES, at)
-        finally:
-            file.close()
-    except FileNotFoundError:
-        return refused
-    except OSError as error:
-        return DiskError(_unreadable(path, error.strerror or str(error)))
-    return refused
 
 
 def _is_refusal(complaint: str) -> bool:
     """Whether the check of a database could not read it, which it says in words."""
     found = _ERROR_CODE.search(complaint)
     return found is not None and int(found[1]) & _PRIMARY in _UNREAD
-
-
-def _unreadable(path: str, why: str) -> str:
-    return (
-        f"the disk cannot read {path} ({why}): nothing says that its content is damaged; look at "
-        "the disk and the system's log, and start again"
-    )
 
 
 _ERROR_CODE = re.compile(r"error code=(\d+)")

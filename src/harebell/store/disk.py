@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 
 from harebell.base.clock import Clock
 from harebell.base.durability import Durability
-from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
 from harebell.base.limits import (
@@ -28,6 +27,7 @@ from harebell.store.row import Row
 from harebell.store.segment import Segment
 from harebell.store.spill import Spill
 from harebell.store.transient import TransientLog
+from harebell.store.unreadable import refused
 
 QUEUES = "queues"
 TRANSIENT = "transient"
@@ -55,6 +55,7 @@ class DiskStore(Store):
             process said so.
 
     Raises:
+        DiskError: the disk fails to read something.
         StoreError: the folder cannot be used.
     """
 
@@ -87,7 +88,6 @@ class DiskStore(Store):
         self._new: set[str] = set()
         self._segment_octets = segment_octets
         self._clean = clean
-        self.expected = inventory.read(files) if clean else {}
         self._ahead_from = ahead_from
         self.work = Work()
         self._refused: dict[str, int] = {}
@@ -95,15 +95,22 @@ class DiskStore(Store):
             files.make_folder(QUEUES)
             files.sync_folder("")
         except OSError as error:
-            raise StoreError(f"cannot use the data directory: {error}") from None
+            raise refused("cannot use the data directory", error) from None
+        self.expected = self._inventory() if clean else {}
         self._finish_commit()
+
+    def _inventory(self) -> dict[str, int]:
+        try:
+            return inventory.read(self.files)
+        except OSError as error:
+            raise refused("cannot read how many segments there are", error) from None
 
     def _finish_commit(self) -> None:
         """Write what the last process was about to write for a transaction."""
         try:
             done = self.redo.replay()
         except OSError as error:
-            raise StoreError(f"cannot finish the last transaction: {error}") from None
+            raise refused("cannot finish the last transaction", error) from None
         if done:
             self.report(
                 "warning", f"the end came amid a commit: {done} octets of a transaction are written"
@@ -141,6 +148,7 @@ class DiskStore(Store):
         """The log of that identity: what it held when it is durable, empty when it is new.
 
         Raises:
+            DiskError: the disk fails to read it.
             StoreError: the disk refuses to give it.
         """
         if not durable:
@@ -151,7 +159,7 @@ class DiskStore(Store):
             try:
                 found = Recovery(self.files, identity, log.folder, self.report).run()
             except OSError as error:
-                raise StoreError(f"cannot read the log {log.folder}: {error}") from None
+                raise refused(f"cannot read the log {log.folder}", error) from None
             if self._clean and found.closed:
                 # Without a clean end since, its last word may be from the process before the last
                 # one, which handed out more without a chance to write that down.

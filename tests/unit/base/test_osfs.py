@@ -86,6 +86,21 @@ def test_errors_name_the_file(files: OsFiles, tmp_path: Path) -> None:
         assert caught.value.filename == str(tmp_path / "a")
 
 
+def test_a_read_that_fails_names_the_octet_that_cannot_be_read(
+    files: OsFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pread(_handle: int, _size: int, offset: int) -> bytes:
+        if offset >= 4096:
+            raise OSError(errno.EIO, "Input/output error")
+        return bytes(4096 - offset)
+
+    file = files.open("a", create=True)
+    monkeypatch.setattr(osfs.os, "pread", pread)
+    with pytest.raises(OSError, match="Input/output error at octet 4096") as caught:
+        file.read_at(8192, 1024)
+    assert caught.value.errno == errno.EIO
+
+
 def test_space_is_counted_in_octets(files: OsFiles) -> None:
     assert 0 < files.free() <= files.total()
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
+from harebell.base.errors import DiskError
 from harebell.store.check import Holding, Survey
 from tests.unit.store.stores import FOLDER, IDENTITY, Bench, message
 
@@ -154,3 +157,29 @@ def test_without_definitions_the_logs_have_no_names() -> None:
     survey = Survey(bench.disk, None)
     found = _only(survey)
     assert (found.kind, found.messages) == ("", 3)
+
+
+def _unreadable(_operation: int, kind: str, path: str) -> None:
+    if kind == "read" and path.endswith(".seg"):
+        raise OSError(errno.EIO, "Input/output error at octet 0", path)
+
+
+def test_a_log_that_the_disk_cannot_read_is_named_and_the_others_are_looked_at() -> None:
+    bench = _bench()
+    bench.definitions.put("queue", ("/", "new"), {"identity": OTHER, "kind": "classic"})
+    bench.commit()
+    bench.disk.hook = _unreadable
+    jobs, new = _survey(bench).holdings()
+    (text,) = jobs.unread
+    assert text.startswith(f"the disk cannot read {_path(bench)} (Input/output error at octet 0): ")
+    assert jobs.damage == jobs.harmless == jobs.quarantined == []
+    assert (new.name, new.unread) == ("new", [])
+
+
+def test_a_log_that_the_disk_cannot_read_is_not_mended() -> None:
+    bench = _bench()
+    bench.disk.hook = _unreadable
+    with pytest.raises(DiskError, match="the disk cannot read"):
+        list(_survey(bench, mend=True).holdings())
+    bench.disk.hook = None
+    assert bench.disk.names("quarantine") == []

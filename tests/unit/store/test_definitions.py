@@ -284,7 +284,7 @@ def test_a_flipped_bit_in_the_database_is_harmless_or_refused_in_a_sentence(tmp_
 
 def everything(folder: Path) -> list[list[tuple[tuple[str, ...], Mapping[str, Any]]]]:
     """All that is declared, as somebody reads it who only looks."""
-    definitions = read_definitions(str(folder), encode_table, decode)
+    definitions = read_definitions(str(folder), OsFiles(str(folder)), encode_table, decode)
     try:
         return [rows(definitions, kind) for kind in TABLES]
     finally:

@@ -133,7 +133,7 @@ def test_rows_of_an_older_database_get_checksums(tmp_path: Path) -> None:
 
 def test_an_older_database_is_looked_at_without_a_change(tmp_path: Path) -> None:
     old_database(tmp_path)
-    definitions = read_definitions(str(tmp_path), encode_table, decode)
+    definitions = read_definitions(str(tmp_path), OsFiles(str(tmp_path)), encode_table, decode)
     check_contents(definitions)
     definitions.let_go()
     assert version(tmp_path) == 1
