@@ -1,7 +1,7 @@
 """Rules that Harebell breaks as RabbitMQ does, and what happens instead.
 
-The reasons stand in docs/compatibility.md. Departures that concern a single frame or name are
-shown where the others of their kind are tested.
+The reasons stand in docs/protocols/compatibility.md. Departures that concern a single frame or name
+are shown where the others of their kind are tested.
 """
 
 from __future__ import annotations

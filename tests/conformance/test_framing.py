@@ -1,7 +1,7 @@
 """Frames: their shape, their size, and what happens to a connection whose frames are broken.
 
 Where the specification has the connection die in silence (4.2.3), Harebell does as RabbitMQ and
-says connection.close with 501 before it ends the connection; see docs/compatibility.md.
+says connection.close with 501 before it ends the connection; see docs/protocols/compatibility.md.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ PUBLISHED = {
 
 
 OWN = {409, 410, 411, 412, 413}
-"""Codes of classes that only Harebell has (docs/extensions.md)."""
+"""Codes of classes that only Harebell has (docs/protocols/extensions.md)."""
 
 
 @pytest.mark.rule("0-9-1#001")

@@ -1,4 +1,4 @@
-"""Every row of docs/conversion.md is true, in both directions."""
+"""Every row of docs/protocols/conversion.md is true, in both directions."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ SAMPLES: dict[str, Any] = {
 COMPANIONS: dict[str, dict[str, Any]] = {"headers.x-amqp-reply-exchange": {"reply-to": "k"}}
 """What has to be there for a row to mean anything."""
 
-DOCUMENT = read(ROOT / "docs/conversion.md")
+DOCUMENT = read(ROOT / "docs/protocols/conversion.md")
 ROWS = [
     (section, cells[0].strip("`"), cells[1].strip("`"))
     for section in FAMILIES

@@ -22,9 +22,9 @@ RUN = ("console", "sh", "python")
 KNOWN = (*RUN, "toml", "yaml", "")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def broker() -> Iterator[RunningBroker]:
-    """One broker for all documents, as a reader has who tries one after the other."""
+    """A fresh broker for each document: a page has to work without the others."""
     with running_broker() as started:
         yield started
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.markdown import ROOT, read, rows
 
-GUARANTEES = read(ROOT / "docs/GUARANTEES.md")
+GUARANTEES = read(ROOT / "docs/reference/guarantees.md")
 PROMISES = [title for title in GUARANTEES.titles(2) if title[1].isdigit()]
 
 
@@ -38,7 +38,7 @@ def test_the_tests_that_attack_a_promise_exist(promise: str) -> None:
 
 
 def test_the_rows_of_the_track_record_are_complete() -> None:
-    record = read(ROOT / "docs/TRACK_RECORD.md")
+    record = read(ROOT / "docs/internals/track-record.md")
     for row in rows(record.section("Runs")):
         assert len(row) == 5, row
     for row in rows(record.section("Faults")):

@@ -20,13 +20,13 @@ CODE = re.compile(r"`([^`]+)`")
 
 
 def test_every_key_has_its_row_in_the_order_of_the_table_of_keys() -> None:
-    table = rows(read(ROOT / "docs/configuration.md").section("Keys"))
+    table = rows(read(ROOT / "docs/reference/configuration.md").section("Keys"))
     assert [row[0] for row in table] == [f"`{setting.name}`" for setting in SETTINGS]
     assert all(len(row) == 3 and row[2].endswith(".") for row in table)
 
 
 def test_every_default_is_the_one_that_is_documented() -> None:
-    for name, default, _ in rows(read(ROOT / "docs/configuration.md").section("Keys")):
+    for name, default, _ in rows(read(ROOT / "docs/reference/configuration.md").section("Keys")):
         key = name.strip("`")
         value = getattr(Config(), key)
         if isinstance(value, bool):
@@ -38,12 +38,12 @@ def test_every_default_is_the_one_that_is_documented() -> None:
 
 
 def test_every_other_variable_has_its_row() -> None:
-    table = rows(read(ROOT / "docs/configuration.md").section("Other variables"))
+    table = rows(read(ROOT / "docs/reference/configuration.md").section("Other variables"))
     assert {row[0].strip("`") for row in table} == set(OTHER_VARIABLES)
 
 
 def test_every_verb_has_its_section_and_the_other_way_round() -> None:
-    titles = read(ROOT / "docs/cli.md").titles(2)
+    titles = read(ROOT / "docs/reference/cli.md").titles(2)
     assert titles == ["Exit codes", *(f"harebell {verb}" for verb in VERBS)]
 
 
@@ -59,7 +59,7 @@ def test_every_flag_of_a_verb_is_in_its_section_and_the_other_way_round(verb: st
         if isinstance(parameter, click.Option) and not parameter.hidden
         for flag in (*parameter.opts, *parameter.secondary_opts)
     }
-    section = read(ROOT / "docs/cli.md").section(f"harebell {verb}")
+    section = read(ROOT / "docs/reference/cli.md").section(f"harebell {verb}")
     documented = {
         word for row in rows(section) for word in CODE.findall(row[0]) if word.startswith("-")
     }
@@ -67,7 +67,7 @@ def test_every_flag_of_a_verb_is_in_its_section_and_the_other_way_round(verb: st
 
 
 def test_the_exit_codes_are_those_of_the_command_line() -> None:
-    table = rows(read(ROOT / "docs/cli.md").section("Exit codes"))
+    table = rows(read(ROOT / "docs/reference/cli.md").section("Exit codes"))
     assert [int(row[0]) for row in table] == [
         0,
         FAILED,
@@ -82,7 +82,7 @@ def test_the_exit_codes_are_those_of_the_command_line() -> None:
 def test_every_dependency_has_its_reason_and_the_other_way_round() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     groups = {"": project["dependencies"], **project["optional-dependencies"]}
-    document = read(ROOT / "docs/DEPENDENCIES.md")
+    document = read(ROOT / "docs/internals/dependencies.md")
     documented: dict[str, set[str]] = {}
     for title in document.titles(2):
         extra = re.search(r"\[(\w+)\]", title)

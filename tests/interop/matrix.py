@@ -54,7 +54,7 @@ PLAIN_HEADERS: dict[str, Any] = {
     "list": {"0": 1, "1": "two", "2": {"0": "3.0", "1": ""}},
     "table": {"inner": {"deep": {"0": 1}}},
 }
-"""The same for consumers of 0-8 and 0-9, which know five types of values (docs/conversion.md)."""
+"""The same for consumers of 0-8 and 0-9, which know five types (docs/protocols/conversion.md)."""
 
 SENT_HEADERS: dict[str, Any] = {
     **PLAIN_HEADERS,

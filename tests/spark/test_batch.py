@@ -150,7 +150,7 @@ def test_filters_that_say_nothing_to_the_broker_are_left_to_spark(
 def test_spark_keeps_what_was_pushed_down_with_the_frame_that_was_loaded(
     spark: SparkSession, broker_url: str, channel: Any, queue: str
 ) -> None:
-    """Why docs/spark.md says that a frame with `pushdown` is for one question."""
+    """Why docs/guides/spark.md says that a frame with `pushdown` is for one question."""
     publish(channel, queue, 0, 10)
     options = {"url": broker_url, "queue": queue, "pushdown": "true"}
     frame = spark.read.format("harebell").options(**options).load()

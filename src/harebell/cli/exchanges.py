@@ -32,7 +32,7 @@ listing(exchanges, "exchanges.list", "exchanges", _SHOWN, _COLUMNS)
     default="direct",
     show_default=True,
     metavar="NAME",
-    help="Its type: direct, fanout, topic, headers or one of docs/compatibility.md.",
+    help="Its type: direct, fanout, topic, headers or one of docs/protocols/compatibility.md.",
 )
 @click.option(
     "--durable/--transient",

@@ -60,7 +60,7 @@ _HELP = f"""Harebell: an AMQP broker, its client and its command line.
 Exit codes: 0 done, 1 failed, 2 wrong command line or configuration,
 3 a data directory is damaged, 4 no broker to connect to, 130 ended by Ctrl-C.
 
-Harebell {__version__}; the documentation of every verb is in docs/cli.md.
+Harebell {__version__}; the documentation of every verb is in docs/reference/cli.md.
 """
 
 

@@ -49,7 +49,7 @@ def setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
         "--config",
         "config_file",
         metavar="FILE",
-        help=f"TOML file with the keys of docs/configuration.md. [{CONFIG_VARIABLE}]",
+        help=f"TOML file with the keys of docs/reference/configuration.md. [{CONFIG_VARIABLE}]",
     )(command)
 
 

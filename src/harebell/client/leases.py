@@ -1,4 +1,4 @@
-"""The verbs of leases: claims on a queue's messages that outlive both ends (docs/leases.md).
+"""The verbs of leases: claims on a queue's messages that outlive both ends (docs/guides/leases.md).
 
 They are Harebell's own; against a broker that lacks them every one raises `ExtensionMissing`.
 """

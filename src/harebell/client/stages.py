@@ -1,7 +1,7 @@
 """The verbs of staged publishing and of publishers whose repeats are dropped.
 
-They are Harebell's own (docs/extensions.md); against a broker that lacks them every one raises
-`ExtensionMissing`.
+They are Harebell's own (docs/protocols/extensions.md); against a broker that lacks them
+every one raises `ExtensionMissing`.
 """
 
 from __future__ import annotations

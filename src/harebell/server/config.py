@@ -49,7 +49,7 @@ def default_data_dir() -> Path:
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """How a broker is set up; see docs/configuration.md for what each key means."""
+    """How a broker is set up; see docs/reference/configuration.md for what each key means."""
 
     host: str = "127.0.0.1"
     port: int | None = 5672

@@ -1,4 +1,4 @@
-"""The tables of docs/permissions.md, as values."""
+"""The tables of docs/reference/permissions.md, as values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
 from harebell.wire.v09.spec import ProtocolSpec
 
-PAGE = Path(__file__).parents[3] / "docs" / "permissions.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "permissions.md"
 FINAL = "0-10"
 SPECS: dict[str, ProtocolSpec] = {
     "0-8": AMQP_0_8,

@@ -1,4 +1,6 @@
-"""Every method of every version asks for what docs/permissions.md says, and tells nothing before.
+"""Every method of every version asks for what docs/reference/permissions.md says.
+
+It tells nothing before.
 
 The methods come from the wire's own tables, so a new one without a line on that page fails here.
 """

@@ -1,4 +1,4 @@
-"""Who is asked where the broker routes for a user: the last table of docs/permissions.md.
+"""Who is asked where the broker routes for a user: the last table of docs/reference/permissions.md.
 
 Each test has the name of a line there, and shows its decision.
 """

@@ -1,4 +1,4 @@
-"""How each operation of docs/permissions.md is done: by which method, in which version.
+"""How each operation of docs/reference/permissions.md is done: by which method, in which version.
 
 `example(row)` is what a session sends, and `before(row)` what it sends ahead of that, while it
 still has every permission.

@@ -1,6 +1,6 @@
 """Qpid's own tests of brokers that Harebell does not pass, and why.
 
-docs/amqp-0-10.md has the same list.
+docs/protocols/amqp-0-10.md has the same list.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_every_module_of_qpids_tests_is_run(qpid: Path) -> None:
 
 
 def test_the_documentation_has_the_list() -> None:
-    page = Path(__file__).parents[3] / "docs/amqp-0-10.md"
+    page = Path(__file__).parents[3] / "docs/protocols/amqp-0-10.md"
     assert as_table() in page.read_text()
 
 

@@ -1,4 +1,4 @@
-"""`make interop`: run other people's suites on both brokers, and write docs/interop.md.
+"""`make interop`: run other people's suites on both brokers, and write docs/reference/interop.md.
 
 It ends with 1 if a test passes on RabbitMQ and not on Harebell, unless the catalogue says why.
 """
@@ -21,7 +21,7 @@ from tests.interop.suites.fetch import fetch
 from tests.interop.suites.outcomes import Outcomes
 from tests.interop.suites.page import Comparison, reason, render
 
-PAGE = ROOT / "docs" / "interop.md"
+PAGE = ROOT / "docs" / "reference" / "interop.md"
 
 
 def _say(text: str) -> None:

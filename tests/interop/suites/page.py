@@ -1,4 +1,4 @@
-"""Writes docs/interop.md from what the suites came to, and reads its table again for the tests."""
+"""Writes docs/reference/interop.md from what the suites came to, and reads its table again."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_a_password_is_never_shown() -> None:
 
 
 def test_every_option_has_its_row_in_the_documentation() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "spark.md").read_text()
     section = page.partition("## Options")[2].partition("\n## ")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.M))
     options = parse({"queue": "q"}, NOTHING)

@@ -63,7 +63,7 @@ def test_a_message_has_these_columns() -> None:
 
 
 def test_every_column_has_its_row_in_the_documentation() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "spark.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "spark.md").read_text()
     section = page.partition("## Columns")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `(\w+)` \| `([^`]+)` \| (.+) \|$", section, re.M)
     assert [(name, kind) for name, kind, _ in rows] == [

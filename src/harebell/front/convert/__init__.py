@@ -9,7 +9,7 @@ What comes out is kept, so a fanout to many peers converts once.
                +--- 0-10
                +--- transitional 0-10
 
-docs/conversion.md is the table of what becomes of every property.
+docs/protocols/conversion.md is the table of what becomes of every property.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Everything is asked in the words of class basic, whatever the family of the message: one of another
 family is converted first, which happens once. What goes on with other headers goes on as basic; the
-headers `x-amqp-...` of docs/conversion.md let the way back restore what basic has no word for.
+headers `x-amqp-...` of docs/protocols/conversion.md let the way back restore what basic has no word
+for.
 """
 
 from __future__ import annotations

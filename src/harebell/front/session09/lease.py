@@ -1,4 +1,6 @@
-"""The class lease: claims on a queue's messages (docs/leases.md). Harebell's own, in 0-9-1 only.
+"""The class lease: claims on a queue's messages. Harebell's own, in 0-9-1 only.
+
+docs/guides/leases.md explains it.
 
 Who may read a queue may lease from it. Answers about durable queues leave when the disk has what
 they say.

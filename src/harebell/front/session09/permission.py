@@ -1,6 +1,7 @@
 """May this user do that? Asked by every method before it does anything.
 
-docs/permissions.md has the table of all methods and of what each asks for; the tests read it there.
+docs/reference/permissions.md has the table of all methods and of what each asks for; the tests read
+it there.
 Every method asks before it looks for the thing: whether there is one is for users to know who have
 a permission for its name.
 

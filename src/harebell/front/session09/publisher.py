@@ -1,4 +1,6 @@
-"""The class publisher: publishers whose repeats are dropped. docs/extensions.md explains it.
+"""The class publisher: publishers whose repeats are dropped.
+
+docs/protocols/extensions.md explains it.
 
 A number counts as taken together with its message: where a queue refuses the message, or the
 publish fails, the number may come again. It is on disk with the message, so a confirm says both.

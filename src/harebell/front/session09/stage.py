@@ -1,4 +1,7 @@
-"""The class stage: batches that are published together, once. docs/extensions.md explains it."""
+"""The class stage: batches that are published together, once.
+
+docs/protocols/extensions.md explains it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The class lease: durable claims on a queue's messages. docs/leases.md says what they mean.
+"""The class lease: durable claims on a queue's messages. docs/guides/leases.md says what they mean.
 
     open-ok   claims     40 octets each, all numbers are unsigned and big-endian:
                          u64 number | u64 messages | u64 octets | u64 first | u64 end

@@ -1,4 +1,6 @@
-"""The class publisher: publishers whose repeats are dropped. docs/extensions.md explains it.
+"""The class publisher: publishers whose repeats are dropped.
+
+docs/protocols/extensions.md explains it.
 
 After publisher.declare every basic.publish on the channel carries a header `x-publishing-id`, an
 integer from 0 on. One that is not above the last that was taken is confirmed and dropped. `next` is

@@ -1,4 +1,6 @@
-"""The class stage: batches that are published together, once. docs/extensions.md explains it.
+"""The class stage: batches that are published together, once.
+
+docs/protocols/extensions.md explains it.
 
     commit    parts      20 octets each, all numbers are unsigned and big-endian:
                          u32 part | u64 attempt | u64 rows
