@@ -32,7 +32,7 @@ from bench.peer import BenchError
 from bench.report import shown
 from harebell.base import impl
 from harebell.base.names import did_you_mean
-from harebell.server.control import ControlError, ask_overview
+from harebell.server.control.client import ControlError, ask_overview
 
 P99_MS = 20.0
 WORST_MS = 100.0

@@ -11,7 +11,7 @@ from bench.hostile.side import USER, Line, Side, call, load, publish
 from bench.load010 import Frames010
 from bench.peer010 import Peer010
 from harebell.client import blocking
-from harebell.server.control import ask_command
+from harebell.server.control.client import ask_command
 from harebell.wire.v010 import commands as c
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties

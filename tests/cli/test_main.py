@@ -124,7 +124,7 @@ def test_a_broker_that_is_up_has_loaded_only_what_everybody_needs(tmp_path: Path
     unwanted = (
         *(f"harebell.front.{name}" for name in OTHERS),
         *("harebell.wire.v010", "harebell.wire.arrow", "harebell.wire.v09.typed_fields"),
-        *("harebell.server.manage.", "harebell.server.definitions", "harebell.kernels.segments"),
+        *("harebell.admin.commands.", "harebell.admin.definitions", "harebell.kernels.segments"),
     )
-    needed = {"harebell.server.manage.desk", "harebell.server.manage.site"}
+    needed = {"harebell.server.control.dispatcher", "harebell.admin.context"}
     assert not [name for name in modules - needed if name.startswith(unwanted)]

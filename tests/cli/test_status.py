@@ -12,7 +12,7 @@ import pytest
 
 from harebell import __version__
 from harebell.client.blocking import Channel, connect
-from harebell.server.control import ask_overview
+from harebell.server.control.client import ask_overview
 from tests.cli.conftest import Harebell, error_of, run_harebell
 from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker, command, environment, running_broker

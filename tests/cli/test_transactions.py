@@ -18,7 +18,7 @@ from harebell.model.broker import Broker
 from harebell.model.transaction import ACCEPT
 from harebell.model.xid import FORMAT_0_8, Xid
 from harebell.server.config import Config
-from harebell.server.storage import Storage
+from harebell.server.disk.storage import Storage
 from tests.cli.conftest import done, error_of, listed, run
 from tests.patience import eventually
 from tests.running import RunningBroker, running_broker

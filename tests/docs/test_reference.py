@@ -13,7 +13,7 @@ from harebell.base.limits import EXIT_DISK, EXIT_INTERRUPTED
 from harebell.cli.failure import DAMAGED, FAILED, NOT_CONNECTED, WRONG_USAGE
 from harebell.cli.main import VERBS, harebell
 from harebell.server.config import OTHER_VARIABLES, Config
-from harebell.server.settings import SETTINGS
+from harebell.server.config.settings import SETTINGS
 from tests.docs.markdown import ROOT, read, rows
 
 CODE = re.compile(r"`([^`]+)`")

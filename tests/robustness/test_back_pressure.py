@@ -7,7 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
-from harebell.server.control import ask_overview
+from harebell.server.control.client import ask_overview
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import call, m, publish
 from tests.patience import eventually

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harebell.base.limits import SYNC_TOGETHER_FILES
-from harebell.server.syncfs import whole_sync
+from harebell.server.disk.syncfs import whole_sync
 from tests.model.peer import m
 from tests.patience import SECONDS
 from tests.robustness import strace

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harebell.client.blocking import connect
-from harebell.server.control import ask_overview
+from harebell.server.control.client import ask_overview
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import call, m, publish
 from tests.patience import SECONDS, eventually

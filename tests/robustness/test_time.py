@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.server.control import ask_command
+from harebell.server.control.client import ask_command
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import Event, call, m, publish
 from tests.patience import SECONDS as PATIENCE_SECONDS

@@ -26,8 +26,8 @@ FUNNELS: dict[str, str] = {
         ),
         "whatever goes wrong with one command ends its session and leaves the others alone",
     ),
-    "src/harebell/server/manage/desk.py": "whatever a command raises in a later turn is raised to "
-    "who waits for its answer",
+    "src/harebell/server/control/dispatcher.py": "whatever a command raises in a later turn is "
+    "raised to who waits for its answer",
     "src/harebell/pipeline/running.py": "steps are users' code, and may raise anything when they "
     "are made: it becomes the pipeline's error, in one sentence",
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "

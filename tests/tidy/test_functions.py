@@ -56,7 +56,7 @@ def test_no_thread_keeps_a_run_of_the_tests_from_ending() -> None:
         if str(path).startswith("tests/")
         for node in ast.walk(tree(path))
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func).endswith("Thread")
+        and ast.unparse(node.func).removeprefix("threading.") == "Thread"
         and not any(
             each.arg == "daemon" and ast.unparse(each.value) == "True" for each in node.keywords
         )

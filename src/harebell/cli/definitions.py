@@ -56,8 +56,8 @@ def export(broker: Broker, file: str, vhost: str | None) -> None:
 @asks
 def import_(broker: Broker, file: str, vhost: str | None) -> None:
     """Take in what FILE declares, all of it or nothing; without FILE, from standard input."""
-    from harebell.server.definitions.entries import DefinitionsError
-    from harebell.server.definitions.inward import parse
+    from harebell.admin.definitions.entries import DefinitionsError
+    from harebell.admin.definitions.importer import parse
 
     try:
         text = sys.stdin.buffer.read() if file == _STANDARD else Path(file).read_bytes()

@@ -1,4 +1,4 @@
-"""How `harebell dump` writes what it saw: a line for people, or an object per line for programs.
+"""How `harebell dump` writes what it saw: a line for users, or an object per line for programs.
 
 #1 0-9-1 > channel 1 queue.declare queue='jobs' durable            34 octets
 |  |     | |         |             |
@@ -39,7 +39,7 @@ class Look:
         self.bodies = bodies
 
     def lines(self, number: int, event: Event) -> list[str]:
-        """An event for people."""
+        """An event for users."""
         arrow = ">" if event.from_client else "<"
         words = [f"#{number}", event.version or "?", arrow]
         if event.channel:

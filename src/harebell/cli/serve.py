@@ -17,7 +17,7 @@ from harebell.base.errors import DiskError, HarebellError
 from harebell.cli.failure import DiskFailed, Failure, WrongUsage
 from harebell.cli.verb import Verb
 from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, load
-from harebell.server.settings import PREFIX, SETTINGS
+from harebell.server.config.settings import PREFIX, SETTINGS
 
 if TYPE_CHECKING:
     from harebell.auth.users import Users

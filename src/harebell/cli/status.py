@@ -11,8 +11,8 @@ from harebell.cli.echo import echo
 from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.verb import Verb
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
-from harebell.server.control import ControlError, NotRunning, ask_overview
-from harebell.server.settings import BY_NAME
+from harebell.server.config.settings import BY_NAME
+from harebell.server.control.client import ControlError, NotRunning, ask_overview
 
 _KIB = 1024
 _LAGS = (

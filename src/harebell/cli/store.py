@@ -83,8 +83,8 @@ def _check_readable(directory: Path) -> None:
 def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]]:
     """The directory, locked and looked through, and what is wrong with its definitions."""
     from harebell.base.osfs import OsFiles
-    from harebell.server.lock import DirectoryLock
-    from harebell.server.storage import decoded_table
+    from harebell.server.disk.lock import DirectoryLock
+    from harebell.server.disk.storage import decoded_table
     from harebell.store.check import Survey
     from harebell.store.definitions import AHEAD, NAME, FormatError, read_definitions
     from harebell.wire.v09.fields import encode_table

@@ -25,7 +25,7 @@ _COLUMNS = (
 def _metadata(function: Callable[..., None]) -> Callable[..., None]:
     """The flags for what a vhost is told about itself."""
     flags = (
-        click.option("--description", metavar="TEXT", help="For people."),
+        click.option("--description", metavar="TEXT", help="For users."),
         click.option("--tags", metavar="TAG,...", help="Tags, with commas between them."),
         click.option(
             "--default-queue-type",

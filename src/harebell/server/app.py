@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from harebell import __version__
+from harebell.admin.accounts import load_users, make_default_user
+from harebell.admin.context import AdminContext
 from harebell.auth.cram import NAME as CRAM_MD5
 from harebell.auth.users import Users
 from harebell.base import impl, limits
@@ -31,21 +33,17 @@ from harebell.front.session09.overdue import Overdue
 from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.model.ceilings import Ceilings
-from harebell.server import status
-from harebell.server.accounts import load_users, make_default_user
-from harebell.server.collector import bound_collections, collect_new
 from harebell.server.config import Config, memory_octets
-from harebell.server.descriptors import ask_for_more, most_open, shares
-from harebell.server.flusher import Flusher
-from harebell.server.heap import Trimmer, keep_heap
-from harebell.server.journal import Journal
-from harebell.server.listener import Listener, StartError, listen
-from harebell.server.manage.desk import Desk
-from harebell.server.manage.site import Site
-from harebell.server.storage import Storage
-from harebell.server.tls import ServerTls
-from harebell.server.told_log import ToldLog
-from harebell.server.verifying import Verifying
+from harebell.server.control import server as control_server
+from harebell.server.control.dispatcher import Dispatcher
+from harebell.server.disk.flusher import Flusher
+from harebell.server.disk.storage import Storage
+from harebell.server.file_limits import ask_for_more, most_open, shares
+from harebell.server.logger import Logger, PublishedLog
+from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
+from harebell.server.net.listener import Listener, StartError, listen
+from harebell.server.net.tls import ServerTls
+from harebell.server.password_verifier import PasswordVerifier
 
 __all__ = ["App", "StartError", "run"]
 
@@ -59,20 +57,20 @@ class App:
 
     Args:
         config: how it is set up.
-        journal: where log lines go.
+        logger: writes log lines.
 
     Raises:
         StoreError: the data directory is in use, or cannot be used, in a sentence for the user.
     """
 
-    def __init__(self, config: Config, journal: Journal) -> None:
+    def __init__(self, config: Config, logger: Logger) -> None:
         self.config = config
         self.clock: Callable[[], float] = time.monotonic
         self.loop = asyncio.get_running_loop()
-        self.journal = ToldLog(journal, self.loop, config.log_exchange_level)
+        self.logger = PublishedLog(logger, self.loop, config.log_exchange_level)
         self.started_at = self.clock()
         gauge = Gauge(memory_octets(config.memory_high_watermark))
-        self.storage = Storage(config, gauge, self.journal.write)
+        self.storage = Storage(config, gauge, self.logger.write)
         self.wall = self.storage.wall
         segments, self._most_connections = shares(most_open())
         self.storage.store.handles.allow(segments)
@@ -93,8 +91,8 @@ class App:
         )
         self.storage.store.work = self.broker.work
         if config.log_exchange:
-            self.journal.exchange = self.broker.log
-            self.journal.flush = self.flush_soon
+            self.logger.exchange = self.broker.log
+            self.logger.flush = self.flush_soon
         self.timers = self.broker.timers
         self._alarm: asyncio.TimerHandle | None = None
         self.hub = Hub(gauge, self.broker.work)
@@ -103,13 +101,13 @@ class App:
         self.hub.newcomers.most_per_address = config.unauthenticated_connection_max_per_address
         self.overdue = Overdue(self.hub, config.consumer_timeout)
         self.broker.stages.room = self.storage.room_for_stages(config)
-        self.broker.stages.report = self.journal.write
+        self.broker.stages.report = self.logger.write
         self.users = Users(
             os.urandom,
             cram=CRAM_MD5 in (config.auth_mechanisms or ()),
             algorithm=config.password_hashing_module,
         )
-        self._verifying = Verifying(self.loop, self.users, self.flush_soon)
+        self._verifying = PasswordVerifier(self.loop, self.users, self.flush_soon)
         self.users.later = self._verifying
         self._restore()
         self.flusher = self._make_flusher()
@@ -150,7 +148,7 @@ class App:
             stamp_time=config.message_interceptors_incoming_set_header_timestamp_overwrite,
             stamp_node=config.message_interceptors_incoming_set_header_routing_node_overwrite,
             stamp_sent=config.message_interceptors_outgoing_timestamp_enabled,
-            journal=self.journal.write,
+            journal=self.logger.write,
         )
 
     def _restore(self) -> None:
@@ -158,12 +156,12 @@ class App:
         storage = self.storage
         storage.begin()
         for sentence in self.broker.restore():
-            self.journal.write("error", sentence)
+            self.logger.write("error", sentence)
         if len(self.broker.branches):
             text = f"{len(self.broker.branches)} prepared transactions: `harebell transactions`"
-            self.journal.write("info", text)
+            self.logger.write("info", text)
         for weaker in self.broker.weaker():
-            self.journal.write(
+            self.logger.write(
                 "warning", f"a confirm does not wait for the disk in all queues: {weaker}"
             )
         self.broker.limit(
@@ -181,17 +179,29 @@ class App:
         )
 
     def _load(self, path: Path) -> None:
-        """Declare what a file of definitions says."""
-        # Imported for those who have such a file: it brings the reader of RabbitMQ's JSON.
-        from harebell.server.definitions.boot import load_file
-        from harebell.server.definitions.place import Place
+        """Import the definitions of a file (`load_definitions`).
 
-        taken = load_file(Place(self.broker, self.users, self.storage.definitions), path)
-        self.journal.write("info", f"definitions were loaded: {taken}")
-        for sentence in taken.left_out:
-            self.journal.write("warning", f"left out: {sentence}")
-        for sentence in taken.ignored:
-            self.journal.write("warning", f"kept: {sentence}")
+        Raises:
+            DefinitionsError: the file cannot be read, or an entry is refused.
+        """
+        # Imported for those who have such a file: it brings the reader of RabbitMQ's JSON.
+        from harebell.admin.definitions.entries import DefinitionsError, ImportTarget
+        from harebell.admin.definitions.importer import import_definitions, parse
+
+        target = ImportTarget(self.broker, self.users, self.storage.definitions)
+        try:
+            imported = import_definitions(target, parse(path.read_bytes()))
+        except OSError as error:
+            raise DefinitionsError(
+                f"cannot read the definitions {path}: {error.strerror or error}"
+            ) from None
+        except DefinitionsError as error:
+            raise DefinitionsError(f"the definitions {path} cannot be loaded: {error}") from None
+        self.logger.write("info", f"definitions were loaded: {imported}")
+        for sentence in imported.left_out:
+            self.logger.write("warning", f"left out: {sentence}")
+        for sentence in imported.ignored:
+            self.logger.write("warning", f"kept: {sentence}")
 
     def _make_flusher(self) -> Flusher:
         storage = self.storage
@@ -202,7 +212,7 @@ class App:
             gathered=lambda: storage.definitions.gathered,
             after=storage.after_batch,
             sync_in=storage.sync_in,
-            journal=self.journal.write,
+            log=self.logger.write,
             failed=self._die,
             flush=self._go_on,
             spare=storage.reserve.spend,
@@ -220,8 +230,8 @@ class App:
 
     def _die(self, error: Exception) -> None:
         """Nothing may be confirmed any more: end at once; the next start reads what is there."""
-        self.journal.write("error", f"cannot be made durable, the broker ends: {error}")
-        self.journal.close()
+        self.logger.write("error", f"cannot be made durable, the broker ends: {error}")
+        self.logger.close()
         os._exit(limits.EXIT_DISK)
 
     # --- life -----------------------------------------------------------------------------------
@@ -233,16 +243,16 @@ class App:
             StartError: an address cannot be used, in a sentence for the user.
         """
         self.listeners = await listen(self)
-        site = Site(
+        context = AdminContext(
             self.broker,
             self.users,
             self.hub,
             self.storage.definitions,
             self.clock,
-            self.journal.write,
+            self.logger.write,
         )
-        desk = Desk(site, self.flush_soon)
-        self._control = await status.start(self, self.config.data_dir, desk)
+        dispatcher = Dispatcher(context, self.flush_soon)
+        self._control = await control_server.start(self, self.config.data_dir, dispatcher)
         self._look_at_disk()
         self.timers.wake = self._wake_at
         self._wake_at(self.timers.due)
@@ -255,7 +265,7 @@ class App:
     def _reload(self) -> None:
         """Read again what can change while the broker runs: the TLS files."""
         if self.tls is None:
-            self.journal.write("info", "SIGHUP: there are no TLS files to read again")
+            self.logger.write("info", "SIGHUP: there are no TLS files to read again")
         else:
             self.tls.reload()
 
@@ -265,7 +275,7 @@ class App:
 
     async def stop(self) -> None:
         """Stop accepting, and close every connection with a reason; wait a little for answers."""
-        self.journal.write("info", "stopping")
+        self.logger.write("info", "stopping")
         for listener in self.listeners:
             listener.server.close()
         now = self.clock()
@@ -321,7 +331,7 @@ class App:
             except OSError as error:
                 self._die(error)
         else:
-            self.journal.write("error", "stopped before everything was written: the disk is full")
+            self.logger.write("error", "stopped before everything was written: the disk is full")
 
     # --- connections ----------------------------------------------------------------------------
 
@@ -329,7 +339,7 @@ class App:
         """Whether one more connection leaves the store the files that it may have to open."""
         room = len(self.hub.connections) < self._most_connections
         if not room and not self._turned_away:
-            self.journal.write(
+            self.logger.write(
                 "warning",
                 f"{self._most_connections} connections are open and more are turned away, for the "
                 f"process may have {most_open()} files and sockets: raise that limit (ulimit -Hn)",
@@ -443,7 +453,7 @@ class App:
 
         What they sent meanwhile lies unread in their sockets.
         """
-        self.journal.write("warning", f"the broker stood still for {late:.1f} s")
+        self.logger.write("warning", f"the broker stood still for {late:.1f} s")
         for connection in self.hub.connections:
             connection.excuse(late)
         self.overdue.excuse(late)
@@ -455,9 +465,9 @@ class App:
         if self.flusher.set_low(low):
             room = storage.room()
             if low:
-                self.journal.write("warning", f"the disk is low, publishers wait: {room}")
+                self.logger.write("warning", f"the disk is low, publishers wait: {room}")
             else:
-                self.journal.write("info", f"the disk is no longer low: {room}")
+                self.logger.write("info", f"the disk is no longer low: {room}")
 
     # --- what is going on -----------------------------------------------------------------------
 
@@ -489,22 +499,22 @@ class App:
 
 async def _serve(config: Config, ready: Callable[[App], None]) -> int:
     ask_for_more()
-    journal = Journal(config.log_level)
+    logger = Logger(config.log_level)
     uncompiled = impl.warning()
     if uncompiled is not None:
-        journal.write("warning", uncompiled)
+        logger.write("warning", uncompiled)
     try:
-        app = App(config, journal)
+        app = App(config, logger)
         await app.start()
         bound_collections()
         keep_heap()
         # Who waits for the line that says "complete" finds the warnings of the start before it.
-        journal.drain(limits.LOG_DRAIN_SECONDS)
+        logger.drain(limits.LOG_DRAIN_SECONDS)
         ready(app)
         await app.wait()
         await app.stop()
     finally:
-        journal.close()
+        logger.close()
     return 0
 
 

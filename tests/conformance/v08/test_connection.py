@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harebell.server.manage.connections import connection_facts
+from harebell.admin.commands.connections import connection_facts
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9

@@ -1,4 +1,4 @@
-"""Events as lines: what is false or empty is left out for people, and nothing is for programs."""
+"""Events as lines: what is false or empty is left out for users, and nothing is for programs."""
 
 from __future__ import annotations
 

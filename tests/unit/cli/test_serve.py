@@ -11,7 +11,7 @@ import pytest
 from harebell.auth.users import User, Users
 from harebell.cli.serve import announce, exposure_warning, serve
 from harebell.server.config import Config
-from harebell.server.settings import SETTINGS
+from harebell.server.config.settings import SETTINGS
 
 
 def users(*names: str) -> Users:

@@ -1,0 +1,1 @@
+"""Administration: what operators ask a running broker to do."""

@@ -1,0 +1,208 @@
+"""What stands in a document of definitions: one class per section, as RabbitMQ writes them.
+
+Erlang has lists of pairs for what is an object in JSON, and some versions of RabbitMQ write them as
+such: `[["max-length", 5]]`. Both are read. Members that are not known are passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from harebell.auth.users import Users
+from harebell.base.errors import HarebellError
+from harebell.base.ports import Definitions
+from harebell.model.broker import Broker
+
+E = TypeVar("E", bound=msgspec.Struct)
+
+
+class DefinitionsError(HarebellError):
+    """Definitions that cannot be used; the text is a sentence that names the entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportTarget:
+    """The broker that definitions are imported into or exported from.
+
+    Args:
+        broker: the broker.
+        users: its users.
+        rows: where users and permissions are stored.
+    """
+
+    broker: Broker
+    users: Users
+    rows: Definitions
+
+
+class UserEntry(msgspec.Struct, kw_only=True):
+    """A user; the password as its hash, or in clear."""
+
+    name: str
+    password_hash: str | None = None
+    password: str | None = None
+    hashing_algorithm: str | None = None
+    tags: str | list[str] = ""
+    limits: dict[str, Any] | list[Any] = {}
+
+
+class VHostEntry(msgspec.Struct, kw_only=True):
+    """A vhost. `metadata` has what newer versions write beside the name, too."""
+
+    name: str
+    description: str | None = None
+    tags: str | list[str] | None = None
+    default_queue_type: str | None = None
+    metadata: dict[str, Any] | list[Any] = {}
+    limits: dict[str, Any] | list[Any] = {}
+    tracing: bool = False
+    durability: str = ""
+
+
+class PermissionEntry(msgspec.Struct, kw_only=True):
+    """What a user may do in a vhost."""
+
+    user: str
+    vhost: str
+    configure: str
+    write: str
+    read: str
+
+
+class TopicPermissionEntry(msgspec.Struct, kw_only=True):
+    """What a user may do with the topics of an exchange."""
+
+    user: str
+    vhost: str
+    exchange: str
+    write: str
+    read: str
+
+
+class ParameterEntry(msgspec.Struct, kw_only=True):
+    """A parameter of a vhost; operator policies are among them."""
+
+    component: str
+    name: str
+    value: Any
+    vhost: str
+
+
+class GlobalParameterEntry(msgspec.Struct, kw_only=True):
+    """A parameter of the broker."""
+
+    name: str
+    value: Any
+
+
+class PolicyEntry(msgspec.Struct, kw_only=True):
+    """A policy."""
+
+    name: str
+    vhost: str
+    pattern: str
+    definition: dict[str, Any] | list[Any]
+    apply_to: str = msgspec.field(name="apply-to", default="all")
+    priority: int = 0
+
+
+class QueueEntry(msgspec.Struct, kw_only=True):
+    """A queue."""
+
+    name: str
+    vhost: str
+    durable: bool = True
+    auto_delete: bool = False
+    arguments: dict[str, Any] | list[Any] = {}
+    type: str = ""
+
+
+class ExchangeEntry(msgspec.Struct, kw_only=True):
+    """An exchange."""
+
+    name: str
+    vhost: str
+    type: str
+    durable: bool = True
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: dict[str, Any] | list[Any] = {}
+
+
+class BindingEntry(msgspec.Struct, kw_only=True):
+    """A binding."""
+
+    source: str
+    vhost: str
+    destination: str
+    destination_type: str
+    routing_key: str
+    arguments: dict[str, Any] | list[Any] = {}
+
+
+def pairs(value: dict[str, Any] | list[Any]) -> dict[str, Any]:
+    """An object, also when it was written as a list of pairs.
+
+    Raises:
+        ValueError: it is another list.
+    """
+    if isinstance(value, dict):
+        return value
+    try:
+        found = msgspec.convert(value, list[tuple[str, Any]])
+    except msgspec.ValidationError:
+        raise ValueError(f"{value!r} is no object") from None
+    return dict(found)
+
+
+def words(value: str | list[str] | None) -> tuple[str, ...]:
+    """Tags, which are a list, or a text with commas."""
+    if value is None:
+        return ()
+    split = value.split(",") if isinstance(value, str) else value
+    return tuple(dict.fromkeys(tag.strip() for tag in split if tag.strip()))
+
+
+def entries(
+    document: dict[str, Any], section: str, kind: type[E], vhost: str | None
+) -> Iterator[E]:
+    """The entries of one section, one after the other.
+
+    Args:
+        document: the definitions.
+        section: its name.
+        kind: of its entries.
+        vhost: the vhost of entries that do not name one; None when they have to.
+
+    Raises:
+        DefinitionsError: one of them lacks something, or has something of a wrong type.
+    """
+    given = document.get(section, [])
+    if not isinstance(given, list):
+        raise DefinitionsError(f"{section} is no list")
+    for number, entry in enumerate(given):
+        if vhost is not None and isinstance(entry, dict):
+            entry = {**entry, "vhost": vhost}  # the same one, completed
+        try:
+            converted = msgspec.convert(entry, kind)
+        except msgspec.ValidationError as error:
+            which = f"{section}[{number}] {title(entry)}".rstrip()
+            raise DefinitionsError(f"{which}: {error}") from None
+        yield converted
+
+
+def title(entry: Any) -> str:
+    """An entry by its name, as far as it has one."""
+    if isinstance(entry, msgspec.Struct):
+        entry = msgspec.to_builtins(entry)
+    if not isinstance(entry, dict):
+        return repr(entry)[:80]
+    named = ("component", "name", "user", "exchange", "source", "destination", "routing_key")
+    parts = [f"{key} '{entry[key]}'" for key in named if key in entry]
+    if "vhost" in entry:
+        parts.append(f"in vhost '{entry['vhost']}'")
+    return " ".join(parts)

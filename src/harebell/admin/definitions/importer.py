@@ -1,0 +1,239 @@
+"""Definitions from a document, all of them or none.
+
+They are tried on a broker in memory first, which begins with what the real one has declared and
+refuses what the real one would refuse. As with RabbitMQ, users, permissions, policies and
+parameters replace those of the same name, and queues, exchanges and bindings that are there stay
+as they are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from harebell.admin.definitions import topology, users
+from harebell.admin.definitions.entries import (
+    BindingEntry,
+    DefinitionsError,
+    ExchangeEntry,
+    GlobalParameterEntry,
+    ImportTarget,
+    ParameterEntry,
+    PermissionEntry,
+    PolicyEntry,
+    QueueEntry,
+    TopicPermissionEntry,
+    UserEntry,
+    VHostEntry,
+    entries,
+    title,
+)
+from harebell.admin.definitions.exporter import export_in_slices
+from harebell.auth.passwords import SHA256
+from harebell.auth.permissions import PatternError
+from harebell.auth.users import Users
+from harebell.base.errors import HarebellError
+from harebell.base.gauge import Gauge
+from harebell.base.slices import Slices, at_once
+from harebell.front.convert import EDITOR, headers_of
+from harebell.model.broker import Broker
+from harebell.store.memory import MemoryStore
+
+E = TypeVar("E", bound=msgspec.Struct)
+_OLD_HASHES = ("2.", "3.0.", "3.1.", "3.2.", "3.3.", "3.4.", "3.5.")
+"""Versions of RabbitMQ whose hashes are MD5 without saying so."""
+_SECTIONS = (
+    *("users", "vhosts", "permissions", "topic_permissions", "parameters", "global_parameters"),
+    *("policies", "queues", "exchanges", "bindings"),
+)
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """The document that somebody wrote.
+
+    Raises:
+        DefinitionsError: it is none.
+    """
+    try:
+        found = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DefinitionsError(f"the definitions are no JSON object: {error}") from None
+    if not any(section in found for section in _SECTIONS):
+        raise DefinitionsError(f"the definitions have none of the sections {', '.join(_SECTIONS)}")
+    return found
+
+
+class Imported(NamedTuple):
+    """What was taken in.
+
+    Args:
+        counts: how many entries of each section, those that were there already included.
+        left_out: bindings that have lost an end, each in a sentence. RabbitMQ writes such, for it
+            leaves internal exchanges out, and passes over them itself.
+        ignored: what was kept and has no effect, such as settings of policies that are unknown
+            here, each in a sentence.
+    """
+
+    counts: dict[str, int]
+    left_out: list[str]
+    ignored: list[str]
+
+    def __str__(self) -> str:
+        named = [(count, name.replace("_", " ")) for name, count in self.counts.items() if count]
+        return ", ".join(f"{count} {name}" for count, name in named) or "nothing"
+
+
+def import_definitions(
+    target: ImportTarget, given: dict[str, Any], vhost: str | None = None
+) -> Imported:
+    """Bring definitions to a broker, at once; as `import_in_slices`."""
+    return at_once(import_in_slices(target, given, vhost))
+
+
+def import_in_slices(
+    target: ImportTarget, given: dict[str, Any], vhost: str | None = None
+) -> Slices[Imported]:
+    """Bring definitions to a broker.
+
+    Args:
+        target: the broker.
+        given: the document.
+        vhost: bring what is declared inside vhosts to this one, and leave the rest.
+
+    Raises:
+        DefinitionsError: an entry cannot be had; then nothing was changed, unless somebody else
+            has declared what contradicts it since it was tried.
+    """
+    trial = _trial(target.broker.default_queue_type)
+    there = yield from export_in_slices(target)
+    yield from _Import(trial, there, None).run()
+    trial.broker.limit(target.broker.ceilings.left_for(trial.broker.ceilings))
+    yield from _Import(trial, given, vhost).run()
+    try:
+        return (yield from _Import(target, given, vhost).run())
+    except DefinitionsError as error:
+        raise DefinitionsError(
+            f"{error}. It could be had when the import began, so the entries before it are taken in"
+        ) from None
+
+
+def _trial(default_queue_type: str) -> ImportTarget:
+    """A broker in memory, without anything."""
+    store = MemoryStore(Gauge())
+    broker = Broker(store, Gauge(), headers_of, EDITOR, default_queue_type=default_queue_type)
+    # Salts are for the real one: nobody logs in here.
+    return ImportTarget(broker, Users(bytes, algorithm=SHA256), store.definitions)
+
+
+@contextmanager
+def _naming(section: str, entry: Any) -> Iterator[None]:
+    """Errors about an entry get its name."""
+    try:
+        yield
+    except DefinitionsError:
+        raise
+    except (HarebellError, PatternError, ValueError, TypeError) as error:
+        raise DefinitionsError(f"{section}: {title(entry)}: {error}") from None
+
+
+class _Import:
+    """One document on its way into one broker.
+
+    Args:
+        target: the broker.
+        given: the document.
+        vhost: the vhost that everything goes to; None for those that the entries name.
+    """
+
+    def __init__(self, target: ImportTarget, given: dict[str, Any], vhost: str | None) -> None:
+        self._target = target
+        self._given = given
+        self._vhost = vhost
+        self._taken: Counter[str] = Counter()
+        self._left_out: list[str] = []
+        self._ignored: list[str] = []
+
+    def run(self) -> Slices[Imported]:
+        """Take everything in, in RabbitMQ's order."""
+        target = self._target
+        if self._vhost is None:
+            version = str(self._given.get("rabbit_version", self._given.get("rabbitmq_version")))
+            md5 = version.startswith(_OLD_HASHES)
+            yield from self._each(
+                "users", UserEntry, lambda each: users.import_user(target, each, md5=md5)
+            )
+            yield from self._each(
+                "vhosts", VHostEntry, lambda each: topology.import_vhost(target, each)
+            )
+            yield from self._check_room()
+            yield from self._each(
+                "permissions", PermissionEntry, lambda each: users.import_permission(target, each)
+            )
+            yield from self._each(
+                "topic_permissions",
+                TopicPermissionEntry,
+                lambda each: users.import_topic_permission(target, each),
+            )
+            yield from self._each(
+                "global_parameters",
+                GlobalParameterEntry,
+                lambda each: topology.import_global_parameter(target, each),
+            )
+        else:
+            yield from self._check_room()
+        broker = target.broker
+        yield from self._each(
+            "parameters", ParameterEntry, lambda each: topology.import_parameter(broker, each)
+        )
+        yield from self._each(
+            "policies", PolicyEntry, lambda each: topology.import_policy(broker, each)
+        )
+        yield from self._each(
+            "queues", QueueEntry, lambda each: topology.import_queue(broker, each)
+        )
+        yield from self._each(
+            "exchanges", ExchangeEntry, lambda each: topology.import_exchange(broker, each)
+        )
+        yield from self._each("bindings", BindingEntry, self._bind)
+        return Imported(
+            {section: self._taken[section] for section in _SECTIONS}, self._left_out, self._ignored
+        )
+
+    def _bind(self, entry: BindingEntry) -> None:
+        missing = topology.missing_end(self._target.broker, entry)
+        if missing:
+            self._left_out.append(f"bindings: {title(entry)}: there is no {missing}")
+            self._taken["bindings"] -= 1
+        else:
+            topology.import_binding(self._target.broker, entry)
+
+    def _each(
+        self,
+        section: str,
+        kind: type[E],
+        take: Callable[[E], list[str] | Slices[list[str]] | None],
+    ) -> Slices[None]:
+        inside = "vhost" in kind.__struct_fields__
+        for entry in entries(self._given, section, kind, self._vhost if inside else None):
+            with _naming(section, entry):
+                taken = take(entry)
+                sentences = (yield from taken) if isinstance(taken, Generator) else taken
+                for sentence in sentences or ():
+                    self._ignored.append(f"{section}: {title(entry)}: {sentence}")
+            self._taken[section] += 1
+            yield
+
+    def _check_room(self) -> Slices[None]:
+        """Refuse more queues than a vhost may have, before the first one."""
+        news: Counter[str] = Counter()
+        broker = self._target.broker
+        for entry in entries(self._given, "queues", QueueEntry, self._vhost):
+            vhost = broker.vhosts.get(entry.vhost)
+            news[entry.vhost] += vhost is not None and entry.name not in vhost.queues
+            yield
+        for name, count in news.items():
+            topology.check_room(broker, name, count)

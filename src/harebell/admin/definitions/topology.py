@@ -1,0 +1,221 @@
+"""Vhosts, and what is declared in them, from definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from harebell.admin.commands.parameters import checked_value
+from harebell.admin.context import checked_name
+from harebell.admin.definitions.entries import (
+    BindingEntry,
+    DefinitionsError,
+    ExchangeEntry,
+    GlobalParameterEntry,
+    ImportTarget,
+    ParameterEntry,
+    PolicyEntry,
+    QueueEntry,
+    VHostEntry,
+    pairs,
+    words,
+)
+from harebell.base.limits import PARAMETER_NAME_BYTES, POLICY_NAME_BYTES, VHOST_NAME_BYTES
+from harebell.model.broker import Broker
+from harebell.model.exchange import Exchange
+from harebell.model.metadata import Metadata
+from harebell.model.policy import Policy, unknown_settings
+from harebell.model.queue.kind import Queue
+from harebell.model.vhost import PREDECLARED, VHost
+from harebell.model.vhost_limits import COMPONENT, MAX_QUEUES, NAME, unknown_limits
+
+_OPERATOR = "operator_policy"
+_TYPE = "x-queue-type"
+_TYPES = {
+    "rabbit_classic_queue": "classic",
+    "rabbit_quorum_queue": "quorum",
+    "rabbit_stream_queue": "stream",
+    "undefined": "",
+}
+"""Types of queues as some versions of RabbitMQ write them."""
+_GENERATED = "amq.gen-"
+
+
+class _Value(msgspec.Struct, kw_only=True):
+    """An operator policy, as the value of a parameter."""
+
+    pattern: str
+    definition: dict[str, Any] | list[Any]
+    apply_to: str = msgspec.field(name="apply-to", default="all")
+    priority: int = 0
+
+
+def _vhost(broker: Broker, name: str) -> VHost:
+    vhost = broker.vhosts.get(name)
+    if vhost is None:
+        raise ValueError(f"there is no vhost '{name}'")
+    return vhost
+
+
+def _text(value: Any, what: str) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise ValueError(f"the {what} is {value!r}, which is no text")
+
+
+def import_vhost(target: ImportTarget, entry: VHostEntry) -> list[str]:
+    """A new vhost, or other metadata of one that is there; returns what has no effect."""
+    name = checked_name(entry.name, "vhost", VHOST_NAME_BYTES)
+    more = pairs(entry.metadata)
+    given = {
+        each: getattr(entry, each) if getattr(entry, each) is not None else more.get(each)
+        for each in ("description", "tags", "default_queue_type")
+    }
+    kind = _text(given["default_queue_type"], "default queue type")
+    metadata = Metadata(
+        _text(given["description"], "description"),
+        words(given["tags"]),
+        _TYPES.get(kind, kind),
+        entry.durability,
+        entry.tracing,
+    )
+    vhost = target.broker.vhosts.get(name)
+    if vhost is None:
+        vhost = target.broker.add_vhost(name, metadata)
+    elif vhost.metadata != metadata:
+        vhost.set_metadata(metadata)
+    limits = pairs(entry.limits)
+    if limits:
+        vhost.parameters.put(COMPONENT, NAME, limits, strict=False)
+    return _ineffective_limits(limits)
+
+
+def _ineffective_limits(limits: Any) -> list[str]:
+    return [f"the limit '{name}' has no effect" for name in unknown_limits(limits)]
+
+
+def check_room(broker: Broker, name: str, count: int) -> None:
+    """Refuse more queues than the vhost may have, as RabbitMQ does before it imports any."""
+    vhost = broker.vhosts.get(name)
+    limit = -1 if vhost is None else vhost.limits.get(MAX_QUEUES, -1)
+    have = 0 if vhost is None else len(vhost.queues)
+    if 0 <= limit < have + count:
+        raise DefinitionsError(
+            f'Adding {count} queue(s) to virtual host "{name}" would exceed the limit of '
+            f"{limit} queue(s). This virtual host currently has {have} queue(s) defined. Import "
+            "aborted!"
+        )
+
+
+def import_parameter(broker: Broker, entry: ParameterEntry) -> list[str]:
+    """A parameter, or an operator policy, in the place of the one of that name.
+
+    Returns:
+        What has no effect, in sentences.
+    """
+    vhost = _vhost(broker, entry.vhost)
+    if entry.component == _OPERATOR:
+        operators = msgspec.convert(entry.value, _Value)
+        return _put_policy(vhost, entry.name, operators, operator=True)
+    value = entry.value
+    if entry.component == COMPONENT and isinstance(value, list):
+        value = pairs(value)
+    component = checked_name(entry.component, "component", PARAMETER_NAME_BYTES)
+    name = checked_name(entry.name, "parameter", PARAMETER_NAME_BYTES)
+    vhost.parameters.put(component, name, checked_value(name, value), strict=False)
+    if component != COMPONENT:
+        return [f"the component '{component}' has no effect"]
+    return _ineffective_limits(value)
+
+
+def import_global_parameter(target: ImportTarget, entry: GlobalParameterEntry) -> None:
+    """A global parameter, in the place of the one of that name."""
+    name = checked_name(entry.name, "parameter", PARAMETER_NAME_BYTES)
+    target.broker.global_parameters.put(name, checked_value(name, entry.value))
+
+
+def import_policy(broker: Broker, entry: PolicyEntry) -> list[str]:
+    """A policy, in the place of the one of that name; returns what has no effect."""
+    return _put_policy(_vhost(broker, entry.vhost), entry.name, entry, operator=False)
+
+
+def _put_policy(
+    vhost: VHost, name: str, given: PolicyEntry | _Value, *, operator: bool
+) -> list[str]:
+    checked_name(name, "policy", POLICY_NAME_BYTES)
+    definition = checked_value(name, pairs(given.definition))
+    policy = Policy(name, given.pattern, given.apply_to, given.priority, definition)
+    vhost.policies.put(policy, operator=operator, strict=False)
+    unknown = unknown_settings(policy, operator=operator)
+    return [f"the setting '{each}' has no effect" for each in unknown]
+
+
+def _arguments(entry: QueueEntry | ExchangeEntry | BindingEntry) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = checked_value("arguments", pairs(entry.arguments))
+    return found
+
+
+def import_queue(broker: Broker, entry: QueueEntry) -> None:
+    """A queue, if there is none of that name."""
+    vhost = _vhost(broker, entry.vhost)
+    name = checked_name(entry.name, "queue", VHOST_NAME_BYTES)
+    if name in vhost.queues:
+        return
+    arguments = dict(_arguments(entry))
+    made_up = name.startswith(_GENERATED)
+    kind = _TYPES.get(entry.type, entry.type) or ("classic" if made_up else "")
+    if kind and (kind != "classic" or vhost.default_queue_type or vhost.broker_queue_type):
+        # What was classic where it came from does not follow the default here.
+        arguments.setdefault(_TYPE, kind)
+    vhost.check_room(name)
+    vhost.declare_queue(
+        name,
+        durable=entry.durable,
+        auto_delete=entry.auto_delete,
+        arguments=arguments,
+        generated=made_up,
+    )
+
+
+def import_exchange(broker: Broker, entry: ExchangeEntry) -> None:
+    """An exchange, if there is none of that name."""
+    vhost = _vhost(broker, entry.vhost)
+    if entry.name in vhost.exchanges or entry.name in PREDECLARED:
+        return
+    vhost.declare_exchange(
+        checked_name(entry.name, "exchange", VHOST_NAME_BYTES),
+        entry.type,
+        durable=entry.durable,
+        auto_delete=entry.auto_delete,
+        internal=entry.internal,
+        arguments=_arguments(entry),
+    )
+
+
+def _destinations(vhost: VHost, kind: str) -> Mapping[str, Queue | Exchange]:
+    if kind == "queue":
+        return vhost.queues
+    if kind == "exchange":
+        return vhost.exchanges
+    raise ValueError(f"the destination type '{kind}' is unknown: it is queue or exchange")
+
+
+def missing_end(broker: Broker, entry: BindingEntry) -> str:
+    """Which end of a binding there is not; "" when both are there."""
+    vhost = _vhost(broker, entry.vhost)
+    if entry.source not in vhost.exchanges:
+        return f"exchange '{entry.source}'"
+    if entry.destination not in _destinations(vhost, entry.destination_type):
+        return f"{entry.destination_type} '{entry.destination}'"
+    return ""
+
+
+def import_binding(broker: Broker, entry: BindingEntry) -> None:
+    """A binding whose ends are there, if there is no equal one."""
+    vhost = _vhost(broker, entry.vhost)
+    if entry.source == "":
+        return  # every queue is bound to the default exchange
+    destination = _destinations(vhost, entry.destination_type)[entry.destination]
+    vhost.bind(entry.source, destination, entry.routing_key, _arguments(entry))

@@ -1,0 +1,106 @@
+"""Users and their permissions from definitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.admin.accounts import (
+    WELL_KNOWN_USER,
+    save_permissions,
+    save_topic_permission,
+    save_user,
+)
+from harebell.admin.commands.limits import MAX_CHANNELS, set_user_limits
+from harebell.admin.context import checked_name
+from harebell.admin.definitions.entries import (
+    ImportTarget,
+    PermissionEntry,
+    TopicPermissionEntry,
+    UserEntry,
+    pairs,
+    words,
+)
+from harebell.auth.passwords import MD5, SHA256, fault_of, known_algorithm
+from harebell.auth.permissions import Permissions
+from harebell.auth.topics import TopicPermission
+from harebell.auth.users import User
+from harebell.base.limits import USER_NAME_BYTES
+from harebell.base.slices import Slices
+from harebell.model.vhost import VHost
+from harebell.model.vhost_limits import MAX_CONNECTIONS
+
+
+def import_user(target: ImportTarget, entry: UserEntry, *, md5: bool) -> Slices[list[str]]:
+    """A new user, or other things about one who is there: connections stay open.
+
+    Returns what has no effect, in sentences.
+
+    Args:
+        target: the broker.
+        entry: the user.
+        md5: whether a hash that does not say so is MD5.
+    """
+    limits = pairs(entry.limits)
+    unknown = [name for name in limits if name not in (MAX_CONNECTIONS, MAX_CHANNELS)]
+    limits = _checked({name: limits[name] for name in limits if name not in unknown})
+    algorithm = entry.hashing_algorithm or (MD5 if md5 else SHA256)
+    if not known_algorithm(algorithm):
+        raise ValueError(f"the hashing algorithm '{algorithm}' is unknown")
+    if entry.password_hash:
+        fault = fault_of(entry.password_hash, algorithm)
+        if fault:
+            raise ValueError(fault)
+    user = target.users.get(checked_name(entry.name, "user", USER_NAME_BYTES))
+    if user is None:
+        user = User(entry.name, "", loopback_only=entry.name == WELL_KNOWN_USER)
+        target.users.put(user)
+    user.tags = words(entry.tags)
+    if entry.password_hash is None and entry.password:
+        secrets = yield from target.users.deriving(entry.password)
+        target.users.give(user, secrets)
+    else:
+        if (user.password_hash, user.algorithm) != (entry.password_hash or "", algorithm):
+            # They are those of another password.
+            user.verifiers, user.cram = {}, b""
+        user.password_hash, user.algorithm = entry.password_hash or "", algorithm
+    user.max_connections = user.max_channels = -1
+    set_user_limits(user, limits)
+    save_user(user, target.rows)
+    return [f"the limit '{name}' has no effect" for name in unknown]
+
+
+def _checked(limits: dict[str, Any]) -> dict[str, int]:
+    for key, value in limits.items():
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**31:
+            raise ValueError(f"the limit {key} is {value!r}, which is no number below 2^31")
+    return limits
+
+
+def _ends(
+    target: ImportTarget, entry: PermissionEntry | TopicPermissionEntry
+) -> tuple[User, VHost]:
+    user = target.users.get(entry.user)
+    if user is None:
+        raise ValueError(f"there is no user '{entry.user}'")
+    vhost = target.broker.vhosts.get(entry.vhost)
+    if vhost is None:
+        raise ValueError(f"there is no vhost '{entry.vhost}'")
+    return user, vhost
+
+
+def import_permission(target: ImportTarget, entry: PermissionEntry) -> None:
+    """What a user may do in a vhost, in the place of what it was."""
+    user, vhost = _ends(target, entry)
+    permissions = Permissions(entry.configure, entry.write, entry.read)
+    user.permissions[vhost.name] = permissions
+    vhost.router.changed()
+    save_permissions(vhost.name, user, permissions, target.rows)
+
+
+def import_topic_permission(target: ImportTarget, entry: TopicPermissionEntry) -> None:
+    """What a user may do with the topics of an exchange, in the place of what it was."""
+    user, vhost = _ends(target, entry)
+    topic = TopicPermission(entry.write, entry.read, user.name, vhost.name)
+    user.topic_permissions.setdefault(vhost.name, {})[entry.exchange] = topic
+    vhost.router.changed()
+    save_topic_permission(vhost.name, user, entry.exchange, topic, target.rows)

@@ -1,0 +1,1 @@
+"""The control socket: the command line asks a running broker over it."""

@@ -1,0 +1,165 @@
+"""Serve the control socket: the figures of `harebell status`, and commands.
+
+`server.start(app, data_dir, dispatcher)` opens the socket, `Control.close()` removes it. The
+figures are `app.overview()`; the dispatcher runs commands. `harebell.server.control.client`
+describes requests and answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from harebell.base.limits import CONTROL_LINE_BYTES, CONTROL_TIMEOUT_SECONDS, LAG_MOST_SECONDS
+from harebell.server.control.client import LAG, OVERVIEW, ControlError, socket_path
+from harebell.server.control.loop_lag import longest_lag
+from harebell.server.disk.lock import cannot_use, in_use
+
+_OWNER_ONLY = 0o177
+_FOLDER_MODE = 0o700
+
+
+class Overviewed(Protocol):
+    """Whatever has figures to tell: the app."""
+
+    def overview(self) -> dict[str, Any]:
+        """The figures."""
+
+
+class Commands(Protocol):
+    """Whatever runs commands: the dispatcher."""
+
+    def knows(self, name: Any) -> bool:
+        """Whether there is a command of that name."""
+
+    async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+        """Run a command; returns the answer."""
+
+
+class Control:
+    """An open control socket.
+
+    Args:
+        app: has the figures.
+        path: the file of the socket.
+        dispatcher: runs commands; without it there are none.
+    """
+
+    def __init__(self, app: Overviewed, path: Path, dispatcher: Commands | None = None) -> None:
+        self.path = path
+        self._app = app
+        self._dispatcher = dispatcher
+        self._server: asyncio.AbstractServer | None = None
+        self._identity: tuple[int, int] | None = None
+
+    async def open(self) -> None:
+        """Listen."""
+        link = _bind(self.path)
+        self._identity = _identity(self.path)
+        self._server = await asyncio.start_unix_server(
+            self._serve, sock=link, limit=CONTROL_LINE_BYTES
+        )
+
+    async def close(self) -> None:
+        """Stop listening, and remove the file if it is still ours."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        try:
+            if _identity(self.path) == self._identity:
+                self.path.unlink()
+        except FileNotFoundError:
+            return  # somebody tidied up before us
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the lines of one peer until it goes away or stays silent for too long."""
+        try:
+            while line := await asyncio.wait_for(reader.readline(), CONTROL_TIMEOUT_SECONDS):
+                writer.write(msgspec.json.encode(await self._answer(line)) + b"\n")
+                await asyncio.wait_for(writer.drain(), CONTROL_TIMEOUT_SECONDS)
+        except ValueError:
+            # readline's word for a line above the limit; what follows in it means nothing.
+            refusal = {"ok": False, "error": f"a line has at most {CONTROL_LINE_BYTES} octets"}
+            writer.write(msgspec.json.encode(refusal) + b"\n")
+        except (TimeoutError, ConnectionError):
+            pass  # nobody is left to tell
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            fields = msgspec.json.decode(line, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            return {"ok": False, "error": f"not a JSON object: {error}"}
+        asked = fields.pop("ask", None)
+        if self._dispatcher is not None and self._dispatcher.knows(asked):
+            return await self._dispatcher.serve(asked, fields)
+        if asked != OVERVIEW:
+            return {"ok": False, "error": f"cannot answer {asked!r}: ask for {OVERVIEW!r}"}
+        overview = self._app.overview()
+        seconds = fields.get(LAG)
+        if isinstance(seconds, int | float) and 0 < seconds <= LAG_MOST_SECONDS:
+            lag = await longest_lag(seconds)
+            overview["event_loop_lag_seconds"] = round(lag.late, 4)
+            overview["event_loop_busy_seconds"] = round(lag.busy, 4)
+        return {"ok": True, OVERVIEW: overview}
+
+
+async def start(app: Overviewed, data_dir: Path, dispatcher: Commands | None = None) -> Control:
+    """Open the control socket of a broker, and its data directory if that does not exist.
+
+    Raises:
+        ControlError: it cannot be opened, or another broker runs on the data directory.
+    """
+    path = socket_path(data_dir)
+    control = Control(app, path, dispatcher)
+    try:
+        _make_room(path)
+        await control.open()
+    except OSError as error:
+        raise ControlError(cannot_use(data_dir, error)) from None
+    return control
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What tells a file from its successor of the same name; inode numbers alone are used again."""
+    found = path.stat()
+    return found.st_ino, found.st_mtime_ns
+
+
+def _make_room(path: Path) -> None:
+    """Make the directory, and remove the socket of a broker that was killed.
+
+    Raises:
+        ControlError: the socket is that of a broker that is alive.
+    """
+    path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    if not path.exists():
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as link:
+        link.settimeout(CONTROL_TIMEOUT_SECONDS)
+        try:
+            link.connect(os.fspath(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise ControlError(in_use(path.parent))
+
+
+def _bind(path: Path) -> socket.socket:
+    """A bound socket that only its owner may open, from the first moment on."""
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mask = os.umask(_OWNER_ONLY)
+    try:
+        link.bind(os.fspath(path))
+    except OSError:
+        link.close()
+        raise
+    finally:
+        os.umask(mask)
+    return link

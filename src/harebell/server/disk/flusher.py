@@ -1,0 +1,313 @@
+"""The thread that makes commits durable, and the loop's side of it.
+
+    loop     turn, turn, turn ... | finish, release | turn ...
+             gather v             ^ done
+    thread          perform ------+
+
+One batch is under way at a time; what changes meanwhile gathers for the next. A batch that cannot
+go on, because the disk is full, is tried again until it can, and publishers wait. A batch that
+failed is never confirmed: what the disk has of it is unknown, so the process ends, and its
+successor reads what is there.
+
+Most batches are nothing but writes and syncs: those a `SyncThread` does, which needs no Python.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import queue
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, PERFORM_MOST, STALL_RETRY_SECONDS
+from harebell.base.ports import Commit
+from harebell.front.hub import DISK, FILES, Hub
+from harebell.server.disk.sync_thread import SyncThread
+
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
+
+
+class Direct(Protocol):
+    """Writes and syncs, and nothing else; see `harebell.store.commit`."""
+
+    writes: list[tuple[int, bytes, int]]
+    syncs: list[int]
+    paths: list[str]
+
+
+class Batch(Protocol):
+    """What is performed; see `harebell.store.commit`."""
+
+    stalled: OSError | None
+    failed: Exception | None
+    records: int
+
+    def direct(self) -> Direct | None:
+        """The same, if it is only writes and syncs."""
+
+    def perform(self) -> None:
+        """Do it."""
+
+
+class Nothing:
+    """A batch without anything in it: syncs that were put off come after it."""
+
+    stalled: OSError | None = None
+    failed: Exception | None = None
+    records = 0
+
+    def direct(self) -> None:
+        """There is nothing to do."""
+
+    def perform(self) -> None:
+        """There is nothing to do."""
+
+
+class Gathering(Protocol):
+    """A group commit; see `harebell.store.commit`."""
+
+    urgent: bool
+    waiting: bool
+    records: int
+
+    def gather(self) -> Batch | None:
+        """Everything that changed."""
+
+    def finish(self, batch: Batch) -> None:
+        """A batch is on disk."""
+
+
+class Flusher:
+    """Hands batches to a thread and tells what became of them.
+
+    Args:
+        loop: calls back there.
+        commit: what is gathered from.
+        hub: told when something is on disk, and when publishers have to wait.
+        gathered: whether definitions changed without anybody waiting for it.
+        after: called in the thread after each batch; it may raise OSError.
+        sync_in: seconds until `after` has to be called even without a batch; None for never.
+        log: takes a level and a line.
+        failed: called once, with the reason, when nothing may be confirmed any more.
+        flush: called when connections have output.
+        spare: gives a full disk the room that was kept for that; whether there was any.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        commit: Commit,
+        hub: Hub,
+        *,
+        gathered: Callable[[], bool],
+        after: Callable[[], None],
+        sync_in: Callable[[], float | None],
+        log: Callable[[str, str], None],
+        failed: Callable[[Exception], None],
+        flush: Callable[[], None],
+        spare: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._loop = loop
+        self._commit: Gathering = commit  # type: ignore[assignment]  # a store on disk has one
+        self._hub = hub
+        self._gathered = gathered
+        self._after = after
+        self._sync_in = sync_in
+        self._sync_timer: asyncio.TimerHandle | None = None
+        self._log = log
+        self._failed = failed
+        self._flush = flush
+        self._spare = spare
+        self._due = False
+        self._late: asyncio.TimerHandle | None = None
+        self._patience: asyncio.TimerHandle | None = None
+        self._expected = 0
+        self._flying: Batch | None = None
+        self._stalled = ""
+        self._low = False
+        self._over = False
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._inbox: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="flusher", daemon=True)
+        self._thread.start()
+        self._swift: SyncThread | None = None
+        self._direct: Direct | None = None
+        with contextlib.suppress(OSError, AttributeError):
+            # Where there is none (it needs Linux), the thread above does everything.
+            self._swift = SyncThread()
+            loop.add_reader(self._swift.fileno(), self._done_swiftly)
+
+    # --- the loop's side ------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Something may have changed: see that it reaches the disk, soon or at leisure."""
+        if self._flying is not None or self._due or self._over:
+            return
+        if self._commit.urgent:
+            if self._commit.records >= self._expected:
+                self._due = True
+                # At the end of the turn, when every socket was read.
+                self._loop.call_soon(self._hand_over)
+            elif self._patience is None:
+                self._patience = self._loop.call_later(GATHER_SECONDS, self._hand_over)
+        elif self._late is None and (self._commit.waiting or self._gathered()):
+            self._late = self._loop.call_later(FLUSH_SECONDS, self._hand_over)
+
+    def set_low(self, low: bool) -> bool:
+        """The disk has less room than it should, or enough again; True when that is news."""
+        news = low != self._low
+        self._low = low
+        self._tell()
+        return news
+
+    async def drain(self, seconds: float) -> bool:
+        """Make everything durable; False when the disk has refused it for so many seconds.
+
+        One that is only slow is waited for: what is not written would be lost.
+        """
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    while True:
+                        await self._idle.wait()
+                        self._hand_over()
+                        if self._flying is None:
+                            return True
+            if self._stalled or self._over:
+                return False
+
+    async def stop(self) -> None:
+        """End the thread when it has nothing to do."""
+        self._over = True
+        for timer in (self._late, self._patience, self._sync_timer):
+            if timer is not None:
+                timer.cancel()
+        if self._swift is not None:
+            self._loop.remove_reader(self._swift.fileno())
+        if self._flying is None:
+            self._inbox.put(None)
+            self._thread.join()
+            if self._swift is not None:
+                self._swift.stop()
+
+    def _hand_over(self) -> None:
+        self._due = False
+        for timer in (self._late, self._patience):
+            if timer is not None:
+                timer.cancel()
+        self._late = self._patience = None
+        if self._flying is not None or self._over:
+            return
+        self._flying = self._commit.gather()
+        if self._flying is not None:
+            self._idle.clear()
+            if not self._go_swiftly(self._flying):
+                self._inbox.put(self._flying)
+
+    def _go_swiftly(self, batch: Batch) -> bool:
+        """Give a batch to the sync_thread, if it is of that kind."""
+        if self._swift is None or self._stalled or self._sync_in() is not None:
+            return False
+        work = batch.direct()
+        if work is None or len(work.writes) > PERFORM_MOST:
+            return False
+        self._direct = work
+        self._swift.begin(work.writes, work.syncs)
+        return True
+
+    def _done_swiftly(self) -> None:
+        """The sync_thread is done with a batch."""
+        work, batch = self._direct, self._flying
+        if self._swift is None or work is None or batch is None:
+            return
+        self._direct = None
+        failure = self._swift.end()
+        if failure is not None:
+            error, place, syncing = failure
+            if not syncing:
+                # All over again, by somebody who says what is wrong and tries again if that helps.
+                self._inbox.put(batch)
+                return
+            batch.failed = OSError(error, os.strerror(error), work.paths[place])
+        self._performed(batch)
+
+    def _performed(self, batch: Batch) -> None:
+        if self._over:
+            return
+        if batch.failed is not None:
+            self._over = True
+            self._failed(batch.failed)
+            return
+        if batch.stalled is not None:
+            self._stall(batch, batch.stalled)
+            return
+        if self._stalled:
+            self._log("warning", "the disk takes writes again")
+            self._stalled = ""
+            self._tell()
+        if batch is self._flying:
+            self._flying = None
+            # Publishers with a window go on when this is confirmed. Half of them per batch would be
+            # twice the syncs, so the next batch waits a moment for as many as there are.
+            self._expected = batch.records + self._commit.records
+            self._commit.finish(batch)
+            self._hub.committed()
+            self._idle.set()
+            self._flush()
+            self.look()
+        self._sync_later()
+
+    def _sync_later(self) -> None:
+        """See that syncs that were put off are done when the first of them is due."""
+        wait = self._sync_in()
+        if wait is None:
+            return
+        due = self._loop.time() + wait
+        if self._sync_timer is not None:
+            if self._sync_timer.when() <= due:
+                return
+            # Another queue has a shorter interval than the one that the timer was for.
+            self._sync_timer.cancel()
+        self._sync_timer = self._loop.call_at(due, self._sync)
+
+    def _sync(self) -> None:
+        self._sync_timer = None
+        self._inbox.put(Nothing())
+
+    def _stall(self, batch: Batch, error: OSError) -> None:
+        """Try again in a while; nobody who publishes is read until then."""
+        if error.errno not in _NO_FILES and self._spare():
+            self._log("warning", f"the disk is full, what was kept for that is used: {error}")
+            self._low = True
+            self._tell()
+            self._inbox.put(batch)
+            return
+        if not self._stalled:
+            self._log("error", f"cannot write, publishers wait: {error}")
+        self._stalled = FILES if error.errno in _NO_FILES else DISK
+        self._tell()
+        self._loop.call_later(STALL_RETRY_SECONDS, self._inbox.put, batch)
+
+    def _tell(self) -> None:
+        """Bring the hub's shortages up to date."""
+        news = self._hub.set_short(DISK, self._low or self._stalled == DISK)
+        news = self._hub.set_short(FILES, self._stalled == FILES) or news
+        if news:
+            self._flush()
+
+    # --- the thread -----------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while (batch := self._inbox.get()) is not None:
+            batch.perform()
+            if batch.failed is None and batch.stalled is None:
+                try:
+                    self._after()
+                except OSError as error:
+                    batch.failed = error
+            self._loop.call_soon_threadsafe(self._performed, batch)

@@ -1,0 +1,223 @@
+"""The data directory of a running broker: its lock, its files, its definitions, its store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.clock import Clock
+from harebell.base.durability import FSYNC, INTERVAL, Durability
+from harebell.base.errors import StoreError
+from harebell.base.gauge import Gauge
+from harebell.base.lags import lag_of
+from harebell.base.osfs import OsFiles
+from harebell.base.ports import log_identities
+from harebell.model.stages import Room
+from harebell.server.disk.damage import Damage
+from harebell.server.disk.lock import DirectoryLock
+from harebell.server.disk.reserve import FULL, Reserve
+from harebell.server.disk.syncfs import whole_sync
+from harebell.store.definitions import open_definitions
+from harebell.store.disk import DiskStore
+from harebell.wire.v09.fields import decode_table, encode_table
+
+if TYPE_CHECKING:
+    from harebell.server.config import Config
+
+_MS = 1000
+
+_WEAKER = {
+    INTERVAL: "durability is 'interval': a confirm does not wait for the disk, which is synced "
+    "every {ms} ms; a power cut loses what was confirmed since",
+    "os": "durability is 'os': a confirm does not wait for the disk, which is left to the system; "
+    "a power cut loses what was confirmed lately",
+}
+
+
+def decoded_table(data: bytes) -> Mapping[str, Any]:
+    """A table of arguments as the definitions keep it."""
+    return decode_table(data)[0]
+
+
+def now_ms() -> int:
+    """The time of day in milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def monotonic_ms() -> int:
+    """Milliseconds that only pass, since some moment."""
+    return time.monotonic_ns() // 1_000_000
+
+
+class Storage:
+    """An open data directory.
+
+    Args:
+        config: says where it is, and how durable it has to be.
+        gauge: counts what is in memory.
+        report: told of damage, with a level and a line.
+
+    Attributes:
+        wall: the time that records are stamped with, as `tell_time` said last.
+        store: the queues' logs.
+        durability: "fsync", "interval" or "os".
+        free_limit: octets that shall stay free; 0 for no limit.
+        free: octets that were free when last looked at.
+        reserve: room that is kept for a full disk.
+        damage: what the store has reported of it.
+
+    Raises:
+        StoreError: it is in use, or cannot be used, in a sentence for the user.
+    """
+
+    def __init__(self, config: Config, gauge: Gauge, report: Callable[[str, str], None]) -> None:
+        self.wall = Clock(now_ms())
+        self._passed = self.wall.ms - monotonic_ms()
+        self.durability = config.durability
+        durability = Durability(
+            config.durability,
+            config.durability_interval_ms if config.durability == INTERVAL else 0,
+        )
+        lag = lag_of(durability, config.durability_interval_ms)
+        self._began = time.monotonic()
+        self._synced_at: dict[int, float] = {}
+        self._lock = DirectoryLock(config.data_dir)
+        root = os.fspath(config.data_dir)
+        synced = config.durability == FSYNC
+        self._together = whole_sync(root)
+        self.files = OsFiles(root, lag=lag, together=self._together)
+        try:
+            self.definitions = open_definitions(
+                root, self.files, encode_table, decoded_table, synced=synced
+            )
+        except Exception:
+            self._lock.release()
+            raise
+        self.damage = Damage(report)
+        self.store = DiskStore(
+            self.files,
+            self.definitions,
+            gauge,
+            self.wall,
+            os.urandom,
+            self.damage.report,
+            segment_octets=config.segment_bytes,
+            clean=self.definitions.was_clean,
+        )
+        self.store.stream_segment_octets = config.stream_segment_bytes
+        self.store.interval_ms = config.durability_interval_ms
+        self.store.durability = durability
+        self.free_limit = free_limit(config.disk_free_limit, self.files.total())
+        self.free = self.files.free()
+        self.reserve = Reserve(config.data_dir, self.files.total())
+        self.reserve.renew(self.free)
+        if config.durability in _WEAKER:
+            line = _WEAKER[config.durability].format(ms=config.durability_interval_ms)
+            report("warning", line)
+
+    def begin(self) -> None:
+        """The directory is in use from now on: a start that finds it so was not a clean one.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        try:
+            self.store.tidy(log_identities(self.definitions))
+            self._mark(clean=False)
+        except OSError as error:
+            raise StoreError(f"cannot use the data directory: {error}") from None
+
+    def tell_time(self) -> None:
+        """Set the clock: the time of day, and what has passed since the start."""
+        self.wall.ms = now_ms()
+        self.wall.steady = self._passed + monotonic_ms()
+
+    def low(self) -> bool:
+        """Whether less is free than shall be; asks the system.
+
+        A disk that cannot even be asked has no room: the tick that asks must go on.
+        """
+        try:
+            self.free = self.files.free()
+        except OSError:
+            self.free = 0
+        if self.reserve.spent:
+            self.reserve.renew(self.free)
+        return self.free < self.free_limit or self.reserve.spent
+
+    def room_for_stages(self, config: Config) -> Room:
+        """How much may be staged in batches."""
+        return Room(self.free_limit, config.stage_user_limit, config.stage_vhost_limit)
+
+    def room(self) -> str:
+        """What is free, and what shall be."""
+        free = f"{self.free} octets are free, disk_free_limit is {self.free_limit}"
+        if not self.reserve.spent:
+            return free
+        return f"{free}, and {2 * self.reserve.octets} are needed after the disk was full"
+
+    def _mark(self, *, clean: bool) -> None:
+        """Write down whether the directory is closed in good order, on a full disk too."""
+        try:
+            self.definitions.mark(clean=clean)
+        except OSError as error:
+            if error.errno not in FULL or not self.reserve.spend():
+                raise
+            self.definitions.mark(clean=clean)
+
+    def after_batch(self) -> None:
+        """In the flusher's thread: do the syncs that are due, where they do not come by batch.
+
+        Raises:
+            OSError: one failed.
+        """
+        now = time.monotonic()
+        for lag in self.files.owed():
+            if now >= self._due(lag):
+                self._synced_at[lag] = now
+                self.files.sync_owed(lag)
+
+    def _due(self, lag: int) -> float:
+        """When the syncs that were put off by that lag are to be done."""
+        return self._synced_at.get(lag, self._began) + lag / _MS
+
+    def sync_in(self) -> float | None:
+        """Seconds until the syncs that were put off are due; None when there are none."""
+        owed = self.files.owed()
+        if not owed:
+            return None
+        return max(0.0, min(map(self._due, owed)) - time.monotonic())
+
+    def overview(self) -> dict[str, Any]:
+        """Figures for `harebell status`."""
+        commit = self.store.commit
+        return {
+            "durability": self.durability,
+            "commits": commit.done,
+            "disk_free_bytes": self.free,
+            "disk_free_limit_bytes": self.free_limit,
+            **self.damage.overview(self.files),
+        }
+
+    def end(self) -> None:
+        """Let everything go, when every change is on disk and every log is closed.
+
+        Raises:
+            OSError: the disk refuses the last writes.
+        """
+        for lag in self.files.owed():
+            self.files.sync_owed(lag)
+        self.store.describe()
+        self.store.shut()
+        self._mark(clean=True)
+        self.definitions.close()
+        if self._together is not None:
+            self._together.close()
+        self._lock.release()
+
+
+def free_limit(wanted: float | int, total: int) -> int:
+    """The octets that shall stay free, from a share of the disk (float) or octets (int)."""
+    return int(total * wanted) if isinstance(wanted, float) else wanted

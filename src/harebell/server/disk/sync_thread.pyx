@@ -1,0 +1,171 @@
+"""Writes and syncs in a thread of its own; see `sync_thread.py` for what it says.
+
+This thread is no Python thread: it never waits for the interpreter's lock, and nobody waits for it.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+
+import os
+
+cdef extern from *:
+    """
+    #ifndef _GNU_SOURCE
+    #define _GNU_SOURCE
+    #endif
+    #include <errno.h>
+    #include <pthread.h>
+    #include <semaphore.h>
+    #include <signal.h>
+    #include <stdint.h>
+    #include <unistd.h>
+
+    #define HAREBELL_JOBS 64
+
+    typedef struct {
+        pthread_t thread;
+        sem_t begin;
+        int event, over, writes, syncs;
+        struct { int file; const char *data; size_t size; off_t start; } write[HAREBELL_JOBS];
+        int sync[HAREBELL_JOBS];
+        int error, place, syncing;
+    } harebell_performer;
+
+    static void harebell_perform(harebell_performer *self) {
+        self->error = self->place = self->syncing = 0;
+        for (int i = 0; i < self->writes; i++) {
+            const char *data = self->write[i].data;
+            size_t left = self->write[i].size;
+            off_t at = self->write[i].start;
+            while (left > 0) {
+                ssize_t done = pwrite(self->write[i].file, data, left, at);
+                if (done <= 0) {
+                    if (done < 0 && errno == EINTR) continue;
+                    self->error = done < 0 ? errno : ENOSPC;
+                    self->place = i;
+                    return;
+                }
+                data += done; at += done; left -= (size_t)done;
+            }
+        }
+        self->syncing = 1;
+        for (int i = 0; i < self->syncs; i++) {
+            if (fdatasync(self->sync[i]) != 0) {
+                self->error = errno;
+                self->place = i;
+                return;
+            }
+        }
+    }
+
+    static void *harebell_performing(void *argument) {
+        harebell_performer *self = argument;
+        const uint64_t one = 1;
+        for (;;) {
+            while (sem_wait(&self->begin) != 0) { }
+            if (self->over) return NULL;
+            harebell_perform(self);
+            while (write(self->event, &one, sizeof one) < 0 && errno == EINTR) { }
+        }
+    }
+
+    static int harebell_performer_start(harebell_performer *self, int event) {
+        sigset_t all, before;
+        int error;
+        self->event = event;
+        self->over = 0;
+        if (sem_init(&self->begin, 0, 0) != 0) return errno;
+        /* Signals are for the main thread. */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = pthread_create(&self->thread, NULL, harebell_performing, self);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        return error;
+    }
+
+    static void harebell_performer_begin(harebell_performer *self) { sem_post(&self->begin); }
+
+    static void harebell_performer_stop(harebell_performer *self) {
+        self->over = 1;
+        sem_post(&self->begin);
+        pthread_join(self->thread, NULL);
+        sem_destroy(&self->begin);
+    }
+    """
+    ctypedef long off_t
+    ctypedef struct harebell_write:
+        int file
+        const char *data
+        size_t size
+        off_t start
+    ctypedef struct harebell_performer:
+        int over, writes, syncs
+        harebell_write write[64]
+        int sync[64]
+        int error, place, syncing
+    int HAREBELL_JOBS
+    int harebell_performer_start(harebell_performer *self, int event)
+    void harebell_performer_begin(harebell_performer *self)
+    void harebell_performer_stop(harebell_performer *self) nogil
+
+cdef extern from "unistd.h":
+    int close(int file) nogil
+
+
+cdef class SyncThread:
+    cdef harebell_performer _work
+    cdef int _event
+    cdef bint _alive
+    cdef list _kept
+
+    def __init__(self):
+        self._event = os.eventfd(0, os.EFD_CLOEXEC)
+        error = harebell_performer_start(&self._work, self._event)
+        if error:
+            os.close(self._event)
+            raise OSError(error, os.strerror(error))
+        self._alive = True
+
+    def fileno(self):
+        return self._event
+
+    def begin(self, list writes, list syncs):
+        cdef int at = 0
+        cdef bytes data
+        if len(writes) > HAREBELL_JOBS or len(syncs) > HAREBELL_JOBS:
+            raise ValueError(f"more than {HAREBELL_JOBS} writes or syncs at once")
+        for file, data, start in writes:
+            self._work.write[at].file = file
+            self._work.write[at].data = PyBytes_AS_STRING(data)
+            self._work.write[at].size = <size_t>PyBytes_GET_SIZE(data)
+            self._work.write[at].start = start
+            at += 1
+        self._work.writes = at
+        at = 0
+        for file in syncs:
+            self._work.sync[at] = file
+            at += 1
+        self._work.syncs = at
+        # Their octets are read until `end`.
+        self._kept = writes
+        harebell_performer_begin(&self._work)
+
+    def end(self):
+        os.eventfd_read(self._event)
+        self._kept = None
+        if self._work.error == 0:
+            return None
+        return self._work.error, self._work.place, bool(self._work.syncing)
+
+    def stop(self):
+        if self._alive:
+            self._alive = False
+            with nogil:
+                harebell_performer_stop(&self._work)
+                close(self._event)
+            self._kept = None
+
+    def __dealloc__(self):
+        if self._alive:
+            with nogil:
+                harebell_performer_stop(&self._work)
+                close(self._event)

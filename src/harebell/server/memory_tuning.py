@@ -1,0 +1,86 @@
+"""Tune the C library's allocator and the interpreter's garbage collector for a broker.
+
+The allocator: the buffers of a turn have a few hundred KiB. By default glibc maps and unmaps each
+of them, which costs a page fault for every page, so freed memory is kept up to a limit. glibc never
+returns freed memory that lies below memory in use; `Trimmer` returns it when the load has ended.
+
+The collector: reference counts free nearly everything in a broker, because a connection breaks its
+cycles when it ends. A collection still visits every live object. It is kept to small pieces, so
+that it does not stop the loop.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+from collections.abc import Callable
+
+from harebell.base.limits import (
+    COLLECT_MIDDLE_COLLECTIONS,
+    COLLECT_OLD_COLLECTIONS,
+    COLLECT_YOUNG_OBJECTS,
+    HEAP_KEEP_BYTES,
+    HEAP_MAP_BYTES,
+    HEAP_TRIM_BYTES,
+)
+
+_TRIM_THRESHOLD = -1
+_MMAP_THRESHOLD = -3
+
+
+def keep_heap() -> bool:
+    """Keep what is freed up to a limit; False where the C library does not know how."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (AttributeError, OSError):
+        return False
+    done = mallopt(_TRIM_THRESHOLD, HEAP_KEEP_BYTES) and mallopt(_MMAP_THRESHOLD, HEAP_MAP_BYTES)
+    return bool(done)
+
+
+class Trimmer:
+    """Gives memory back after messages have gone."""
+
+    def __init__(self) -> None:
+        self._most = 0
+        self._last = 0
+        self._trim: Callable[[int], int] | None
+        try:
+            self._trim = ctypes.CDLL(None).malloc_trim
+        except (AttributeError, OSError):
+            self._trim = None
+
+    def look(self, used: int) -> bool:
+        """Give memory back if much has gone, and nothing goes any more; True when it did.
+
+        Args:
+            used: the octets of messages in memory.
+        """
+        self._most = max(self._most, used)
+        quiet = abs(used - self._last) < HEAP_KEEP_BYTES
+        self._last = used
+        if self._trim is None or not quiet or self._most - used < HEAP_TRIM_BYTES:
+            return False
+        self._most = used
+        self._trim(0)
+        return True
+
+
+def bound_collections() -> None:
+    """Leave out what lives now, and bound what one collection looks at.
+
+    A collection looks at the young objects, every so often at those that lived on, and at all of
+    them after so many that a broker reaches its memory limit first.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(COLLECT_YOUNG_OBJECTS, COLLECT_MIDDLE_COLLECTIONS, COLLECT_OLD_COLLECTIONS)
+
+
+def collect_new() -> None:
+    """Look at what a crowded turn has made, so that no collection has to look at that of many.
+
+    The interpreter counts what is made less what goes. A peer that replaces many things by as many
+    others would have it look at all of them at once, much later.
+    """
+    gc.collect(1)

@@ -1,0 +1,1 @@
+"""Sockets: listeners, TLS, and one protocol object for each connection."""

@@ -1,0 +1,98 @@
+"""Listening sockets, and what is said when one cannot be had."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harebell.base import limits
+from harebell.server.net.acceptor import Acceptor, bound
+from harebell.server.net.connection import ServerProtocol
+from harebell.server.net.tls import ServerTls, StartError
+from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10
+
+if TYPE_CHECKING:
+    from harebell.server.app import App
+
+
+__all__ = ["Listener", "StartError", "listen"]
+
+DIALECTS = {"amqp-0-10t": TRANSITIONAL_0_10}
+"""What the header `AMQP 1 1 0 10` means to listeners of a scheme; elsewhere the final 0-10."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One address that accepts connections.
+
+    Args:
+        scheme: "amqp", "amqps" or "amqp-0-10t".
+        host: the address bound to.
+        port: the port bound to, also when 0 was asked for.
+        server: accepts.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    server: asyncio.Server | Acceptor
+
+    @property
+    def shown(self) -> str:
+        """The address as users write it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
+
+
+_WHY = {
+    errno.EADDRINUSE: "is in use already: stop what listens there, or choose another port "
+    "with --port (0 picks a free one)",
+    errno.EACCES: "needs more rights: choose a port above 1023 with --port",
+    errno.EADDRNOTAVAIL: "is no address of this machine: choose one with --host",
+}
+
+
+async def _open(
+    app: App, host: str, port: int, tls: ServerTls | None, scheme: str = ""
+) -> Listener:
+    dialect = DIALECTS.get(scheme, FINAL_0_10)
+    server: asyncio.Server | Acceptor
+    try:
+        if tls is None:
+            server = await app.loop.create_server(
+                lambda: ServerProtocol(app, None, dialect),
+                host,
+                port,
+                backlog=limits.BACKLOG_CONNECTIONS,
+            )
+        else:
+            server = Acceptor(
+                app.loop,
+                await bound(app.loop, host, port),
+                lambda link: ServerProtocol(app, tls, dialect).secure(link),
+            )
+    except OSError as error:
+        why = _WHY.get(error.errno or 0, f"cannot be listened on: {error.strerror or error}")
+        raise StartError(f"{host}:{port} {why}") from None
+    there = server.sockets[0].getsockname()
+    return Listener(scheme or ("amqps" if tls else "amqp"), there[0], there[1], server)
+
+
+async def listen(app: App) -> list[Listener]:
+    """Open every configured listener.
+
+    Raises:
+        StartError: one of them cannot be had.
+    """
+    config = app.config
+    listeners = []
+    if config.port is not None:
+        listeners.append(await _open(app, config.host, config.port, None))
+    if config.tls_port is not None:
+        app.tls = ServerTls(config, app.logger.write)
+        listeners.append(await _open(app, config.host, config.tls_port, app.tls))
+    for scheme, host, port in config.listen or ():
+        listeners.append(await _open(app, host, port, None, scheme))
+    return listeners

@@ -1,0 +1,135 @@
+"""The server's side of TLS: the context from the configured files, and again when those change.
+
+The context of the moment is taken for every connection that comes; connections keep theirs. A file
+that cannot be used changes nothing: the context before it serves on, and the log says so.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harebell.base.errors import HarebellError
+
+if TYPE_CHECKING:
+    from harebell.server.config import Config
+
+VERIFY_NONE = "verify_none"
+VERIFY_PEER = "verify_peer"
+VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
+
+_Stamp = tuple[tuple[int, int, int] | None, ...]
+
+
+class StartError(HarebellError):
+    """The broker cannot start; the text is a sentence for the user."""
+
+
+class _EncryptedError(Exception):
+    """The key needs a passphrase that nobody gave."""
+
+
+def tls_context(config: Config) -> ssl.SSLContext:
+    """The server's TLS context from the configured files.
+
+    Raises:
+        StartError: a file is missing or unusable.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = VERSIONS[config.tls_min_version]
+    try:
+        if config.tls_ciphers:
+            context.set_ciphers(config.tls_ciphers)
+        context.load_cert_chain(config.tls_cert or "", config.tls_key or None, _passphrase(config))
+        if config.tls_ca:
+            context.load_verify_locations(config.tls_ca)
+            context.verify_mode = _verify_mode(config)
+    except _EncryptedError:
+        raise StartError(
+            f"the key {config.tls_key} is encrypted: give its passphrase in "
+            "HAREBELL_TLS_KEY_PASSWORD or in a file that tls_key_password_file names"
+        ) from None
+    except (OSError, ValueError) as error:
+        files = ", ".join(file for file in _files(config) if file)
+        raise StartError(f"cannot use the TLS files {files}: {error}") from None
+    return context
+
+
+def _verify_mode(config: Config) -> ssl.VerifyMode:
+    if config.tls_verify == VERIFY_NONE:
+        return ssl.CERT_NONE
+    return ssl.CERT_REQUIRED if config.tls_fail_if_no_peer_cert else ssl.CERT_OPTIONAL
+
+
+def _passphrase(config: Config) -> Callable[[], str]:
+    """What OpenSSL calls for an encrypted key; without it, it would ask the terminal."""
+
+    def passphrase() -> str:
+        if config.tls_key_password is not None:
+            return config.tls_key_password
+        if config.tls_key_password_file is None:
+            raise _EncryptedError
+        text = Path(config.tls_key_password_file).read_text(encoding="utf-8")
+        return text.removesuffix("\n").removesuffix("\r")
+
+    return passphrase
+
+
+def _files(config: Config) -> tuple[str | None, ...]:
+    return (config.tls_cert, config.tls_key, config.tls_ca, config.tls_key_password_file)
+
+
+class ServerTls:
+    """The context that new connections get.
+
+    Args:
+        config: names the files.
+        log: called with a level and a line for the log.
+
+    Attributes:
+        context: of the files as they were when they could be used last.
+
+    Raises:
+        StartError: a file is missing or unusable.
+    """
+
+    def __init__(self, config: Config, log: Callable[[str, str], None]) -> None:
+        self._config = config
+        self._log = log
+        self._stamp = self._stamps()
+        self.context = tls_context(config)
+
+    def look(self) -> None:
+        """Read the files again if they have changed."""
+        stamp = self._stamps()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._read()
+
+    def reload(self) -> None:
+        """Read the files again, as somebody asks for it."""
+        self._stamp = self._stamps()
+        self._read()
+
+    def _read(self) -> None:
+        try:
+            self.context = tls_context(self._config)
+        except StartError as error:
+            self._log("error", f"{error}; the TLS files from before stay in use")
+        else:
+            self._log("info", "the TLS files were read again, for connections from now on")
+
+    def _stamps(self) -> _Stamp:
+        return tuple(_stamp(file) for file in _files(self._config) if file)
+
+
+def _stamp(file: str) -> tuple[int, int, int] | None:
+    """What changes with a file's content, also when a link leads elsewhere."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

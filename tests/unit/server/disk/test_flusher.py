@@ -1,0 +1,399 @@
+"""The flusher: one batch at a time, tried again on a full disk, never confirmed when it failed."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from harebell.base.gauge import Gauge
+from harebell.base.ports import Commit
+from harebell.front.hub import Hub
+from harebell.server.disk.flusher import Flusher
+from tests.patience import SECONDS
+
+
+class Work:
+    """Writes and syncs of a file that need nobody else."""
+
+    def __init__(self, file: int, path: Path, octets: bytes, *, sync: int = -1) -> None:
+        self.writes = [(file, octets, 0)]
+        self.syncs = [file if sync < 0 else sync]
+        self.paths = [str(path)]
+
+
+class ByHand:
+    """A batch whose outcomes are given; it does not end before it may."""
+
+    def __init__(self, ticket: int, outcomes: list[Any]) -> None:
+        self.ticket = ticket
+        self.records = 0
+        self.stalled: OSError | None = None
+        self.failed: Exception | None = None
+        self.may_end = threading.Event()
+        self.performed = 0
+        self.records = 0
+        self.thread: threading.Thread | None = None
+        self.work: Work | None = None
+        self._outcomes = outcomes
+
+    def direct(self) -> Work | None:
+        return self.work
+
+    def perform(self) -> None:
+        self.may_end.wait(SECONDS)
+        self.thread = threading.current_thread()
+        self.performed += 1
+        outcome = self._outcomes.pop(0) if self._outcomes else None
+        self.stalled = outcome if isinstance(outcome, OSError) else None
+        self.failed = outcome if isinstance(outcome, ValueError) else None
+
+
+class Gatherer(Commit):
+    """A group commit of nothing but numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waiting = False
+        self.records = 0
+        self.batches: list[ByHand] = []
+        self.outcomes: list[Any] = []
+        self.held = False
+        self.work: Work | None = None
+
+    def gather(self) -> ByHand | None:
+        if not (self.urgent or self.waiting):
+            return None
+        self.urgent = self.waiting = False
+        batch = ByHand(self.ticket, self.outcomes)
+        batch.work = self.work
+        self.ticket += 1
+        self.batches.append(batch)
+        if not self.held:
+            batch.may_end.set()
+        return batch
+
+    def finish(self, batch: ByHand) -> None:
+        self.done = batch.ticket
+
+
+class Setting:
+    """A flusher and everything around it."""
+
+    def __init__(
+        self, after: Callable[[], None] = lambda: None, spare: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.commit = Gatherer()
+        self.hub = Hub(Gauge())
+        self.lines: list[str] = []
+        self.failures: list[Exception] = []
+        self.definitions_changed = False
+        self.sync_in: float | None = None
+        self.flusher = Flusher(
+            asyncio.get_running_loop(),
+            self.commit,
+            self.hub,
+            gathered=lambda: self.definitions_changed,
+            after=after,
+            sync_in=lambda: self.sync_in,
+            log=lambda level, text: self.lines.append(f"{level}: {text}"),
+            failed=self.failures.append,
+            flush=lambda: None,
+            spare=spare,
+        )
+
+    def urge(self) -> None:
+        self.commit.urgent = True
+        self.flusher.look()
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        async with asyncio.timeout(SECONDS):
+            while not happened():
+                await asyncio.sleep(0.005)
+
+
+def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    def plain() -> None:
+        asyncio.run(test())
+
+    plain.__name__ = test.__name__
+    return plain
+
+
+class Waits:
+    def __init__(self, hub: Hub) -> None:
+        self.calls = 0
+        hub.waiting[self] = None
+
+    def committed(self) -> None:
+        self.calls += 1
+
+
+@run
+async def test_what_somebody_waits_for_is_performed_in_the_thread_and_told() -> None:
+    s = Setting()
+    waits = Waits(s.hub)
+    s.urge()
+    await s.until(lambda: s.commit.done == 1)
+    assert waits.calls == 1
+    assert s.commit.batches[0].thread is not threading.main_thread()
+    await s.flusher.stop()
+
+
+@run
+async def test_there_is_one_batch_at_a_time_and_the_next_follows_by_itself() -> None:
+    s = Setting()
+    s.commit.held = True
+    s.urge()
+    await s.until(lambda: len(s.commit.batches) == 1)
+    for _ in range(3):
+        s.urge()
+        await asyncio.sleep(0.01)
+    assert len(s.commit.batches) == 1
+    s.commit.held = False
+    s.commit.batches[0].may_end.set()
+    await s.until(lambda: s.commit.done == 2)
+    assert len(s.commit.batches) == 2
+    await s.flusher.stop()
+
+
+@run
+async def test_what_nobody_waits_for_follows_within_a_moment() -> None:
+    s = Setting()
+    s.commit.waiting = True
+    begun = time.monotonic()
+    s.flusher.look()
+    s.flusher.look()
+    assert s.commit.batches == []
+    await s.until(lambda: s.commit.done == 1)
+    assert time.monotonic() - begun > 0.02
+    assert len(s.commit.batches) == 1
+    await s.flusher.stop()
+
+
+@run
+async def test_definitions_that_changed_are_looked_for_too() -> None:
+    s = Setting()
+    s.definitions_changed = True
+    s.flusher.look()
+    s.definitions_changed = False
+    s.commit.waiting = True
+    await s.until(lambda: s.commit.done == 1)
+    await s.flusher.stop()
+
+
+@run
+async def test_a_full_disk_holds_publishers_back_until_it_takes_writes_again() -> None:
+    s = Setting()
+    s.commit.outcomes = [OSError(errno.ENOSPC, "full", "a.seg"), OSError(errno.ENOSPC, "full")]
+    s.urge()
+    await s.until(lambda: s.hub.short)
+    assert s.hub.reason() == "low on disk"
+    assert s.commit.done == 0
+    await s.until(lambda: s.commit.done == 1)
+    assert s.commit.batches[0].performed == 3
+    assert not s.hub.short
+    assert len(s.lines) == 2
+    assert "cannot write, publishers wait: [Errno 28] full: 'a.seg'" in s.lines[0]
+    assert s.lines[1] == "warning: the disk takes writes again"
+    await s.flusher.stop()
+
+
+@run
+async def test_what_was_kept_for_a_full_disk_is_used_at_once_and_publishers_wait_on() -> None:
+    kept = [True]
+    s = Setting(spare=lambda: bool(kept and kept.pop()))
+    s.commit.outcomes = [OSError(errno.ENOSPC, "full", "a.seg")]
+    s.urge()
+    await s.until(lambda: s.commit.done == 1)
+    assert s.hub.short
+    assert not kept
+    assert s.lines == [
+        "warning: the disk is full, what was kept for that is used: [Errno 28] full: 'a.seg'"
+    ]
+    assert s.flusher.set_low(False)
+    assert not s.hub.short
+    await s.flusher.stop()
+
+
+@run
+async def test_too_many_open_files_are_named_as_what_they_are() -> None:
+    s = Setting(spare=lambda: True)
+    s.commit.outcomes = [OSError(errno.EMFILE, "too many")]
+    s.urge()
+    await s.until(lambda: s.hub.short)
+    assert s.hub.reason() == "low on file handles"
+    await s.until(lambda: s.commit.done == 1)
+    await s.flusher.stop()
+
+
+@run
+async def test_a_disk_that_is_full_and_low_is_both_until_neither() -> None:
+    s = Setting()
+    assert s.flusher.set_low(True)
+    assert not s.flusher.set_low(True)
+    s.commit.outcomes = [OSError(errno.EDQUOT, "quota")]
+    s.urge()
+    await s.until(lambda: s.commit.done == 1)
+    assert s.hub.short
+    assert s.flusher.set_low(False)
+    assert not s.hub.short
+    await s.flusher.stop()
+
+
+@run
+async def test_a_failed_batch_is_never_confirmed_and_nothing_after_it() -> None:
+    s = Setting()
+    waits = Waits(s.hub)
+    s.commit.outcomes = [ValueError("sync failed")]
+    s.urge()
+    await s.until(lambda: len(s.failures) == 1)
+    s.urge()
+    await asyncio.sleep(0.05)
+    assert str(s.failures[0]) == "sync failed"
+    assert s.commit.done == 0
+    assert waits.calls == 0
+    assert len(s.commit.batches) == 1
+
+
+@run
+async def test_a_sync_that_fails_later_fails_the_batch() -> None:
+    def after() -> None:
+        raise OSError(errno.EIO, "broken", "a.seg")
+
+    s = Setting(after)
+    s.urge()
+    await s.until(lambda: len(s.failures) == 1)
+    assert s.commit.done == 0
+
+
+@run
+async def test_syncs_that_were_put_off_come_without_another_batch() -> None:
+    synced: list[int] = []
+    s = Setting(lambda: synced.append(s.commit.done))
+    s.sync_in = 0.05
+    s.urge()
+    await s.until(lambda: s.commit.done == 1)
+    s.sync_in = None
+    await s.until(lambda: synced[:2] == [0, 1])
+    assert len(s.commit.batches) == 1
+    await s.flusher.stop()
+
+
+@run
+async def test_syncs_that_are_due_sooner_do_not_wait_for_those_that_are_due_later() -> None:
+    synced: list[int] = []
+    s = Setting(lambda: synced.append(s.commit.done))
+    s.sync_in = 3600.0
+    s.urge()
+    await s.until(lambda: s.commit.done == 1)
+    s.sync_in = 0.05
+    s.urge()
+    await s.until(lambda: s.commit.done == 2)
+    s.sync_in = None
+    await s.until(lambda: synced[:3] == [0, 1, 2])
+    assert len(s.commit.batches) == 2
+    await s.flusher.stop()
+
+
+@run
+async def test_draining_ends_when_everything_is_on_disk() -> None:
+    s = Setting()
+    s.commit.urgent = True
+    assert await s.flusher.drain(SECONDS)
+    assert s.commit.done == 1
+    assert await s.flusher.drain(SECONDS)
+    await s.flusher.stop()
+
+
+@run
+async def test_draining_waits_for_a_disk_that_is_only_slow() -> None:
+    s = Setting()
+    s.commit.held = s.commit.urgent = True
+    draining = asyncio.create_task(s.flusher.drain(0.01))
+    await s.until(lambda: bool(s.commit.batches))
+    await asyncio.sleep(0.1)
+    assert not draining.done()
+    s.commit.batches[0].may_end.set()
+    assert await draining
+    assert s.commit.done == 1
+    await s.flusher.stop()
+
+
+@run
+async def test_draining_gives_up_on_a_disk_that_stays_full() -> None:
+    s = Setting()
+    s.commit.outcomes = [OSError(errno.ENOSPC, "full")] * 1000
+    s.commit.urgent = True
+    assert not await s.flusher.drain(0.1)
+    await s.flusher.stop()
+
+
+@run
+async def test_a_batch_that_is_only_writes_and_syncs_needs_no_python_thread() -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.seg"
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        s = Setting()
+        s.commit.work = Work(file, path, b"records")
+        for done in range(1, 4):
+            s.urge()
+            await s.until(lambda done=done: s.commit.done == done)  # type: ignore[misc]
+        await s.flusher.stop()
+        os.close(file)
+        assert path.read_bytes() == b"records"
+        assert [batch.performed for batch in s.commit.batches] == [0, 0, 0]
+
+
+@run
+async def test_a_write_of_it_that_fails_is_left_to_who_can_wait_for_room() -> None:
+    s = Setting()
+    full = os.open("/dev/full", os.O_RDWR)
+    s.commit.work = Work(full, Path("a.seg"), b"records")
+    s.commit.outcomes = [OSError(errno.ENOSPC, "full", "a.seg")]
+    s.urge()
+    await s.until(lambda: s.hub.short)
+    assert "cannot write, publishers wait" in s.lines[0]
+    await s.until(lambda: s.commit.done == 1)
+    assert s.commit.batches[0].performed == 2
+    await s.flusher.stop()
+    os.close(full)
+
+
+@run
+async def test_a_sync_of_it_that_fails_names_the_file_and_is_not_tried_again() -> None:
+    with TemporaryDirectory() as folder:
+        file = os.open(Path(folder) / "a.seg", os.O_RDWR | os.O_CREAT)
+        reading, writing = os.pipe()
+        s = Setting()
+        waits = Waits(s.hub)
+        s.commit.work = Work(file, Path("the/a.seg"), b"records", sync=writing)
+        s.urge()
+        await s.until(lambda: len(s.failures) == 1)
+        assert str(s.failures[0]) == "[Errno 22] Invalid argument: 'the/a.seg'"
+        assert (s.commit.done, waits.calls) == (0, 0)
+        assert s.commit.batches[0].performed == 0
+        for each in (file, reading, writing):
+            os.close(each)
+
+
+@run
+async def test_it_goes_the_long_way_while_syncs_are_put_off() -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "a.seg"
+        file = os.open(path, os.O_RDWR | os.O_CREAT)
+        s = Setting()
+        s.commit.work = Work(file, path, b"records")
+        s.sync_in = 3600.0
+        s.urge()
+        await s.until(lambda: s.commit.done == 1)
+        assert s.commit.batches[0].performed == 1
+        s.sync_in = None
+        await s.flusher.stop()
+        os.close(file)

@@ -1,0 +1,106 @@
+"""The sync thread writes and syncs everything, or reports what failed and stops there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harebell.base.limits import PERFORM_MOST
+from harebell.server.disk.sync_thread import SyncThread
+from tests.patience import SECONDS
+
+
+@pytest.fixture
+def sync_thread() -> Iterator[SyncThread]:
+    found = SyncThread()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[int]:
+    found = os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT)
+    yield found
+    os.close(found)
+
+
+def ended(sync_thread: SyncThread) -> tuple[int, int, bool] | None:
+    readable, _, _ = select.select([sync_thread.fileno()], [], [], SECONDS)
+    assert readable, "the sync_thread did not end"
+    return sync_thread.end()
+
+
+def test_octets_are_written_where_they_belong(sync_thread: SyncThread, file: int) -> None:
+    sync_thread.begin([(file, b"world", 6), (file, b"hello ", 0)], [file])
+    assert ended(sync_thread) is None
+    assert os.pread(file, 100, 0) == b"hello world"
+
+
+def test_one_piece_of_work_follows_another(sync_thread: SyncThread, file: int) -> None:
+    for number in range(300):
+        sync_thread.begin([(file, number.to_bytes(4, "big"), number * 4)], [file])
+        assert ended(sync_thread) is None
+    assert os.pread(file, 4, 299 * 4) == (299).to_bytes(4, "big")
+    assert os.fstat(file).st_size == 1200
+
+
+def test_it_says_nothing_before_it_is_done(sync_thread: SyncThread, file: int) -> None:
+    assert select.select([sync_thread.fileno()], [], [], 0)[0] == []
+    sync_thread.begin([], [])
+    assert ended(sync_thread) is None
+    assert select.select([sync_thread.fileno()], [], [], 0)[0] == []
+
+
+def test_a_write_that_fails_is_told_and_nothing_after_it_is_done(
+    sync_thread: SyncThread, file: int, tmp_path: Path
+) -> None:
+    closed = os.open(tmp_path / "other", os.O_RDONLY | os.O_CREAT)
+    try:
+        sync_thread.begin([(file, b"a", 0), (closed, b"b", 0), (file, b"c", 1)], [file])
+        assert ended(sync_thread) == (errno.EBADF, 1, False)
+    finally:
+        os.close(closed)
+    assert os.pread(file, 10, 0) == b"a"
+
+
+def test_a_full_disk_is_told_by_its_name(sync_thread: SyncThread) -> None:
+    full = os.open("/dev/full", os.O_RDWR)
+    try:
+        sync_thread.begin([(full, b"a", 0)], [])
+        assert ended(sync_thread) == (errno.ENOSPC, 0, False)
+    finally:
+        os.close(full)
+
+
+def test_a_sync_that_fails_is_told_as_one(sync_thread: SyncThread, file: int) -> None:
+    reading, writing = os.pipe()
+    try:
+        sync_thread.begin([(file, b"a", 0)], [file, writing])
+        assert ended(sync_thread) == (errno.EINVAL, 1, True)
+    finally:
+        os.close(reading)
+        os.close(writing)
+    sync_thread.begin([(file, b"b", 1)], [file])
+    assert ended(sync_thread) is None, "a failure is told once"
+    assert os.pread(file, 10, 0) == b"ab"
+
+
+def test_more_than_it_takes_is_refused(sync_thread: SyncThread, file: int) -> None:
+    with pytest.raises(ValueError, match=f"more than {PERFORM_MOST} writes or syncs at once"):
+        sync_thread.begin([(file, b"a", 0)] * (PERFORM_MOST + 1), [])
+    with pytest.raises(ValueError, match="writes or syncs at once"):
+        sync_thread.begin([], [file] * (PERFORM_MOST + 1))
+    sync_thread.begin([(file, b"a", place) for place in range(PERFORM_MOST)], [file] * PERFORM_MOST)
+    assert ended(sync_thread) is None
+    assert os.fstat(file).st_size == PERFORM_MOST
+
+
+def test_it_can_be_stopped_twice_and_before_it_did_anything() -> None:
+    sync_thread = SyncThread()
+    sync_thread.stop()
+    sync_thread.stop()

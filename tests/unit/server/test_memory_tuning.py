@@ -1,0 +1,91 @@
+"""The heap keeps what is freed: large buffers come back without page faults."""
+
+from __future__ import annotations
+
+import gc
+import resource
+from collections.abc import Iterator
+
+import pytest
+
+from harebell.base.limits import COLLECT_MIDDLE_COLLECTIONS, COLLECT_YOUNG_OBJECTS, HEAP_TRIM_BYTES
+from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new, keep_heap
+
+
+def faults() -> int:
+    """Page faults of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def test_buffers_of_a_turn_cost_no_page_faults() -> None:
+    assert keep_heap()
+    size = 1_000_000
+    first = bytes(size)
+    del first
+    before = faults()
+    for _ in range(200):
+        buffer = bytearray(size)
+        buffer[-1] = 1
+        del buffer
+    pages = 200 * size // 4096
+    assert faults() - before < pages // 4
+
+
+def test_memory_is_given_back_when_much_has_gone_and_things_are_quiet() -> None:
+    trimmer = Trimmer()
+    assert not trimmer.look(0)
+    assert not trimmer.look(3 * HEAP_TRIM_BYTES)
+    assert not trimmer.look(2 * HEAP_TRIM_BYTES), "more may go in the next turn"
+    assert trimmer.look(2 * HEAP_TRIM_BYTES)
+    assert not trimmer.look(2 * HEAP_TRIM_BYTES), "it was given back already"
+    assert not trimmer.look(0)
+    assert trimmer.look(0)
+
+
+A_TURN = 70_000
+"""Objects that a collection looks at in about 10 ms."""
+
+
+@pytest.fixture
+def usual() -> Iterator[None]:
+    """Give the collector of the tests its settings back."""
+    before = gc.get_threshold()
+    yield
+    gc.set_threshold(*before)
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("usual")
+def test_no_collection_looks_at_all_that_a_peer_has_made() -> None:
+    looked: list[int] = []
+
+    def watch(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            looked.append(
+                sum(len(gc.get_objects(young)) for young in range(info["generation"] + 1))
+            )
+
+    bound_collections()
+    gc.callbacks.append(watch)
+    try:
+        kept = [[number] for number in range(400_000)]
+    finally:
+        gc.callbacks.remove(watch)
+
+    assert len(kept) == 400_000
+    assert len(looked) >= 400_000 // (COLLECT_YOUNG_OBJECTS * 2)
+    assert max(looked) > COLLECT_YOUNG_OBJECTS * (COLLECT_MIDDLE_COLLECTIONS - 1)
+    assert max(looked) <= A_TURN
+
+
+@pytest.mark.usefixtures("usual")
+def test_what_replaces_others_is_looked_at_turn_by_turn() -> None:
+    bound_collections()
+    old = [[number] for number in range(100_000)]
+    gc.collect(1)
+    for number in range(100_000):
+        # As many go as come, so the interpreter sees no reason to look.
+        old[number] = [number]
+        if number % 20_000 == 0:
+            collect_new()
+    assert len(gc.get_objects(0)) + len(gc.get_objects(1)) <= 20_100
