@@ -112,15 +112,15 @@ except SystemExit as end:
     assert end.code == 0, end.code
 """
 OTHERS = (
-    *("session010", "session010t", "contents", "session09.older", "session09.amqp_0_8"),
-    *("session09.bulk", "session09.lease", "session09.stage"),
+    *("amqp_0_8", "amqp_0_10", "amqp_0_10_transitional", "file_stream", "amqp_0_9_1.windowed"),
+    *("amqp_0_9_1.bulk", "amqp_0_9_1.lease", "amqp_0_9_1.stage"),
 )
 """What serves other versions than 0-9-1, their classes, and clients of Harebell's own."""
 
 
 def test_a_broker_that_is_up_has_loaded_only_what_everybody_needs(tmp_path: Path) -> None:
     modules = loaded(RUN_AND_STOP.format(port=free_port(), folder=tmp_path / "data"))
-    assert "harebell.front.session09.amqp_0_9_1" in modules
+    assert "harebell.front.amqp_0_9_1.profile_0_9_1" in modules
     unwanted = (
         *(f"harebell.front.{name}" for name in OTHERS),
         *("harebell.wire.v010", "harebell.wire.arrow", "harebell.wire.v09.typed_fields"),

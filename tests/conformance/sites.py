@@ -23,11 +23,11 @@ from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
+from harebell.front.common.base_connection import Link
+from harebell.front.common.connection_registry import Hub
+from harebell.front.common.peer import Peer as Origin
+from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
-from harebell.front.hub import Hub
-from harebell.front.link import Link
-from harebell.front.peer import Peer as Origin
-from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.store.memory import MemoryStore
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import harebell
-from harebell.front.session09.dispatch import HANDLERS
+from harebell.front.amqp_0_9_1.dispatch import HANDLERS
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harebell.front.session09.overdue import Overdue
+from harebell.front.common.delivery_ack_timeout import Overdue
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Peer

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from harebell.base.errors import ProtocolError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
-from harebell.front.checkpoints import Checkpoints, Key
+from harebell.front.amqp_0_10_transitional.references import References
+from harebell.front.common.checkpoints import Checkpoints, Key
 from harebell.front.convert.transitional import from_basic, to_basic
-from harebell.front.session010t.references import References
 from harebell.wire.v09.transfer import (
     HEAD,
     Transfer,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harebell.front.link import Link
+from harebell.front.common.base_connection import Link
 
 
 class Line:

@@ -11,10 +11,10 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Store
 from harebell.front.arrival import Arrival
+from harebell.front.common.connection_registry import Hub
+from harebell.front.common.peer import Peer
+from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
-from harebell.front.hub import Hub
-from harebell.front.peer import Peer
-from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.store.memory import MemoryStore
 from tests.model.line import Line

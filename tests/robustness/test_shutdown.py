@@ -12,7 +12,7 @@ import pytest
 
 from tests.patience import eventually
 from tests.running import RunningBroker, running_broker
-from tests.unit.front.session09.world import publish
+from tests.unit.front.amqp_0_9_1.world import publish
 from tests.unit.server.listening import Talker, m, talk
 
 GRACE_SECONDS = 20.0

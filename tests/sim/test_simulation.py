@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.front.session09.connection import Connection
+from harebell.front.amqp_0_9_1.connection import Connection
 from tests.sim.scenario import simulate
 
 ROOT = Path(__file__).parents[2]

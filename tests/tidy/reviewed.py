@@ -8,23 +8,20 @@ from __future__ import annotations
 FUNNELS: dict[str, str] = {
     "src/harebell/cli/dump_proxy.py": "what looks on at a connection must not get in its way: "
     "without it the octets still pass",
-    "src/harebell/front/session010t/dtx_errors.py": "whatever goes wrong with a branch ends the "
-    "channel with 541, as the document has it, and leaves the connection alone",
-    "src/harebell/front/login.py": "what goes wrong with a login after a slow hash was compared "
+    "src/harebell/front/amqp_0_10_transitional/dtx_errors.py": "an error in a branch ends the "
+    "channel with 541, as the specification has it, and leaves the connection alone",
+    "src/harebell/front/common/login.py": "an error after a slow password comparison "
     "closes the connection with a reply code",
-    "src/harebell/front/session09/connection.py": "whatever goes wrong with one connection closes "
-    "it with a reply code and leaves the others alone",
-    "src/harebell/front/scanned.py": "whatever goes wrong with one connection closes it with a "
+    "src/harebell/front/amqp_0_9_1/connection.py": "an error of one connection closes it with a "
+    "reply code and leaves the others alone",
+    "src/harebell/front/common/framed_connection.py": "an error of one connection closes it with a "
     "reply code and leaves the others alone",
     **dict.fromkeys(
         (
-            *("src/harebell/front/session010/intake.py", "src/harebell/front/session010/attach.py"),
-            *(
-                "src/harebell/front/session010/layer.py",
-                "src/harebell/front/session010/execution.py",
-            ),
+            f"src/harebell/front/amqp_0_10/{name}.py"
+            for name in ("intake", "session_attach", "session_layer", "execution")
         ),
-        "whatever goes wrong with one command ends its session and leaves the others alone",
+        "an error in one command ends its session and leaves the others alone",
     ),
     "src/harebell/server/control/dispatcher.py": "whatever a command raises in a later turn is "
     "raised to who waits for its answer",

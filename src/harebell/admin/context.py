@@ -11,8 +11,8 @@ import msgspec
 from harebell.auth.users import User, Users
 from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
-from harebell.front.hub import Hub
-from harebell.front.link import Link
+from harebell.front.common.base_connection import Link
+from harebell.front.common.connection_registry import Hub
 from harebell.model.broker import Broker
 from harebell.model.vhost import VHost
 from harebell.store.definitions import SqliteDefinitions

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.auth.users import Users
-from harebell.front.hub import Hub
-from harebell.front.link import Link
-from harebell.front.peer import Peer
-from harebell.front.settings import Settings
+from harebell.front.common.base_connection import Link
+from harebell.front.common.connection_registry import Hub
+from harebell.front.common.peer import Peer
+from harebell.front.common.settings import Settings
 from harebell.front.versions import OPENERS
 from harebell.model.broker import Broker
 from harebell.wire import HEADER_0_9_1, HEADER_OCTETS, sniff

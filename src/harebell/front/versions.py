@@ -12,34 +12,34 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from harebell.front.link import Link
-from harebell.front.session09 import Connection
-from harebell.front.session09.amqp_0_9_1 import PROFILE_0_9_1
+from harebell.front.amqp_0_9_1 import Connection
+from harebell.front.amqp_0_9_1.profile_0_9_1 import PROFILE_0_9_1
+from harebell.front.common.base_connection import Link
 
 _connection: Callable[..., Link] = Connection
 
 
 def _amqp_0_9(*about: Any) -> Link:
-    from harebell.front.session09.amqp_0_9 import PROFILE_0_9
+    from harebell.front.amqp_0_8.profile_0_9 import PROFILE_0_9
 
     return _connection(*about, profile=PROFILE_0_9)
 
 
 def _amqp_0_8(*about: Any) -> Link:
-    from harebell.front.session09.amqp_0_8 import PROFILE_0_8
+    from harebell.front.amqp_0_8.profile_0_8 import PROFILE_0_8
 
     return _connection(*about, profile=PROFILE_0_8)
 
 
 def _amqp_0_10(*about: Any) -> Link:
-    from harebell.front.session010 import Connection as Connection010
+    from harebell.front.amqp_0_10 import Connection as Connection010
 
     return Connection010(*about)
 
 
 def _amqp_0_10_transitional(*about: Any) -> Link:
-    from harebell.front.session010t import TransitionalConnection
-    from harebell.front.session010t.profile import PROFILE_0_10T
+    from harebell.front.amqp_0_10_transitional import TransitionalConnection
+    from harebell.front.amqp_0_10_transitional.profile import PROFILE_0_10T
 
     return TransitionalConnection(*about, profile=PROFILE_0_10T)
 

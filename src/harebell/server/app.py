@@ -25,12 +25,12 @@ from harebell.base.chooser import Chooser
 from harebell.base.gauge import Gauge
 from harebell.base.work import Work
 from harebell.front.arrival import Arrival
+from harebell.front.common.base_connection import Link
+from harebell.front.common.connection_registry import Hub, in_turns
+from harebell.front.common.delivery_ack_timeout import Overdue
+from harebell.front.common.peer import Peer
+from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
-from harebell.front.hub import Hub, in_turns
-from harebell.front.link import Link
-from harebell.front.peer import Peer
-from harebell.front.session09.overdue import Overdue
-from harebell.front.settings import Settings
 from harebell.model.broker import Broker
 from harebell.model.ceilings import Ceilings
 from harebell.server.config import Config, memory_octets

@@ -1,6 +1,6 @@
 """Deliveries of AMQP 0-10 that nobody accepts in time, and sessions that are too many to be kept.
 
-The looks at deliveries are those of `harebell.front.session09.overdue`.
+The looks at deliveries are those of `harebell.front.common.delivery_ack_timeout`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base import limits
-from harebell.front.session09.overdue import Overdue
+from harebell.front.common.delivery_ack_timeout import Overdue
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from tests.conformance.sites import MemorySite

@@ -23,7 +23,7 @@ HOT = (
     "harebell.base.message",
     "harebell.base.sequence",
     "harebell.model.queue.classic",
-    "harebell.front.session09.connection",
+    "harebell.front.amqp_0_9_1.connection",
 )
 
 

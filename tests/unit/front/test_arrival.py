@@ -7,7 +7,7 @@ import pytest
 from harebell.front.versions import OPENERS
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.states import ConnectionState
-from tests.unit.front.session09.world import HEADER_0_9_1, World
+from tests.unit.front.amqp_0_9_1.world import HEADER_0_9_1, World
 
 
 def test_the_connection_that_follows_takes_the_place_of_the_arrival() -> None:

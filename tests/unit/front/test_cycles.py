@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from harebell.wire.v09 import methods as m
-from tests.unit.front.session09.world import EVERY_CAPABILITY, HEADER_0_9_1, World, publish
+from tests.unit.front.amqp_0_9_1.world import EVERY_CAPABILITY, HEADER_0_9_1, World, publish
 
 HEADERS = [
     b"AMQP\x01\x01\x08\x00",

@@ -10,8 +10,8 @@ from typing import Any
 
 from harebell.admin.context import AdminContext, Command, Fields, Refused
 from harebell.base.limits import NAME_BYTES
-from harebell.front.link import Link
-from harebell.front.session09.channel import Channel
+from harebell.front.amqp_0_9_1.channel import Channel
+from harebell.front.common.base_connection import Link
 from harebell.wire import shown
 
 

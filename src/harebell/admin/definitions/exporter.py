@@ -14,7 +14,7 @@ from harebell.admin.definitions.entries import ImportTarget
 from harebell.auth.users import User
 from harebell.base.slices import Slices, at_once, gathered
 from harebell.base.version import VERSION
-from harebell.front.settings import COMPATIBLE_VERSION
+from harebell.front.common.settings import COMPATIBLE_VERSION
 from harebell.model.binding import Binding
 from harebell.model.exchange import Exchange
 from harebell.model.metadata import Metadata

@@ -20,7 +20,7 @@ from harebell.base import limits
 from harebell.base.errors import HarebellError
 from harebell.base.hash_names import SCRYPT
 from harebell.base.names import did_you_mean
-from harebell.front.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
+from harebell.front.common.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
 from harebell.server.config.settings import ALIASES, BY_NAME, PREFIX, SETTINGS
 from harebell.server.net.certificate import DISTINGUISHED_NAME
 

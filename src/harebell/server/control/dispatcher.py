@@ -14,7 +14,7 @@ from harebell.admin.context import AdminContext, Command, Refused
 from harebell.base.errors import Refusal
 from harebell.base.limits import COMMAND_ENTRY_UNITS
 from harebell.base.slices import Slices
-from harebell.front.turns import Account
+from harebell.front.common.turns import Account
 from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
 

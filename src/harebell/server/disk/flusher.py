@@ -25,7 +25,7 @@ from typing import Protocol
 
 from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, PERFORM_MOST, STALL_RETRY_SECONDS
 from harebell.base.ports import Commit
-from harebell.front.hub import DISK, FILES, Hub
+from harebell.front.common.connection_registry import DISK, FILES, Hub
 from harebell.server.disk.sync_thread import SyncThread
 
 _NO_FILES = (errno.EMFILE, errno.ENFILE)

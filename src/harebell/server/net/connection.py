@@ -23,8 +23,8 @@ from harebell.base.limits import (
     WRITE_LOW_BYTES,
     WRITE_PIECE_BYTES,
 )
-from harebell.front.link import Link
-from harebell.front.peer import Peer
+from harebell.front.common.base_connection import Link
+from harebell.front.common.peer import Peer
 from harebell.server.net.acceptor import cut
 from harebell.server.net.certificate import login_name
 from harebell.wire import FINAL_0_10

@@ -16,8 +16,8 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.limits import COMMAND_ENTRY_UNITS, WORK_USER_UNITS
 from harebell.base.work import Work
+from harebell.front.common.connection_registry import Hub
 from harebell.front.convert import EDITOR, headers_of
-from harebell.front.hub import Hub
 from harebell.model.broker import Broker
 from harebell.model.ceilings import Ceilings
 from harebell.server.control.dispatcher import Dispatcher

@@ -14,7 +14,7 @@ from typing import Any
 
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Commit
-from harebell.front.hub import Hub
+from harebell.front.common.connection_registry import Hub
 from harebell.server.disk.flusher import Flusher
 from tests.patience import SECONDS
 

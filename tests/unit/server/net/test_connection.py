@@ -15,7 +15,7 @@ import pytest
 from harebell.wire.v09 import methods as m
 from tests.patience import eventually
 from tests.running import RunningBroker, running_broker
-from tests.unit.front.session09.world import publish
+from tests.unit.front.amqp_0_9_1.world import publish
 from tests.unit.server.listening import SECONDS, Talker, frame, talk
 
 BODY = b"x" * 100_000

@@ -1,0 +1,120 @@
+"""The arguments of declarations, where 0-10's users say things in other words.
+
+    qpid.max_count              x-max-length
+    qpid.max_size               x-max-length-bytes       qpid.group_header_key   x-group-key
+    qpid.policy_type            x-overflow
+
+    qpid.priorities             N levels: x-max-priority is N - 1, and the argument itself says how
+                                priorities are divided among them
+    qpid.policy_type            stays beside qpid.priorities: ring drops the least urgent first
+    qpid.auto_delete_timeout    stays: seconds that an auto-delete queue may be without consumers
+
+    x-qpid-priorities, x-qpid-maximum-message-count, -size                 older names of those
+    no-local                    what the connection of a queue's consumer publishes is not for it
+
+0-10 wants unknown arguments refused (exceptions "unknown-argument"). Known are these, and whatever
+begins with `x-`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from harebell.front.amqp_0_10.errors import INVALID_ARGUMENT, NOT_IMPLEMENTED, ExecutionError
+from harebell.model.queue.competing import LINGER
+from harebell.model.queue.priority import HIGHEST, LEVELS, POLICY_TYPE, RING
+
+_ARGUMENTS = 6
+"""The place of the field `arguments` in queue.declare."""
+_OLDER = {
+    "x-qpid-priorities": "qpid.priorities",
+    "x-qpid-maximum-message-count": "qpid.max_count",
+    "x-qpid-maximum-message-size": "qpid.max_size",
+}
+_SAME = {
+    "qpid.max_count": "x-max-length",
+    "qpid.max_size": "x-max-length-bytes",
+    "qpid.group_header_key": "x-group-key",
+}
+_POLICY = POLICY_TYPE
+_POLICIES = {
+    RING: "drop-head",
+    "ring_strict": "drop-head",
+    "reject": "reject-publish",
+}
+_TIMEOUT = LINGER
+_SHARED = "qpid.shared_msg_group"
+_MOST_LEVELS = HIGHEST + 1
+NO_LOCAL = "no-local"
+_KNOWN = "x-"
+_OTHERS = (NO_LOCAL, "alternate-exchange", _POLICY, _TIMEOUT, LEVELS)
+
+
+def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a queue in the broker's words.
+
+    Raises:
+        ExecutionError: a value is none of those that there are.
+    """
+    found: dict[str, Any] = {}
+    limited = False
+    for given, value in arguments.items():
+        name = _OLDER.get(given, given)
+        if name == _POLICY:
+            found["x-overflow"] = _policy(value)
+        elif name == _TIMEOUT:
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ExecutionError(INVALID_ARGUMENT, f"{name}: {value!r}", _ARGUMENTS)
+            found[name] = value
+        elif name == LEVELS:
+            found[LEVELS] = _levels(value)
+            found["x-max-priority"] = max(1, found[LEVELS] - 1)
+        elif name == _SHARED:
+            # Groups are always shared: the next message of a key may go to somebody else.
+            continue
+        else:
+            found[_SAME.get(name, name)] = _number(value) if name in _SAME else value
+            limited = limited or name in ("qpid.max_count", "qpid.max_size")
+    if LEVELS in found and found.get("x-overflow") == _POLICIES[RING]:
+        found[_POLICY] = RING
+    if limited:
+        found.setdefault("x-overflow", _POLICIES["reject"])
+    return found
+
+
+def _number(value: Any) -> Any:
+    """A number that may be written as a text, which Qpid's tools do; anything else as it is."""
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        return int(value)
+    return value
+
+
+def _levels(value: Any) -> int:
+    count = _number(value)
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= _MOST_LEVELS:
+        text = f"{LEVELS} is a number from 1 to {_MOST_LEVELS}, not {value!r}"
+        raise ExecutionError(INVALID_ARGUMENT, text, _ARGUMENTS)
+    return count
+
+
+def _policy(value: Any) -> str:
+    if value not in _POLICIES:
+        text = f"{_POLICY} is one of {', '.join(_POLICIES)}, not {value!r}"
+        raise ExecutionError(INVALID_ARGUMENT, text, _ARGUMENTS)
+    return _POLICIES[value]
+
+
+def check_known(arguments: Mapping[str, Any], field: int, *, names: bool = False) -> None:
+    """Refuse arguments that nobody understands.
+
+    Args:
+        arguments: of a declaration or a binding.
+        field: where they stand in the command.
+        names: whether names of any kind mean something: those of headers.
+    """
+    if names:
+        return
+    for name in arguments:
+        if not name.startswith(_KNOWN) and name not in _OTHERS:
+            raise ExecutionError(NOT_IMPLEMENTED, f"unknown argument '{name}'", field)

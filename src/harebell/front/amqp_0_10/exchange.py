@@ -1,0 +1,254 @@
+"""The class exchange (AMQP 0-10, class 7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.front.amqp_0_10.arguments import check_known
+from harebell.front.amqp_0_10.errors import (
+    INVALID_ARGUMENT,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    PRECONDITION_FAILED,
+    ExecutionError,
+)
+from harebell.front.amqp_0_10.lasting import perform
+from harebell.front.common.long_operation import exchange_deletion
+from harebell.front.common.permission import (
+    EXCHANGE,
+    QUEUE,
+    check,
+    check_any,
+    check_binding_seen,
+    check_other_exchange,
+    check_topic,
+    may_see,
+)
+from harebell.model.binding import Binding
+from harebell.model.exchange import KINDS
+from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.resource import RESERVED_PREFIX, rendered
+from harebell.wire.v010 import commands
+from harebell.wire.v010.structs import ExchangeBoundResult, ExchangeQueryResult, Table
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.session import Session
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.queue.kind import Queue
+
+_ALTERNATE = "alternate-exchange"
+_QPID = "qpid."
+"""A prefix that clients of 0-10 know as reserved."""
+
+_DELETE = (7, 2)
+"""The codes of class and command of exchange.delete."""
+
+
+def _named(name: str, field: int) -> None:
+    if not name:
+        raise ExecutionError(INVALID_ARGUMENT, "the name of the exchange is empty", field)
+
+
+def declare(session: Session, command: commands.ExchangeDeclare) -> None:
+    """exchange.declare: make it, or check that it is of the same type and alternate."""
+    name = command.exchange
+    _named(name, 0)
+    vhost = session.vhost
+    thing = rendered("exchange", name, vhost.name)
+    if command.passive:
+        check_any(session, EXCHANGE, name)
+    else:
+        check(session, CONFIGURE, EXCHANGE, name)
+    exchange = vhost.exchanges.get(name)
+    if command.passive:
+        if exchange is None:
+            raise ExecutionError(NOT_FOUND, f"no {thing}", 0)
+        if command.type and command.type != exchange.KIND:
+            raise _typed(thing, exchange, command.type)
+        return
+    if command.type not in KINDS:
+        raise ExecutionError(NOT_FOUND, f"unknown exchange type '{command.type}'", 1)
+    alternate = command.alternate_exchange or ""
+    if exchange is not None:
+        if command.type != exchange.KIND:
+            raise _typed(thing, exchange, command.type)
+        if alternate and alternate != (exchange.alternate or ""):
+            text = f"{thing} has another alternate exchange: '{exchange.alternate or ''}'"
+            raise ExecutionError(NOT_ALLOWED, text, 2)
+    else:
+        _make(session, command, thing, alternate)
+    if vhost.exchange(name).durable:
+        session.hold_until_recorded()
+
+
+def _typed(thing: str, exchange: Exchange, kind: str) -> ExecutionError:
+    return ExecutionError(NOT_ALLOWED, f"{thing} is of type '{exchange.KIND}', not '{kind}'", 1)
+
+
+def _make(session: Session, command: commands.ExchangeDeclare, thing: str, alternate: str) -> None:
+    for prefix in (RESERVED_PREFIX, _QPID):
+        if command.exchange.startswith(prefix):
+            raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{prefix}' are taken", 0)
+    check_known(command.arguments, 6)
+    arguments = dict(command.arguments)
+    if alternate:
+        arguments[_ALTERNATE] = alternate
+    check_other_exchange(session, EXCHANGE, command.exchange, arguments, _ALTERNATE)
+    if alternate:
+        session.vhost.exchange(alternate)
+    session.vhost.declare_exchange(
+        command.exchange,
+        command.type,
+        durable=command.durable,
+        auto_delete=command.auto_delete,
+        arguments=arguments,
+    )
+
+
+def delete(session: Session, command: commands.ExchangeDelete) -> None:
+    """exchange.delete: it has to be there, and nobody's alternate."""
+    name = command.exchange
+    _named(name, 0)
+    vhost = session.vhost
+    thing = rendered("exchange", name, vhost.name)
+    if name.startswith(RESERVED_PREFIX):
+        raise ExecutionError(NOT_ALLOWED, f"{thing} cannot be deleted", 0)
+    check(session, CONFIGURE, EXCHANGE, name)
+    exchange = vhost.exchange(name)
+    for each in vhost.exchanges.values():
+        if each.alternate == name and each is not exchange:
+            other = _shown(session, EXCHANGE, each.name)
+            raise ExecutionError(NOT_ALLOWED, f"{thing} is the alternate exchange of {other}", 0)
+    for queue in vhost.queues.values():
+        if queue.arguments.get(ALTERNATE) == name:
+            other = _shown(session, QUEUE, queue.name)
+            raise ExecutionError(NOT_ALLOWED, f"{thing} is the alternate exchange of {other}", 0)
+    if command.if_unused and exchange.bindings:
+        raise ExecutionError(PRECONDITION_FAILED, f"{thing} in use", 1)
+    vhost.find_exchange_to_delete(name)
+
+    step = exchange_deletion(vhost, name, exchange)
+    perform(session, step, lambda: vhost.recorder.ticket, _DELETE)
+
+
+def _shown(session: Session, kind: str, name: str) -> str:
+    """The name of a thing in an error, for a user who may know it."""
+    return rendered(kind, name, session.vhost.name) if may_see(session, kind, name) else f"a {kind}"
+
+
+def query(session: Session, command: commands.ExchangeQuery) -> None:
+    """exchange.query: what it is like; without a name the default exchange is meant."""
+    check_any(session, EXCHANGE, command.name or "")
+    exchange = session.vhost.exchanges.get(command.name or "")
+    if exchange is None:
+        session.result(ExchangeQueryResult(not_found=True))
+        return
+    session.result(
+        ExchangeQueryResult(
+            type=exchange.KIND, durable=exchange.durable, arguments=dict(exchange.arguments)
+        )
+    )
+
+
+def _both(session: Session, queue: str, exchange: str) -> tuple[Queue, Exchange]:
+    if not queue:
+        raise ExecutionError(INVALID_ARGUMENT, "the name of the queue is empty", 0)
+    _named(exchange, 1)
+    check(session, WRITE, QUEUE, queue)
+    check(session, READ, EXCHANGE, exchange)
+    return session.vhost.queue(queue, session), session.vhost.exchange(exchange)
+
+
+def _bindings(queue: Queue, exchange: Exchange, key: str) -> list[Binding]:
+    """The bindings of a queue to an exchange with that key; 0-10 allows for one."""
+    return [
+        binding
+        for binding in (queue.bound or {}).values()
+        if binding.source is exchange and binding.routing_key == key
+    ]
+
+
+def bind(session: Session, command: commands.ExchangeBind) -> None:
+    """exchange.bind: binding again changes nothing, not even with other arguments."""
+    queue, exchange = _both(session, command.queue, command.exchange)
+    key = command.binding_key or ""
+    check_topic(session, READ, exchange.name, key)
+    if not _bindings(queue, exchange, key):
+        check_known(command.arguments, 3, names=exchange.KIND == "headers")
+        session.vhost.bind(exchange.name, queue, key, command.arguments)
+    if queue.durable:
+        session.hold_until_recorded()
+
+
+def unbind(session: Session, command: commands.ExchangeUnbind) -> None:
+    """exchange.unbind: there has to be such a binding."""
+    queue, exchange = _both(session, command.queue, command.exchange)
+    key = command.binding_key or ""
+    check_topic(session, READ, exchange.name, key)
+    found = _bindings(queue, exchange, key)
+    if not found:
+        names = rendered("queue", queue.name, session.vhost.name)
+        text = f"{names} is not bound to exchange '{exchange.name}' with the key '{key}'"
+        raise ExecutionError(NOT_FOUND, text, 2)
+    for binding in found:
+        session.vhost.unbind(exchange.name, queue, key, binding.arguments)
+    session.hold_until_recorded()
+
+
+def bound(session: Session, command: commands.ExchangeBound) -> None:
+    """exchange.bound: whether there is such a binding, and if not, what of it there is not."""
+    names = (command.exchange or "", command.queue or "", command.binding_key or "")
+    check_binding_seen(session, *names)
+    exchange = session.vhost.exchanges.get(command.exchange or "")
+    queue = session.vhost.queues.get(command.queue) if command.queue else None
+    lost = bool(command.queue) and queue is None
+    if exchange is None or lost:
+        session.result(
+            ExchangeBoundResult(exchange_not_found=exchange is None, queue_not_found=lost)
+        )
+        return
+    key, arguments = command.binding_key, command.arguments
+    pairs = _bound(session, exchange)
+    result = ExchangeBoundResult()
+    if not _any(pairs, queue, key, arguments):
+        result.queue_not_matched = queue is not None and not _any(pairs, queue, None, {})
+        result.key_not_matched = bool(key) and not _any(pairs, None, key, {})
+        result.args_not_matched = bool(arguments) and not _any(pairs, None, None, arguments)
+        if not (result.queue_not_matched or result.key_not_matched or result.args_not_matched):
+            # Each is there, but not together.
+            result.queue_not_matched = queue is not None
+            result.key_not_matched = bool(key)
+            result.args_not_matched = bool(arguments)
+    session.result(result)
+
+
+def _bound(session: Session, exchange: Exchange) -> list[tuple[object, str, Table]]:
+    """Destination, key and arguments of everything that is bound."""
+    if exchange.default:
+        return [(queue, name, {}) for name, queue in session.vhost.queues.items()]
+    return [
+        (binding.destination, binding.routing_key, dict(binding.arguments))
+        for binding in exchange.bindings.values()
+    ]
+
+
+def _any(
+    pairs: list[tuple[object, str, Table]], queue: Queue | None, key: str | None, arguments: Table
+) -> bool:
+    return any(
+        (queue is None or destination is queue)
+        and (not key or bound_key == key)
+        and (not arguments or bound_arguments == arguments)
+        for destination, bound_key, bound_arguments in pairs
+    )
+
+
+COMMANDS: dict[type, Any] = {
+    commands.ExchangeDeclare: declare,
+    commands.ExchangeDelete: delete,
+    commands.ExchangeQuery: query,
+    commands.ExchangeBind: bind,
+    commands.ExchangeUnbind: unbind,
+    commands.ExchangeBound: bound,
+}

@@ -1,0 +1,158 @@
+"""The class file (AMQP 0-10, class 9): files that are staged before they are delivered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.front.amqp_0_10.errors import (
+    ILLEGAL_ARGUMENT,
+    NOT_ALLOWED,
+    PRECONDITION_FAILED,
+    ExecutionError,
+)
+from harebell.front.amqp_0_10.file_stage import Stage
+from harebell.front.amqp_0_10.file_stream_adapter import Lodger, lodger_of
+from harebell.front.file_stream.classes import shared_of
+from harebell.front.file_stream.consuming import Wish, start
+from harebell.front.file_stream.consuming import cancel as cancel_consumer
+from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
+from harebell.front.file_stream.publishing import Publish
+from harebell.model.queue.kind import PENDING, Queue
+from harebell.model.transaction import ACCEPT
+from harebell.wire.v010 import commands
+from harebell.wire.v09.methods_file import FileConsumeOk
+from harebell.wire.v09.property_list import FILE
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.session import Session
+
+_PUBLISH = 9
+
+
+def qos(session: Session, command: commands.FileQos) -> None:
+    """file.qos: for the session, or with `global` for the connection as a whole."""
+    lane = lodger_of(session).classes.files
+    window = shared_of(session.connection).files if command.global_ else lane.window
+    window.limit(command.prefetch_count or 0, command.prefetch_size or 0)
+    session.send(commands.FileQosOk())
+    lane.go_on()
+
+
+def wish_of(class_id: int, command: Any) -> Wish:
+    """What a command consume of either class asks for.
+
+    Raises:
+        ExecutionError: 530, the consumer has no tag.
+    """
+    if not command.consumer_tag:
+        raise ExecutionError(NOT_ALLOWED, "the consumer tag is empty", 1)
+    return Wish(
+        class_id,
+        command.queue or "",
+        command.consumer_tag,
+        command.no_local,
+        command.exclusive,
+        command.nowait,
+        command.arguments,
+    )
+
+
+def consume(session: Session, command: commands.FileConsume) -> None:
+    """file.consume: files are staged one after the other."""
+    lodger = lodger_of(session)
+
+    def make(queue: Queue, tag: str, options: dict[str, Any]) -> FileConsumer:
+        return FileConsumer(lodger.classes.files, queue, tag, automatic=command.no_ack, **options)
+
+    start(lodger, wish_of(FILE.class_id, command), make, FileConsumeOk)
+
+
+def cancel(session: Session, command: commands.FileCancel) -> None:
+    """file.cancel: what is on its way still comes; an unknown tag is fine."""
+    tag = command.consumer_tag or ""
+    if isinstance(session.consumers.get(tag), FileConsumer):
+        cancel_consumer(lodger_of(session), tag, True, FileConsumeOk)
+
+
+def _identifier(command: Any) -> str:
+    if not command.identifier:
+        raise ExecutionError(ILLEGAL_ARGUMENT, f"{command.NAME} has no identifier")
+    return str(command.identifier)
+
+
+def file_open(session: Session, command: commands.FileOpen) -> None:
+    """file.open: the client wants to send a file."""
+    arrivals = lodger_of(session).classes.arrivals
+    arrivals.open(_identifier(command), command.content_size or 0)
+
+
+def open_ok(session: Session, command: commands.FileOpenOk) -> None:
+    """file.open-ok: the client is ready for a file of ours."""
+    lodger_of(session).classes.files.opened(command.staged_size or 0)
+
+
+def stage(session: Session, command: commands.FileStage, header: bytes, body: bytes) -> None:
+    """file.stage: it is here; a body has gone to the staging area while it came."""
+    lodger = lodger_of(session)
+    found, lodger.stage = lodger.stage, None
+    (found or Stage(lodger, header)).finish()
+
+
+def publish(session: Session, command: commands.FilePublish) -> None:
+    """file.publish: what is staged becomes a message; it is complete when that is on disk."""
+    flags = command.mandatory | command.immediate << 1
+    wish = Publish(FILE, _PUBLISH, command.exchange or "", command.routing_key or "", flags)
+    lodger_of(session).classes.arrivals.publish(wish, _identifier(command))
+
+
+def _taken(session: Session, tag: int, multiple: bool) -> tuple[Lodger, list[FileUnacked]]:
+    """The deliveries that a tag means, which are not outstanding any more."""
+    lodger = lodger_of(session)
+    unacked = lodger.unacked
+    if tag or not multiple:
+        found = unacked.get(tag)
+        if found is None:
+            raise ExecutionError(PRECONDITION_FAILED, f"unknown delivery tag {tag}", 0)
+    last = tag or lodger.next_tag - 1
+    wanted = [each for each in unacked.numbers() if each <= last] if multiple else [tag]
+    return lodger, [unacked.take(each) for each in wanted]
+
+
+def ack(session: Session, command: commands.FileAck) -> None:
+    """file.ack: the files are done with (tag 0 with multiple: all of them)."""
+    _, entries = _taken(session, command.delivery_tag or 0, command.multiple)
+    transaction: Any = session.transaction
+    if transaction is not None:
+        transaction.settle(entries, ACCEPT)
+    else:
+        session.settle(entries)
+
+
+def reject(session: Session, command: commands.FileReject) -> None:
+    """file.reject: done with, or for somebody else than this client; at once, as message.reject."""
+    _, entries = _taken(session, command.delivery_tag or 0, False)
+    result = 0
+    for entry in entries:
+        if command.requeue:
+            entry.refused = True
+            entry.requeue()
+        else:
+            entry.reject()
+        if not entry.queue.deleted:
+            result |= entry.queue.sync_soon()
+            entry.queue.drain()
+    if result & PENDING:
+        session.wait_for(session.connection.commit.ticket)
+
+
+COMMANDS: dict[type, Any] = {
+    commands.FileQos: qos,
+    commands.FileConsume: consume,
+    commands.FileCancel: cancel,
+    commands.FileOpen: file_open,
+    commands.FileOpenOk: open_ok,
+    commands.FilePublish: publish,
+    commands.FileAck: ack,
+    commands.FileReject: reject,
+}
+CONTENT_COMMANDS: dict[type, Any] = {commands.FileStage: stage}

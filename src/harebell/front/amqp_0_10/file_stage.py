@@ -1,0 +1,111 @@
+"""A file.stage that arrives: its body goes to the staging area frame by frame.
+
+A file takes no memory before it is published, and what came of it stays when the connection breaks.
+A session that comes back sends the whole command again, from the octet that file.open-ok named;
+what is here already is passed over then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.errors import ProtocolError, Refusal
+from harebell.front.amqp_0_10 import failure
+from harebell.front.amqp_0_10.errors import (
+    ILLEGAL_ARGUMENT,
+    PRECONDITION_FAILED,
+    ExecutionError,
+)
+from harebell.front.amqp_0_10.file_stream_adapter import Lodger, lodger_of
+from harebell.wire.convert.listed import to_list
+from harebell.wire.v09.property_list import FILE, PropertyList
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.assembly import Assembly
+    from harebell.front.amqp_0_10.session import Session
+
+STAGE = b"\x09\x08"
+"""Class and code of file.stage."""
+
+
+def read_list(listed: PropertyList, header: bytes) -> bytes:
+    """The property list of a content.
+
+    Raises:
+        ExecutionError: 531, the header segment does not hold it, or it cannot be read.
+    """
+    try:
+        raw = to_list(listed, header)
+        listed.parse(raw)
+    except ValueError as error:
+        raise ExecutionError(ILLEGAL_ARGUMENT, f"{listed.name}: {error}") from None
+    except ProtocolError as error:
+        raise ExecutionError(ILLEGAL_ARGUMENT, f"{listed.name}: {error.text}") from None
+    return raw
+
+
+class Stage:
+    """What arrives of one file.
+
+    Args:
+        lodger: of its session.
+        header: its header segment.
+    """
+
+    def __init__(self, lodger: Lodger, header: bytes) -> None:
+        self._arrivals = lodger.classes.arrivals
+        self._lodger = lodger
+        self._staged = self._arrivals.to_stage()
+        self._passed_over = self._staged.staged - self._arrivals.told
+        self._arrivals.describe(self._staged, read_list(FILE, header))
+
+    def take(self, payload: bytes) -> None:
+        """The next octets of the body."""
+        session = self._lodger.session
+        if session.ended:
+            return
+        try:
+            self._take(payload)
+        except (Refusal, ProtocolError) as error:
+            session.begin()
+            failure.session_caught(session, error, *STAGE)
+
+    def _take(self, payload: bytes) -> None:
+        if self._passed_over:
+            passed = min(self._passed_over, len(payload))
+            self._passed_over -= passed
+            payload = payload[passed:]
+        staged = self._staged
+        if staged.staged + len(payload) > staged.size:
+            text = f"file.stage has more than the {staged.size} octets of '{staged.key[2]}'"
+            raise ExecutionError(PRECONDITION_FAILED, text)
+        self._arrivals.write(staged, payload)
+
+    def finish(self) -> None:
+        """All of it is here.
+
+        Raises:
+            ExecutionError: 406, that is less than was announced; what came stays.
+        """
+        staged = self._staged
+        self._arrivals.let_go(staged)
+        if not staged.whole:
+            text = (
+                f"file.stage ends early: {staged.staged} of the {staged.size} octets of "
+                f"'{staged.key[2]}' are staged"
+            )
+            raise ExecutionError(PRECONDITION_FAILED, text)
+
+
+def begin_body(session: Session, assembly: Assembly) -> None:
+    """The header of a content is here: if it is that of a file.stage, its body goes to disk."""
+    if assembly.command()[:2] != STAGE or session.done_before():
+        return
+    lodger = lodger_of(session)
+    try:
+        lodger.stage = Stage(lodger, assembly.header())
+    except (Refusal, ProtocolError) as error:
+        session.begin()
+        failure.session_caught(session, error, *STAGE)
+    else:
+        assembly.drain = lodger.stage.take

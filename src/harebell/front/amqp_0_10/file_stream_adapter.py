@@ -1,0 +1,243 @@
+"""The classes file and stream beside a session: what stands where they expect a channel.
+
+What these classes say is kept in the words of the versions that brought them, as is what they
+publish; here it is put into the commands of 0-10. A delivery of a file has a tag of its own, which
+is not the number of a command. A publish that has to wait for room is complete when it is done:
+0-10 has no other way to tell a publisher to stop.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import ProtocolError, Refusal
+from harebell.base.message import FAMILY_FILE, Message
+from harebell.base.sequence import Sequence
+from harebell.front.amqp_0_10 import failure
+from harebell.front.amqp_0_10.errors import RESOURCE_LIMIT_EXCEEDED, ExecutionError
+from harebell.front.common.immediate import takers
+from harebell.front.file_stream.classes import Classes, shared_of
+from harebell.front.file_stream.publishing import AT_ONCE, MANDATORY
+from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.model.resource import rendered
+from harebell.wire.convert.listed import to_struct
+from harebell.wire.v010 import commands
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v09 import methods_file, methods_stream
+from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.file_stage import Stage
+    from harebell.front.amqp_0_10.session import Session
+    from harebell.front.common.base_connection import Link
+    from harebell.front.common.unacked import Unacked
+    from harebell.model.consumer import Consumer
+    from harebell.model.queue.kind import Queue
+    from harebell.model.router import Router
+    from harebell.model.vhost import VHost
+    from harebell.wire.v010.structs import Command
+    from harebell.wire.v09.method import Method
+
+_KINDS: dict[type, type[Command]] = {
+    methods_file.FileConsumeOk: commands.FileConsumeOk,
+    methods_file.FileOpen: commands.FileOpen,
+    methods_file.FileOpenOk: commands.FileOpenOk,
+    methods_file.FileStage: commands.FileStage,
+    methods_file.FileDeliver: commands.FileDeliver,
+    methods_stream.StreamConsumeOk: commands.StreamConsumeOk,
+    methods_stream.StreamDeliver: commands.StreamDeliver,
+}
+"""What is said in these classes, and its command; the fields have the same names."""
+_NO_ROUTE, _NO_CONSUMERS = (312, "no-route"), (313, "no-consumers")
+_AT_ONCE = 0
+
+
+def _command(method: Method) -> Command:
+    kind = _KINDS[type(method)]
+    return kind(**{name: getattr(method, name) for name in kind.__struct_fields__})
+
+
+class Lodger:
+    """What a session keeps of both classes; a `Carrier`.
+
+    Args:
+        session: the session.
+
+    Attributes:
+        session: as given.
+        classes: staging, windows and rates.
+        unacked: files that are delivered and not acknowledged, by their tags.
+        next_tag, outstanding: as for `Carrier`.
+        stage: the file.stage that is arriving; None for none.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.unacked = Sequence(1)
+        self.next_tag = 1
+        self.outstanding = 0
+        self.stage: Stage | None = None
+        self.classes: Classes = Classes(self)
+
+    # --- where it is ----------------------------------------------------------------------------
+
+    @property
+    def connection(self) -> Link:
+        """Where the session is, or was last."""
+        return self.session.connection
+
+    @property
+    def number(self) -> int:
+        """The channel of the session."""
+        return self.session.number
+
+    @property
+    def vhost(self) -> VHost:
+        """Of the session."""
+        return self.session.vhost
+
+    @property
+    def router(self) -> Router:
+        """Of the vhost."""
+        return self.session.router
+
+    @property
+    def last_queue(self) -> str:
+        """The queue that was declared last in the session."""
+        return self.session.last_queue
+
+    def started(self) -> dict[str, Any]:
+        """The consumers of the session, subscriptions among them: their names are of one set."""
+        return self.session.consumers
+
+    def companions(self) -> list[Classes]:
+        """What the classes keep on the sessions of this connection."""
+        others = [each.extras for each in self.connection.channels.values()]
+        return [self.classes] + [
+            each.classes for each in others if each is not None and each is not self
+        ]
+
+    def find_queue(self, name: str) -> Queue:
+        """The queue of that name."""
+        queue: Queue = self.vhost.queue(name, self.session)
+        return queue
+
+    def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
+        """0-10 has no access tickets."""
+
+    # --- telling the client ---------------------------------------------------------------------
+
+    def may_deliver(self) -> bool:
+        """Whether a delivery can go out now."""
+        return self.session.can_send()
+
+    def say(self, method: Method) -> None:
+        """Send a command."""
+        self.session.send(_command(method))
+
+    def send_body(
+        self, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
+    ) -> None:
+        """Send a command with a content."""
+        self._send(_command(method), listed, raw, body[offset:])
+
+    def _send(self, command: Command, listed: PropertyList, raw: bytes, body: bytes) -> None:
+        self.session.send_content(AMQP_0_10.encode(command), to_struct(listed, raw), body)
+
+    def _send_back(self, message: Message, code: int, text: str) -> None:
+        """A file or packet that nobody gets goes back to its publisher."""
+        file = message.family == FAMILY_FILE
+        kind, listed = (commands.FileReturn, FILE) if file else (commands.StreamReturn, STREAM)
+        command = kind(code, text, message.exchange, message.routing_key)
+        self._send(command, listed, message.raw, message.body)
+
+    def stop_publisher(self, stop: bool) -> None:
+        """A publish that waits is not complete, which says enough."""
+
+    def consumer_lost(self, consumer: Consumer) -> None:
+        """The queue of a consumer is gone, and the session with it."""
+        self.session.queue_lost(consumer)
+
+    # --- publishing -----------------------------------------------------------------------------
+
+    def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Publish what was routed, at once or with the transaction."""
+        if flags & AT_ONCE:
+            taking = takers(queues, message)
+            if not taking:
+                missing = not queues and flags & MANDATORY
+                self._send_back(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
+            queues = taking
+        elif not queues and flags & MANDATORY:
+            self._send_back(message, *_NO_ROUTE)
+        if self.session.transaction is not None:
+            self.session.transaction.publish(message, queues, 0)
+            return 0
+        result = 0
+        for queue in queues:
+            result |= queue.publish(message)
+            if result & REJECTED:
+                thing = rendered("queue", queue.name, self.vhost.name)
+                raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{thing} is full")
+        return result
+
+    def put_off(self) -> int:
+        """The publish that is being carried out is complete when `went_through` is told of it."""
+        return self.session.hold()
+
+    def went_through(self, number: int, result: int) -> None:
+        """A publish is done: it is complete when that is on disk."""
+        ticket = self.connection.commit.ticket if result & PENDING else _AT_ONCE
+        if number:
+            self.session.let_complete(number, ticket)
+        elif ticket:
+            self.session.wait_for(ticket)
+
+    def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
+        """A publish that had to wait has failed: it is what ends the session."""
+        self.session.current = self.session.held_command(number)
+        assert isinstance(error, Refusal | ProtocolError), "others are nobody's publish"
+        failure.session_caught(self.session, error, *_PUBLISH)
+
+    # --- what becomes of deliveries -------------------------------------------------------------
+
+    def keep(self, entry: Unacked) -> None:
+        """A transaction is rolled back: the file is with the client as before."""
+        self.unacked.put(entry.tag, entry)
+
+    def serve(self) -> int:
+        """Deliver what the consumers can take now."""
+        return self.session.serve()
+
+    def overdue(self, entry: Unacked, text: str) -> None:
+        """A file is out for too long: the session ends."""
+        self.unacked.take(entry.tag)
+        entry.time_out()
+        self.session.end_overdue(entry.queue, text)
+
+    # --- coming and going -----------------------------------------------------------------------
+
+    def moved(self) -> None:
+        """The session goes on in another connection, whose limits hold now."""
+        self.classes.move(shared_of(self.connection))
+
+    def close(self) -> list[Queue]:
+        """The session is over: what is not settled goes back; returns the queues concerned."""
+        self.stage = None
+        self.classes.close()
+        entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
+        for entry in entries:
+            entry.requeue()
+        return [entry.queue for entry in entries]
+
+
+_PUBLISH = (9, 9)
+
+
+def lodger_of(session: Session) -> Lodger:
+    """What the session keeps of the classes file and stream, from their first use on."""
+    found = session.extras
+    if found is None:
+        found = session.extras = Lodger(session)
+    assert isinstance(found, Lodger)
+    return found

@@ -1,0 +1,171 @@
+"""The class connection: from protocol header to open, and the end (AMQP 0-10 9.1).
+
+Which control is legal in which state stands in `harebell.wire.v010.states`; this file says what
+each one does. Who fails is told why, as 0-10 has it, and remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base import limits
+from harebell.base.errors import ProtocolError
+from harebell.front.amqp_0_10 import failure, login
+from harebell.front.amqp_0_10.errors import CONNECTION_FORCED, INVALID_PATH
+from harebell.front.common.admission import check_connection
+from harebell.front.common.event_exchange import connection_created
+from harebell.wire.v010 import controls
+from harebell.wire.v010.states import CONNECTION_SERVER
+from harebell.wire.v010.structs import Control
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.connection import Connection
+
+LOCALE = "en_US"
+DEFAULT_VHOST = "/"
+"""What a client that names none gets: those of 0-10 mostly do not."""
+
+
+def take(connection: Connection, channel: int, control: Control) -> None:
+    """A control of class connection came."""
+    if channel != 0:
+        raise failure.framing(f"{control.NAME} on channel {channel}")
+    follows = CONNECTION_SERVER[connection.state].get(control.NAME)
+    if follows is None:
+        if connection.state is ConnectionState.CLOSING:
+            return
+        state = connection.state.value
+        raise failure.framing(f"{control.NAME} while the connection is {state}")
+    handle = HANDLERS.get(type(control))
+    if handle is not None:
+        handle(connection, control)
+
+
+def start(connection: Connection) -> None:
+    """connection.start: who we are and how to log in."""
+    settings = connection.settings
+    properties = {
+        "product": "harebell",
+        "version": settings.version,
+        "platform": settings.platform,
+        "host": settings.host,
+        "information": settings.information,
+        "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
+    }
+    mechanisms = login.offered(connection)
+    connection.send_control(0, controls.ConnectionStart(properties, mechanisms, [LOCALE]))
+    connection.state = ConnectionState.STARTING
+
+
+def start_ok(connection: Connection, control: controls.ConnectionStartOk) -> None:
+    """connection.start-ok: the client begins to log in."""
+    connection.client_properties = control.client_properties
+    connection.mechanism = control.mechanism
+    login.begin(connection, control.mechanism, control.response, lambda: tune(connection))
+
+
+def secure_ok(connection: Connection, control: controls.ConnectionSecureOk) -> None:
+    """connection.secure-ok: the client's answer to a challenge."""
+    login.go_on(connection, control.response, lambda: tune(connection))
+
+
+def tune(connection: Connection) -> None:
+    """connection.tune: the limits that are offered; the login is done."""
+    settings = connection.settings
+    connection.send_control(
+        0,
+        controls.ConnectionTune(
+            channel_max=settings.channel_max,
+            max_frame_size=_frame_max(connection),
+            heartbeat_min=0,
+            heartbeat_max=_heartbeat_max(connection),
+        ),
+    )
+    connection.state = ConnectionState.TUNING
+
+
+def _frame_max(connection: Connection) -> int:
+    return min(
+        connection.settings.frame_max or limits.SEGMENT_FRAME_BYTES, limits.SEGMENT_FRAME_BYTES
+    )
+
+
+def _heartbeat_max(connection: Connection) -> int:
+    return min(2 * connection.settings.heartbeat, 65535)
+
+
+def tune_ok(connection: Connection, control: controls.ConnectionTuneOk) -> None:
+    """connection.tune-ok: the client's limits, within ours; what it leaves out is left to us."""
+    offered = _frame_max(connection)
+    size = control.max_frame_size or offered
+    if not limits.FRAME_MIN_BYTES <= size <= offered:
+        raise _refused(
+            f"max-frame-size {size} is not between {limits.FRAME_MIN_BYTES} and {offered}"
+        )
+    most = connection.settings.channel_max
+    if most and control.channel_max > most:
+        raise _refused(f"channel-max {control.channel_max} is more than {most}")
+    heartbeat = control.heartbeat or 0
+    if heartbeat > _heartbeat_max(connection):
+        raise _refused(f"heartbeat {heartbeat} is more than {_heartbeat_max(connection)}")
+    connection.frame_max = size
+    connection.scanner.frame_max = size
+    connection.channel_max = control.channel_max or most
+    connection.heartbeat = heartbeat
+    connection.state = ConnectionState.OPENING
+
+
+def _refused(text: str) -> ProtocolError:
+    return failure.connection_error(CONNECTION_FORCED, text)
+
+
+def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
+    """connection.open: choose the vhost; from now on there are sessions."""
+    name = control.virtual_host or DEFAULT_VHOST
+    vhost = connection.broker.vhosts.get(name)
+    if vhost is None:
+        raise failure.connection_error(INVALID_PATH, f"vhost {name} not found")
+    try:
+        check_connection(connection, vhost)
+    except ProtocolError as error:
+        raise _refused(error.text) from None
+    user = connection.user.name
+    if name not in connection.user.permissions:
+        raise _refused(f"access to vhost '{name}' refused for user '{user}'")
+    connection.vhost = vhost
+    connection.state = ConnectionState.OPEN
+    connection.scanner.fast = True
+    connection.broker.events.actor = user
+    connection.has_opened()
+    connection_created(connection)
+    connection.send_control(0, controls.ConnectionOpenOk())
+    connection.settings.journal(
+        "info", f"{connection.peer}: user '{user}' opened vhost '{name}' (AMQP 0-10)"
+    )
+
+
+def close(connection: Connection, control: controls.ConnectionClose) -> None:
+    """connection.close: everything of the connection is gone before the reply."""
+    if connection.state is not ConnectionState.CLOSING:
+        connection.release()
+    connection.send_control(0, controls.ConnectionCloseOk())
+    if connection.state is not ConnectionState.CLOSING:
+        connection.part()
+
+
+def close_ok(connection: Connection, control: controls.ConnectionCloseOk) -> None:
+    """connection.close-ok: the answer to our close."""
+    connection.finish()
+
+
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+    controls.ConnectionStartOk: start_ok,
+    controls.ConnectionSecureOk: secure_ok,
+    controls.ConnectionTuneOk: tune_ok,
+    controls.ConnectionOpen: open_,
+    controls.ConnectionClose: close,
+    controls.ConnectionCloseOk: close_ok,
+}
+"""Heartbeats need no handler: that something came is all they say."""

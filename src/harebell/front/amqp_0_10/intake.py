@@ -1,0 +1,106 @@
+"""What arrives on a connection: whole transfers go to their session, frames are put together.
+
+control                   ->  harebell.front.amqp_0_10.handshake, .attach
+command, header, body     ->  harebell.front.amqp_0_10.execution
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import Properties
+from harebell.front.amqp_0_10 import execution
+from harebell.front.amqp_0_10.assembly import Assembly
+from harebell.front.amqp_0_10.file_stage import begin_body
+from harebell.kernels.segments import CONTROL, HEADER, LAST_FRAME, SegmentSink
+from harebell.wire.v010.spec import FRAMING_ERROR
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.connection import Connection
+
+
+class Intake(SegmentSink):
+    """Between the scanner and the sessions.
+
+    Args:
+        connection: whose frames come.
+        sessions: the sessions by channel; the connection changes it.
+    """
+
+    def __init__(self, connection: Connection, sessions: dict[int, Any]) -> None:
+        self._connection = connection
+        self._sessions = sessions
+        self.assemblies: dict[tuple[int, int], Assembly] = {}
+
+    def let_go(self) -> None:
+        """Nothing more comes: forget the connection, which has this."""
+        self._connection = None  # type: ignore[assignment]
+        self._sessions = {}
+
+    def transfer(
+        self,
+        channel: int,
+        flags: int,
+        destination: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+    ) -> int:
+        """A whole message.transfer, straight from the scanner."""
+        session = self._sessions.get(channel)
+        if session is None:
+            self._connection.not_attached(channel)
+            return 0
+        session.transfer(flags, destination, routing_key, properties, body)
+        return 0
+
+    def frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> int:
+        """Any single frame."""
+        connection = self._connection
+        try:
+            self._frame(flags, kind, track, channel, payload)
+        except Exception as error:
+            connection.caught(error)
+        return 0
+
+    def _frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
+        connection = self._connection
+        if track != (0 if kind == CONTROL else 1):
+            raise connection.error(FRAMING_ERROR, f"segment type {kind} on track {track}")
+        key = (channel, track)
+        assembly = self.assemblies.get(key)
+        if assembly is None:
+            assembly = Assembly(connection.hub.gauge, connection.message_max)
+            self.assemblies[key] = assembly
+            connection.scanner.pending += 1
+        try:
+            whole = assembly.frame(flags, kind, payload)
+        except Exception:
+            self.drop(key)
+            raise
+        if not whole:
+            connection.published = True
+            if kind == HEADER and flags & LAST_FRAME and channel in self._sessions:
+                begin_body(self._sessions[channel], assembly)
+            return
+        self.drop(key)
+        if kind == CONTROL:
+            connection.control(channel, assembly.control())
+            return
+        session = self._sessions.get(channel)
+        if session is None:
+            connection.not_attached(channel)
+        else:
+            execution.take(session, assembly)
+
+    def drop(self, key: tuple[int, int]) -> None:
+        """An assembly is whole, or will never be."""
+        assembly = self.assemblies.pop(key, None)
+        if assembly is not None:
+            assembly.release()
+            self._connection.scanner.pending -= 1
+
+    def drop_all(self) -> None:
+        """The connection is over."""
+        for key in list(self.assemblies):
+            self.drop(key)

@@ -1,0 +1,71 @@
+"""Logging in: which SASL mechanisms are offered, and the exchange of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.auth.sasl.exchange import SaslError
+from harebell.auth.sasl.exchanges import begin_exchange, offers
+from harebell.front.amqp_0_10 import failure
+from harebell.front.amqp_0_10.errors import CONNECTION_FORCED
+from harebell.front.common.event_exchange import authenticated
+from harebell.front.common.login import LoginRefused, context_of, refused, when_clear
+from harebell.wire.v010 import controls
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harebell.auth.sasl.exchange import Exchange
+    from harebell.front.amqp_0_10.connection import Connection
+
+
+def offered(connection: Connection) -> list[str]:
+    """The mechanisms that can succeed for this peer."""
+    return offers(context_of(connection))
+
+
+def begin(
+    connection: Connection, mechanism: str, response: bytes, done: Callable[[], None]
+) -> None:
+    """The client chose a mechanism; `done` is called when it is logged in."""
+    exchange = begin_exchange(mechanism, context_of(connection))
+    if exchange is None:
+        text = f"unknown authentication mechanism '{mechanism}'"
+        raise failure.connection_error(CONNECTION_FORCED, text)
+    connection.exchange = exchange
+    go_on(connection, response, done)
+
+
+def go_on(connection: Connection, response: bytes, done: Callable[[], None]) -> None:
+    """The client answered; it is asked again, or `done` is called when it is logged in."""
+    exchange = connection.exchange
+    assert exchange is not None, "states let no answer in before a mechanism was chosen"
+    try:
+        challenge = exchange.step(response)
+    except SaslError as error:
+        connection.settings.journal("warning", f"{connection.peer}: {error}")
+        challenge = None
+    if challenge is not None:
+        connection.send_control(0, controls.ConnectionSecure(challenge))
+        connection.state = ConnectionState.SECURING
+        return
+    connection.exchange = None
+    when_clear(connection, exchange, lambda: _logged_in(connection, exchange, done))
+
+
+def _logged_in(connection: Connection, exchange: Exchange, done: Callable[[], None]) -> None:
+    """It is clear who it is."""
+    user = exchange.user
+    if user is None:
+        if not refused(connection, exchange.name):
+            return
+        raise LoginRefused(
+            CONNECTION_FORCED,
+            f"Login was refused using authentication mechanism {connection.mechanism}. "
+            "For details see the broker logfile.",
+        )
+    connection.sign_in(user)
+    connection.broker.events.actor = user.name
+    authenticated(connection, user.name)
+    done()

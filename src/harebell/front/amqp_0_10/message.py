@@ -1,0 +1,248 @@
+"""The class message, but for what happens per message (AMQP 0-10, class 4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import READ
+from harebell.front.amqp_0_10.arguments import NO_LOCAL
+from harebell.front.amqp_0_10.errors import (
+    ILLEGAL_ARGUMENT,
+    ILLEGAL_STATE,
+    INVALID_ARGUMENT,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    NOT_IMPLEMENTED,
+    RESOURCE_LIMIT_EXCEEDED,
+    RESOURCE_LOCKED,
+    ExecutionError,
+)
+from harebell.front.amqp_0_10.subscription import Subscription
+from harebell.front.common.event_exchange import consumer_created, consumer_deleted
+from harebell.front.common.permission import QUEUE, check
+from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.model.queue.stream import StreamQueue
+from harebell.model.resource import rendered
+from harebell.model.transaction import ACCEPT
+from harebell.wire.v010 import commands
+from harebell.wire.v010.ranges import wrapped
+from harebell.wire.v010.structs import Acquired
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.delivery import Delivery
+    from harebell.front.amqp_0_10.session import Session
+    from harebell.model.queue.kind import Queue
+
+_INFINITE = 0xFFFF_FFFF
+_PRIORITY = "x-priority"
+_INT32 = range(-(1 << 31), 1 << 31)
+
+
+# --- what becomes of deliveries -----------------------------------------------------------------
+
+
+def accept(session: Session, command: commands.MessageAccept) -> None:
+    """message.accept: the messages are done with, or will be when the transaction commits."""
+    session.forget_shown(command.transfers)
+    entries = session.taken(command.transfers)
+    if session.transaction is not None:
+        session.transaction.settle([*entries], ACCEPT)
+    else:
+        session.settle(entries)
+
+
+def reject(session: Session, command: commands.MessageReject) -> None:
+    """message.reject: to the alternate exchange; what was not acquired is not affected."""
+    entries = session.taken(command.transfers)
+    for entry in entries:
+        entry.reject()
+    _drained(session, entries)
+
+
+def release(session: Session, command: commands.MessageRelease) -> None:
+    """message.release: the messages are for anybody again, in their places."""
+    session.forget_shown(command.transfers)
+    # Qpid's clients release what they accepted in a transaction before they roll it back.
+    entries = session.taken(command.transfers) + session.unaccepted(command.transfers)
+    for entry in entries:
+        entry.consumer.released()
+        entry.queue.let_go(entry.position, entry.again or command.set_redelivered)
+    _drained(session, entries)
+
+
+def acquire(session: Session, command: commands.MessageAcquire) -> None:
+    """message.acquire: what can still be had; exactly one result, however little that is."""
+    got: list[tuple[int, int]] = []
+    for entry in session.seen(command.transfers):
+        if not entry.queue.acquire(entry.position, entry.consumer):
+            continue
+        session.unacked.put(entry.number, session.shown.take(entry.number))
+        entry.consumer.unacked += 1
+        number = wrapped(entry.number)
+        if got and got[-1][1] == number - 1:
+            got[-1] = (got[-1][0], number)
+        else:
+            got.append((number, number))
+    session.result(Acquired(tuple(got)))
+
+
+def _drained(session: Session, entries: list[Delivery]) -> None:
+    result = 0
+    for queue in {entry.queue: None for entry in entries}:
+        if not queue.deleted:
+            result |= queue.sync_soon()
+            queue.drain()
+    if result:
+        session.wait_for(session.connection.commit.ticket)
+
+
+def resume(session: Session, command: commands.MessageResume) -> None:
+    """message.resume: no part of a message outlives its transfer here."""
+    raise ExecutionError(NOT_IMPLEMENTED, "interrupted transfers cannot be resumed", 1)
+
+
+# --- subscriptions ------------------------------------------------------------------------------
+
+
+def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
+    """message.subscribe: no credit yet, so nothing is delivered before message.flow."""
+    tag = command.destination or ""
+    if tag in session.consumers:
+        raise ExecutionError(NOT_ALLOWED, f"there is a subscription '{tag}' already", 1)
+    accept_none, browses = _modes(command)
+    if command.resume_id is not None or command.resume_ttl is not None:
+        raise ExecutionError(NOT_IMPLEMENTED, "interrupted transfers cannot be resumed", 5)
+    if not command.queue:
+        raise ExecutionError(ILLEGAL_ARGUMENT, "the name of the queue is empty", 0)
+    check(session, READ, QUEUE, command.queue)
+    queue = session.vhost.queue(command.queue, session)
+    most = session.connection.settings.consumer_max
+    if most and len(session.consumers) >= most:
+        text = f"reached maximum ({most}) of subscriptions per session"
+        raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
+    thing = rendered("queue", queue.name, session.vhost.name)
+    check_consumer_arguments(thing, queue.arguments, command.arguments)
+    reads = isinstance(queue, StreamQueue)
+    if not browses or reads:
+        queue.check_consumer(
+            tag,
+            command.arguments,
+            no_ack=accept_none and not reads,
+            exclusive=command.exclusive,
+            prefetch=1,
+        )
+    if not browses:
+        _check_sharing(session, queue, exclusive=command.exclusive)
+    excluded = session.connection.origin if NO_LOCAL in queue.arguments and not browses else 0
+    session.router.origins = session.router.origins or bool(excluded)
+    subscription = Subscription(
+        session,
+        queue,
+        tag,
+        accept=not accept_none,
+        acquire=not browses or reads,
+        no_ack=accept_none and not reads,
+        exclusive=command.exclusive and not browses,
+        priority=_priority(command),
+        arguments=command.arguments,
+        excluded=excluded,
+    )
+    session.consumers[tag] = subscription
+    consumer_created(session, subscription)
+    if browses:
+        queue.add_browser(subscription)
+    else:
+        queue.add_consumer(subscription)
+
+
+def _modes(command: commands.MessageSubscribe) -> tuple[bool, bool]:
+    for field, value in ((2, command.accept_mode), (3, command.acquire_mode)):
+        if value > 1:
+            raise ExecutionError(ILLEGAL_ARGUMENT, f"there is no mode {value}", field)
+    return bool(command.accept_mode), bool(command.acquire_mode)
+
+
+def _check_sharing(session: Session, queue: Queue, *, exclusive: bool) -> None:
+    """An exclusive subscription is alone, but for browsers."""
+    # Who is exclusive is alone.
+    first = queue.consumers.first()
+    taken = first is not None and first.exclusive
+    if taken or (exclusive and queue.consumers):
+        thing = rendered("queue", queue.name, session.vhost.name)
+        raise ExecutionError(RESOURCE_LOCKED, f"{thing} in exclusive use", 4)
+
+
+def _priority(command: commands.MessageSubscribe) -> int:
+    value = command.arguments.get(_PRIORITY, 0)
+    if isinstance(value, bool) or not isinstance(value, int) or value not in _INT32:
+        text = f"{_PRIORITY} is a number of 32 bits, not {value!r}"
+        raise ExecutionError(INVALID_ARGUMENT, text, 7)
+    return value
+
+
+def cancel(session: Session, command: commands.MessageCancel) -> None:
+    """message.cancel: deliveries that are out can still be settled."""
+    subscription = _find(session, command.destination)
+    del session.consumers[command.destination]
+    consumer_deleted(session, subscription)
+    session.vhost.remove_consumer(subscription)
+    if not subscription.queue.deleted:
+        subscription.queue.drain()
+
+
+def _find(session: Session, destination: str | None) -> Subscription:
+    found = session.consumers.get(destination or "")
+    if not isinstance(found, Subscription):
+        raise ExecutionError(NOT_FOUND, f"there is no subscription '{destination or ''}'", 0)
+    return found
+
+
+# --- credit -------------------------------------------------------------------------------------
+
+
+def set_flow_mode(session: Session, command: commands.MessageSetFlowMode) -> None:
+    """message.set-flow-mode: only while no credit is left (rule "mode-switching")."""
+    subscription = _find(session, command.destination)
+    if command.flow_mode > 1:
+        raise ExecutionError(ILLEGAL_ARGUMENT, f"there is no flow mode {command.flow_mode}", 1)
+    window = bool(command.flow_mode)
+    if window != subscription.window and (subscription.messages or subscription.octets):
+        text = f"'{subscription.tag}' has credit left: stop or flush it before the mode changes"
+        raise ExecutionError(ILLEGAL_STATE, text, 1)
+    subscription.window = window
+
+
+def flow(session: Session, command: commands.MessageFlow) -> None:
+    """message.flow: more credit."""
+    subscription = _find(session, command.destination)
+    if command.unit > 1:
+        raise ExecutionError(ILLEGAL_ARGUMENT, f"there is no unit {command.unit}", 1)
+    subscription.add(command.unit, None if command.value == _INFINITE else command.value)
+    subscription.queue.drain()
+
+
+def flush(session: Session, command: commands.MessageFlush) -> None:
+    """message.flush: what is there goes out, then no credit is left."""
+    subscription = _find(session, command.destination)
+    subscription.queue.drain()
+    session.end_window(subscription)
+
+
+def stop(session: Session, command: commands.MessageStop) -> None:
+    """message.stop: no credit is left, and nothing more goes out."""
+    session.end_window(_find(session, command.destination))
+
+
+COMMANDS: dict[type, Any] = {
+    commands.MessageAccept: accept,
+    commands.MessageReject: reject,
+    commands.MessageRelease: release,
+    commands.MessageAcquire: acquire,
+    commands.MessageResume: resume,
+    commands.MessageSubscribe: subscribe,
+    commands.MessageCancel: cancel,
+    commands.MessageSetFlowMode: set_flow_mode,
+    commands.MessageFlow: flow,
+    commands.MessageFlush: flush,
+    commands.MessageStop: stop,
+}

@@ -1,0 +1,172 @@
+"""Transfers that ask the broker for more than routing.
+
+    ttl                      the message expires so many milliseconds after it came
+    user-id                  has to be the publisher's own
+    fragment-properties      parts of a message are not put together here
+    headers CC and BCC       lists of further routing keys; the queues do not see BCC
+    immediate                a queue takes the message only for a subscription that is ready
+
+Ordinary transfers never come here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import WRITE
+from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.front.amqp_0_10.errors import (
+    INVALID_ARGUMENT,
+    NOT_IMPLEMENTED,
+    UNAUTHORIZED_ACCESS,
+    ExecutionError,
+)
+from harebell.front.common.interceptors import NODE, TIMESTAMP
+from harebell.front.common.permission import check_topic
+from harebell.front.convert.final import encode_final
+from harebell.model.blind import Blind
+from harebell.model.equivalence import type_name
+from harebell.model.firehose import Actor, further_keys
+from harebell.model.transaction import due_at_commit
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.structs import (
+    Composite,
+    DeliveryProperties,
+    FragmentProperties,
+    MessageProperties,
+)
+from harebell.wire.v010.types import Typed
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.session import Session
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.queue.kind import Queue
+
+UNROUTABLE = 1
+"""The reject-code for a message that no queue gets."""
+NOT_TAKEN = 2
+"""The one for an immediate message that would have to wait."""
+_COPIES = "CC"
+_BLIND = "BCC"
+_MS = 1000
+_LONGEST_MS = 315_360_000_000_000
+"""Ten thousand years: what lasts longer does not expire."""
+_Structs = list[Composite | Typed]
+
+
+def _one(structs: _Structs, kind: Any) -> Any:
+    return next((each for each in structs if isinstance(each, kind)), None)
+
+
+def prepared(
+    session: Session, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
+) -> tuple[Message, tuple[Queue, ...]]:
+    """Check a message whose header asks for something, and route it.
+
+    Returns:
+        What its queues get, and those queues.
+
+    Raises:
+        ExecutionError: it asks for what it may not have.
+    """
+    structs = AMQP_0_10.decode_header(properties.raw)
+    delivery = _one(structs, DeliveryProperties) or DeliveryProperties()
+    told = _one(structs, MessageProperties) or MessageProperties()
+    fragment = _one(structs, FragmentProperties)
+    if fragment is not None and not (fragment.first and fragment.last):
+        raise ExecutionError(NOT_IMPLEMENTED, "fragments of messages are not put together")
+    _check_user_id(session, told)
+    headers = told.application_headers
+    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, _BLIND)]
+    if session.topic is not None:
+        for key in (routing_key, *keys):
+            check_topic(session, WRITE, exchange.name, key)
+    message = new_message(exchange.name, routing_key, properties, body)
+    router = session.router
+    if keys:
+        copies = [copy_message(message, exchange.name, key) for key in keys]
+        queues = router.route_all(exchange, (message, *copies))
+    else:
+        queues = router.route(exchange, message)
+    if _BLIND in headers:
+        told.application_headers = {key: headers[key] for key in headers if key != _BLIND}
+        seen = encode_final(delivery, told)
+        message = Blind(exchange.name, routing_key, seen, properties, body)
+    if delivery.ttl is not None and delivery.ttl <= _LONGEST_MS:
+        if session.transaction is not None:
+            message.due = due_at_commit(delivery.ttl)
+        else:
+            message.due = session.connection.broker.clock.steady + delivery.ttl
+    return message, queues
+
+
+def _check_user_id(session: Session, told: MessageProperties) -> None:
+    """The rule "authentication" of user-id."""
+    user = session.user
+    if not told.user_id or told.user_id == user.name.encode() or "impersonator" in user.tags:
+        return
+    claimed = told.user_id.decode(errors="replace")
+    text = f"user-id is '{claimed}' but authenticated user was '{user.name}'"
+    raise ExecutionError(UNAUTHORIZED_ACCESS, text)
+
+
+def _further_keys(headers: Mapping[str, Any], name: str) -> list[str]:
+    """The routing keys in a header; what is no text among them is passed over."""
+    if name not in headers:
+        return []
+    value = headers[name]
+    if not isinstance(value, list | tuple):
+        text = f"header {name} is a list of routing keys, not a {type_name(value)}"
+        raise ExecutionError(INVALID_ARGUMENT, text)
+    return [key for key in value if isinstance(key, str)]
+
+
+def takes_at_once(queues: tuple[Queue, ...]) -> bool:
+    """Whether each of the queues has a subscription that is ready for a message."""
+    return all(
+        queue.ready_count() == 0 and any(consumer.ready() for consumer in queue.consumers)
+        for queue in queues
+    )
+
+
+def intercepted(session: Session, properties: Properties) -> Properties:
+    """The properties of a message that was just published, with what the broker adds."""
+    connection = session.connection
+    settings = connection.settings
+    structs = AMQP_0_10.decode_header(properties.raw)
+    delivery = _one(structs, DeliveryProperties) or DeliveryProperties()
+    told = _one(structs, MessageProperties) or MessageProperties()
+    headers = dict(told.application_headers)
+    ms = connection.broker.clock.ms
+    if settings.stamp_time is not None:
+        if settings.stamp_time or TIMESTAMP not in headers:
+            headers[TIMESTAMP] = ms
+        if settings.stamp_time or delivery.timestamp is None:
+            delivery.timestamp = ms // _MS
+    if settings.stamp_node is not None and (settings.stamp_node or NODE not in headers):
+        headers[NODE] = connection.broker.events.node
+    told.application_headers = headers
+    found = encode_final(delivery, told)
+    return Properties(
+        found.raw,
+        found.delivery_mode,
+        found.priority,
+        found.has_headers,
+        properties.suspect,
+        found.family,
+    )
+
+
+def trace_publish(session: Session, message: Message, queues: tuple[Queue, ...]) -> None:
+    """Show a message that was published to the firehose."""
+    firehose = session.router.tracer
+    if firehose is None:
+        return
+    keys = [message.routing_key]
+    if message.has_headers:
+        told = _one(AMQP_0_10.decode_header(message.raw), MessageProperties)
+        keys += further_keys(told.application_headers if told is not None else {})
+    connection = session.connection
+    actor = Actor(connection.peer.connection_name, session.number, session.user.name)
+    firehose.published(message, keys, queues, actor)

@@ -1,0 +1,180 @@
+"""The class queue (AMQP 0-10, class 8).
+
+An exclusive queue belongs to the session that declared it. When that ends the queue is anybody's
+again, or goes if it is auto-delete, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.base.errors import Refusal
+from harebell.front.amqp_0_10.arguments import check_known, translated
+from harebell.front.amqp_0_10.errors import (
+    INVALID_ARGUMENT,
+    NOT_ALLOWED,
+    NOT_FOUND,
+    RESOURCE_LOCKED,
+    ExecutionError,
+)
+from harebell.front.amqp_0_10.lasting import perform
+from harebell.front.common.long_operation import deletion
+from harebell.front.common.permission import EXCHANGE, QUEUE, check, check_any, check_forwarding
+from harebell.model.queue.browsed import ALTERNATE, leaves_messages
+from harebell.model.resource import RESERVED_PREFIX, rendered
+from harebell.wire.v010 import commands
+from harebell.wire.v010.structs import QueueQueryResult
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.session import Session
+    from harebell.model.queue.kind import Queue
+
+_DELETE = (8, 2)
+"""The codes of class and command of queue.delete."""
+
+
+def _named(name: str) -> None:
+    if not name:
+        raise ExecutionError(INVALID_ARGUMENT, "the name of the queue is empty", 0)
+
+
+def declare(session: Session, command: commands.QueueDeclare) -> None:
+    """queue.declare: make it, or check that it may be used and has the same alternate exchange."""
+    name = command.queue
+    _named(name)
+    vhost = session.vhost
+    thing = rendered("queue", name, vhost.name)
+    if command.passive:
+        check_any(session, QUEUE, name)
+        _check_there(session, command, thing)
+        return
+    check(session, CONFIGURE, QUEUE, name)
+    if name in vhost.queues:
+        queue = vhost.queue(name, session)
+        _check_alternate(thing, queue, command.alternate_exchange or "")
+    else:
+        queue = _make(session, command, thing)
+    if command.exclusive and queue.owner is None:
+        if any(consumer not in session.consumers.values() for consumer in queue.consumers):
+            raise ExecutionError(RESOURCE_LOCKED, f"{thing} is used by others", 4)
+        vhost.give(queue, session)
+        # The document has an exclusive auto-delete queue go with its session, not before.
+        queue.stays = True
+    queue.declared()
+    session.last_queue = name
+    if queue.durable:
+        session.hold_until_recorded()
+
+
+def _check_there(session: Session, command: commands.QueueDeclare, thing: str) -> None:
+    """A passive declaration: whether it is there, and this session's alone if it has to be."""
+    queue = session.vhost.queues.get(command.queue)
+    if queue is None:
+        raise ExecutionError(NOT_FOUND, f"no {thing}", 2)
+    if command.exclusive and queue.owner is not session:
+        raise ExecutionError(RESOURCE_LOCKED, f"{thing} is not this session's alone", 4)
+    queue.declared()
+    session.last_queue = command.queue
+
+
+def _check_alternate(thing: str, queue: Queue, wanted: str) -> None:
+    found = queue.arguments.get(ALTERNATE, "")
+    if wanted and wanted != found:
+        raise ExecutionError(NOT_ALLOWED, f"{thing} has another alternate exchange: '{found}'", 1)
+
+
+def _make(session: Session, command: commands.QueueDeclare, thing: str) -> Queue:
+    name, vhost = command.queue, session.vhost
+    if name.startswith(RESERVED_PREFIX):
+        raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{RESERVED_PREFIX}' are taken", 0)
+    arguments = translated(command.arguments)
+    check_known(arguments, 6)
+    vhost.check_room(name)
+    alternate = command.alternate_exchange
+    if alternate:
+        check(session, READ, QUEUE, name)
+        check(session, WRITE, EXCHANGE, alternate)
+        if alternate not in vhost.exchanges:
+            missing = rendered("exchange", alternate, vhost.name)
+            raise ExecutionError(NOT_FOUND, f"no {missing}", 1)
+        arguments[ALTERNATE] = alternate
+    check_forwarding(session, name, arguments)
+    # The model's exclusive queues go with a connection, and are never durable.
+    return vhost.declare_queue(
+        name,
+        durable=command.durable,
+        auto_delete=command.auto_delete,
+        arguments=arguments,
+        owner=session,
+    )
+
+
+def delete(session: Session, command: commands.QueueDelete) -> None:
+    """queue.delete: what waits in it goes to the alternate exchange."""
+    name = command.queue
+    _named(name)
+    check(session, CONFIGURE, QUEUE, name)
+    queue = session.vhost.queue(name, session)
+    own = {consumer for consumer in session.consumers.values() if consumer.queue is queue}
+    conditions = {"if_unused": command.if_unused, "if_empty": command.if_empty}
+    session.vhost.find_queue_to_delete(name, session, **conditions)
+
+    left = leaves_messages(queue)
+
+    def finish() -> None:
+        if queue.deleted:
+            return
+        # They are told in slices, if there are many.
+        session.ending |= own
+        try:
+            session.vhost.delete_queue(name, session, **conditions)
+        except Refusal:
+            session.ending -= own
+            raise
+
+    def ticket() -> int:
+        return session.connection.commit.ticket if left else session.vhost.recorder.ticket
+
+    perform(session, deletion(session.vhost, queue, finish), ticket, _DELETE)
+
+
+def purge(session: Session, command: commands.QueuePurge) -> None:
+    """queue.purge: drop what waits; deliveries that are out stay out."""
+    _named(command.queue)
+    check(session, READ, QUEUE, command.queue)
+    queue = session.vhost.queue(command.queue, session)
+    queue.purge()
+    if queue.sync_soon():
+        session.wait_for(session.connection.commit.ticket)
+
+
+def query(session: Session, command: commands.QueueQuery) -> None:
+    """queue.query: what it is like; of one that is missing, nothing."""
+    check_any(session, QUEUE, command.queue)
+    queue = session.vhost.queues.get(command.queue)
+    if queue is None:
+        session.result(QueueQueryResult())
+        return
+    arguments = dict(queue.arguments)
+    alternate = arguments.pop(ALTERNATE, None)
+    session.result(
+        QueueQueryResult(
+            queue=queue.name,
+            alternate_exchange=alternate,
+            durable=queue.durable,
+            exclusive=queue.owner is not None,
+            auto_delete=queue.auto_delete,
+            arguments=arguments,
+            message_count=queue.ready_count(),
+            subscriber_count=len(queue.consumers) + len(queue.browsers),
+        )
+    )
+
+
+COMMANDS: dict[type, Any] = {
+    commands.QueueDeclare: declare,
+    commands.QueueDelete: delete,
+    commands.QueuePurge: purge,
+    commands.QueueQuery: query,
+}

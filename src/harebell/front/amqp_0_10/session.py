@@ -1,0 +1,461 @@
+"""What the commands of a session work on: its deliveries, its subscriptions, its transaction.
+
+This file holds what happens per message. The commands of each class are in the file of that class;
+the session layer, which numbers and completes them, is below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import READ, WRITE
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.message import Message, Properties, new_message
+from harebell.base.sequence import Sequence
+from harebell.front.amqp_0_10 import failure
+from harebell.front.amqp_0_10.delivery import Delivery
+from harebell.front.amqp_0_10.errors import (
+    NOT_ALLOWED,
+    RESOURCE_DELETED,
+    RESOURCE_LIMIT_EXCEEDED,
+    ExecutionError,
+)
+from harebell.front.amqp_0_10.publishing import (
+    NOT_TAKEN,
+    UNROUTABLE,
+    intercepted,
+    prepared,
+    takes_at_once,
+    trace_publish,
+)
+from harebell.front.amqp_0_10.session_layer import SessionLayer
+from harebell.front.common.event_exchange import consumer_deleted
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
+from harebell.kernels.segments import ACCEPT_EXPLICIT, DISCARD_UNROUTABLE, IMMEDIATE
+from harebell.model.exchange.kind import Exchange
+from harebell.model.queue.kind import PENDING, REJECTED, Queue
+from harebell.model.resource import rendered
+from harebell.model.transaction import ACCEPT, Transaction
+from harebell.wire.v010.commands import MessageAccept, MessageReject
+from harebell.wire.v010.ranges import wrapped
+from harebell.wire.v010.structs import Ranges
+
+if TYPE_CHECKING:
+    from harebell.auth.topics import TopicPermission
+    from harebell.front.amqp_0_10.connection import Connection
+    from harebell.front.amqp_0_10.dtx import BranchWork
+    from harebell.front.amqp_0_10.file_stream_adapter import Lodger
+    from harebell.front.amqp_0_10.subscription import Subscription
+    from harebell.front.common.unacked import Unacked
+    from harebell.model.association import Association
+    from harebell.model.consumer import Consumer
+
+_EXPLICIT = ACCEPT_EXPLICIT
+_DISCARD = DISCARD_UNROUTABLE
+_IMMEDIATE = IMMEDIATE
+_PENDING = PENDING
+_REJECTED = REJECTED
+_NOWHERE: tuple[Queue, ...] = ()
+_QUEUE_DELETE = (8, 2)
+
+
+class Session(SessionLayer):
+    """One session.
+
+    Args:
+        connection, number, name: as for `SessionLayer`.
+
+    Attributes:
+        router: of its vhost.
+        consumers: its subscriptions, by destination, and consumers of files and packets, by tag.
+        unacked: deliveries that are not settled, by the numbers of their transfers.
+        shown: the same for what browsers were shown, and have not acquired.
+        windowed: what took credit that comes back, by the same: the subscription, and the octets
+            where those are counted.
+        transaction: what is gathered since tx.select or dtx.start; None outside.
+        association: with branches of distributed transactions; None before its class is used.
+        selected: which of the classes tx and dtx was selected; "" for none.
+        ending: subscriptions whose queue the session itself has deleted, until they hear of it.
+        last_queue: the one that it declared last; "" for none.
+        extras: what the classes file and stream keep here; None until one of them is used.
+        topic: what may be published to the exchange that was used last; None for every key.
+    """
+
+    __slots__ = (
+        "_accepting",
+        "_exchange",
+        "_exchange_epoch",
+        "_intercepts",
+        "association",
+        "consumers",
+        "ending",
+        "extras",
+        "last_queue",
+        "router",
+        "selected",
+        "shown",
+        "topic",
+        "transaction",
+        "unacked",
+        "windowed",
+    )
+
+    def __init__(self, connection: Connection, number: int, name: bytes) -> None:
+        super().__init__(connection, number, name)
+        self.router = self.vhost.router
+        self.consumers: dict[str, Any] = {}
+        self.unacked = Sequence(0)
+        self.shown = Sequence(0)
+        self.windowed = Sequence(0)
+        self.transaction: Transaction[Delivery | Unacked] | BranchWork | None = None
+        self.association: Association | None = None
+        self.selected = ""
+        self.ending: set[Any] = set()
+        self.last_queue = ""
+        self.extras: Lodger | None = None
+        self.topic: TopicPermission | None = None
+        self._exchange: Exchange | None = None
+        self._exchange_epoch = -1
+        self._accepting: list[tuple[int, int]] = []
+        settings = connection.settings
+        self._intercepts = settings.stamp_time is not None or settings.stamp_node is not None
+
+    # --- publishing -----------------------------------------------------------------------------
+
+    def publish(
+        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """Carry out a message.transfer: check, route, hand to the queues."""
+        connection = self.connection
+        if len(body) > connection.message_max:
+            raise self.too_large(len(body))
+        exchange = self._exchange
+        if (
+            exchange is None
+            or exchange.name != destination
+            or self._exchange_epoch != self.router.epoch
+        ):
+            exchange = self._find_exchange(destination)
+        if self._intercepts:
+            properties = intercepted(self, properties)
+        if properties.suspect:
+            message, queues = prepared(self, exchange, routing_key, properties, body)
+        else:
+            if self.topic is not None:
+                check_topic(self, WRITE, destination, routing_key)
+            message = new_message(destination, routing_key, properties, body)
+            queues = self.router.route(exchange, message)
+        if self.router.origins:
+            message.origin = connection.origin
+        connection.published = True
+        exchange.published += 1
+        if self.router.tracer is not None:
+            trace_publish(self, message, queues)
+        if flags & (_EXPLICIT | _IMMEDIATE):
+            queues = self._looked_at(queues, flags)
+        if self.transaction is not None:
+            self.transaction.publish(message, queues, flags)
+            return 0
+        self.accept(message, queues, flags)
+        return 0
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Hand a routed message to its queues; returns the bits that they answered."""
+        result = 0
+        for queue in queues:
+            answer = queue.publish(message)
+            if answer & _REJECTED:
+                raise self._full(queue)
+            result |= answer
+        if result & _PENDING:
+            self.wait_for(self.connection.commit.ticket)
+        return result
+
+    def _looked_at(self, queues: tuple[Queue, ...], flags: int) -> tuple[Queue, ...]:
+        """The queues of a transfer that is answered by accept or reject, or must not wait."""
+        code = UNROUTABLE
+        if flags & _IMMEDIATE and queues and not takes_at_once(queues):
+            queues = _NOWHERE
+            code = NOT_TAKEN
+        if not flags & _EXPLICIT:
+            return queues
+        if queues or flags & _DISCARD:
+            self._owe_accept()
+        else:
+            number = wrapped(self.current)
+            text = "no queue can take it now" if code != UNROUTABLE else "no queue is bound"
+            self.send(MessageReject(((number, number),), code, text))
+        return queues
+
+    def _owe_accept(self) -> None:
+        """The transfer that is being carried out is accepted when it is complete."""
+        number = self.current
+        if self._accepting and self._accepting[-1][1] == number - 1:
+            self._accepting[-1] = (self._accepting[-1][0], number)
+        else:
+            self._accepting.append((number, number))
+
+    def tell_completed(self) -> int:
+        """Send what is complete; transfers that the peer wants accepted are accepted first."""
+        if self._accepting:
+            self._tell_accepted()
+        return SessionLayer.tell_completed(self)
+
+    def _tell_accepted(self) -> None:
+        told: list[tuple[int, int]] = []
+        while self._accepting and self._accepting[0][0] < self.done:
+            first, last = self._accepting.pop(0)
+            if last >= self.done:
+                self._accepting.insert(0, (self.done, last))
+                last = self.done - 1
+            told.append((wrapped(first), wrapped(last)))
+        if told:
+            self.send(MessageAccept(tuple(told)))
+
+    def _find_exchange(self, name: str) -> Exchange:
+        check(self, WRITE, EXCHANGE, name)
+        exchange = self.vhost.exchange(name)
+        if exchange.internal:
+            thing = rendered("exchange", name, self.vhost.name)
+            raise ExecutionError(NOT_ALLOWED, f"cannot publish to internal {thing}", 0)
+        self._exchange = exchange
+        self._exchange_epoch = self.router.epoch
+        self.topic = topic_of(self, exchange)
+        return exchange
+
+    def too_large(self, size: int) -> ExecutionError:
+        """The error for a body over the configured limit."""
+        most = self.connection.message_max
+        text = f"message size {size} is larger than configured max size {most}"
+        return ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
+
+    def _full(self, queue: Queue) -> ExecutionError:
+        thing = rendered("queue", queue.name, self.vhost.name)
+        return ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{thing} is full")
+
+    # --- deliveries -----------------------------------------------------------------------------
+
+    def taken(self, transfers: Ranges) -> list[Delivery]:
+        """Remove and return the deliveries that numbers mean; what is settled is not there."""
+        return [
+            self.unacked.take(number)
+            for first, last in self.meant(transfers)
+            for number in self._within(self.unacked, first, last)
+        ]
+
+    def unaccepted(self, transfers: Ranges) -> list[Delivery]:
+        """Remove and return what is accepted in a transaction (tx) that is not committed."""
+        found: list[Delivery] = []
+        if not isinstance(self.transaction, Transaction):
+            return found
+        ranges = self.meant(transfers)
+        for entries, _ in self.transaction.settled:
+            mine = [
+                entry
+                for entry in entries
+                if isinstance(entry, Delivery)
+                and any(low <= entry.number <= high for low, high in ranges)
+            ]
+            for entry in mine:
+                entries.remove(entry)
+            found += mine
+        return found
+
+    def seen(self, transfers: Ranges) -> list[Delivery]:
+        """What browsers were shown, of the deliveries that numbers mean; it stays where it is."""
+        return [
+            self.shown.get(number)
+            for first, last in self.meant(transfers)
+            for number in self._within(self.shown, first, last)
+        ]
+
+    def forget_shown(self, transfers: Ranges) -> None:
+        """A browser needs to hear of these no more."""
+        for entry in self.seen(transfers) if self.shown.count else ():
+            self.shown.take(entry.number)
+
+    def _within(self, held: Sequence, first: int, last: int) -> list[int]:
+        """The numbers of a range that something is kept under."""
+        if held.count == 0:
+            return []
+        first, last = max(first, held.first()), min(last, held.next - 1)
+        if last - first > 4 * held.count:
+            return [number for number in held.numbers() if first <= number <= last]
+        return [number for number in range(first, last + 1) if held.get(number) is not None]
+
+    def keep(self, entries: Several[Delivery | Unacked]) -> None:
+        """A transaction is rolled back: its deliveries are with the peer as before."""
+        for entry in entries:
+            if isinstance(entry, Delivery):
+                self.unacked.put(entry.number, entry)
+            else:
+                assert self.extras is not None, "the delivery came from there"
+                self.extras.keep(entry)
+
+    def settle(self, entries: Several[Delivery | Unacked]) -> None:
+        """Accepted: the messages are done with, and the command completes when that is on disk."""
+        result = 0
+        for entry in entries:
+            entry.settle()
+        for queue in {entry.queue: None for entry in entries}:
+            result |= queue.sync_soon()
+            queue.drain()
+        if result & _PENDING:
+            self.wait_for(self.connection.commit.ticket)
+
+    def take_effect(self, entries: Several[Delivery | Unacked], kind: int) -> None:
+        """Settle deliveries of a transaction that is committed."""
+        assert kind == ACCEPT, "only accepting is transactional in 0-10"
+        self.settle(entries)
+
+    def delivered(self, first: int, last: int) -> None:
+        """The peer has completed transfers: their credit comes back."""
+        if self.windowed.count == 0:
+            return
+        served: dict[Queue, None] = {}
+        for number in self._within(self.windowed, first, last):
+            kept = self.windowed.take(number)
+            consumer, octets = kept if isinstance(kept, tuple) else (kept, 0)
+            consumer.give_back(octets)
+            served[consumer.queue] = None
+        for queue in served:
+            if not queue.deleted:
+                queue.drain()
+
+    def trace_delivery(self, message: Message, queue: str, redelivered: bool) -> None:
+        """Show a delivery to the firehose."""
+        delivered(self, message, queue, redelivered)
+
+    # --- subscriptions --------------------------------------------------------------------------
+
+    def serve(self) -> int:
+        """Deliver what this session's subscriptions can take now."""
+        consumers, out = self.consumers, self.connection.out
+        for tag, consumer in list(consumers.items()):
+            if not consumer.queue.deleted:
+                before = out.size
+                consumer.queue.drain()
+                if out.size > before and consumers.get(tag) is consumer:
+                    # Whoever gets something goes last the next time.
+                    consumers[tag] = consumers.pop(tag)
+        if self.extras is not None:
+            self.extras.classes.go_on()
+        return 0
+
+    def return_to(self, connection: Connection, number: int) -> None:
+        """It is on a channel again, perhaps of another connection."""
+        super().return_to(connection, number)
+        if self.extras is not None:
+            self.extras.moved()
+
+    def queue_lost(self, consumer: Consumer) -> None:
+        """A subscription's queue is gone: the session ends, unless it did that itself.
+
+        It may still cancel the subscription then.
+        """
+        if consumer in self.ending:
+            self.ending.discard(consumer)
+            return
+        if self.consumers.pop(consumer.tag, None) is None:
+            return
+        consumer_deleted(self, consumer)
+        queue = consumer.queue
+        if not self.ended:
+            text = f"{rendered('queue', queue.name, self.vhost.name)} was deleted"
+            failure.session_caught(self, ExecutionError(RESOURCE_DELETED, text), *_QUEUE_DELETE)
+
+    def cancel_forbidden(self) -> None:
+        """End the session when the user may not read one of its queues any more."""
+        for consumer in list(self.consumers.values()):
+            try:
+                check(self, READ, QUEUE, consumer.queue.name)
+            except Refusal as refusal:
+                failure.session_caught(self, refusal, 4, 7)
+                return
+
+    def end_window(self, consumer: Subscription) -> None:
+        """Its credit is over, and none comes back for what was delivered so far."""
+        consumer.stop()
+        if consumer.window and self.windowed.count:
+            for number in self.windowed.numbers():
+                kept = self.windowed.get(number)
+                if (kept[0] if isinstance(kept, tuple) else kept) is consumer:
+                    self.windowed.take(number)
+
+    def stop_consuming(self) -> list[Queue]:
+        """The session ends: what is not settled goes back, then every subscription goes.
+
+        So what is out of a queue that goes with its last subscription is among its orphans.
+
+        Returns:
+            The queues that are left, for others may have to be served there now.
+        """
+        if self.association is not None:
+            self.association.close()
+        if self.transaction is not None:
+            for entries in self.transaction.forget():
+                self.keep(entries)
+            self.transaction = None
+        entries = [self.unacked.take(number) for number in self.unacked.numbers()]
+        for entry in entries:
+            entry.requeue()
+        queues = [entry.queue for entry in entries]
+        if self.extras is not None:
+            queues += self.extras.close()
+            self.extras = None
+        consumers, self.consumers = self.consumers, {}
+        for consumer in consumers.values():
+            consumer_deleted(self, consumer)
+            self.vhost.remove_consumer(consumer)
+        queues = [consumer.queue for consumer in consumers.values()] + queues
+        return [queue for queue in dict.fromkeys(queues) if not queue.deleted]
+
+    # --- as listings and limits see it ----------------------------------------------------------
+
+    @property
+    def next_tag(self) -> int:
+        """The number that the next delivery gets."""
+        return int(self.sent)
+
+    @property
+    def confirms(self) -> None:
+        """Completion is what 0-10 has instead."""
+        return
+
+    @property
+    def prefetch(self) -> int:
+        """Credit is what 0-10 has instead."""
+        return 0
+
+    @property
+    def prefetch_global(self) -> int:
+        """Credit is what 0-10 has instead."""
+        return 0
+
+    # --- end ------------------------------------------------------------------------------------
+
+    def overdue(self, entry: Delivery, text: str) -> None:
+        """A delivery is out for too long: the session ends."""
+        self.unacked.take(entry.number)
+        entry.time_out()
+        self.end_overdue(entry.queue, text)
+
+    def end_overdue(self, queue: Queue, text: str) -> None:
+        """The session ends because of a delivery that came from this queue."""
+        failure.session_caught(self, Refusal(ErrorKind.PRECONDITION_FAILED, text), 0, 0)
+        if not queue.deleted:
+            queue.drain()
+
+    def close(self) -> None:
+        """The session is over: what was not settled goes back, and queues lose their owner."""
+        left = self.stop_consuming()
+        for queue in self.vhost.owned_by(self):
+            self.vhost.give(queue, None)
+            queue.stays = False
+            if queue.auto_delete:
+                queue.abandon(self.vhost.retire)
+        for queue in left:
+            if not queue.deleted:
+                queue.drain()

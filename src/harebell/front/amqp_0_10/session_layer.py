@@ -1,0 +1,461 @@
+"""A session as the document's session layer has it: numbers, completions, and what is sent again.
+
+Both sides number their commands from 0. Here is told which of the peer's are carried out:
+
+    commands    0 1 2 3 | 4 5 6 | 7 8
+                mark    | mark  |           up to there they wait for a commit
+    waits for   none    | 7     | 8         the newest: `_ticket`
+
+A command is complete when what it changed is on disk; they complete in order, and at the end of a
+turn what is new is told in one session.completed. What the commands do is `Session`'s.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES, REPLAY_BYTES
+from harebell.base.message import Message, Properties
+from harebell.front.amqp_0_10 import failure
+from harebell.front.amqp_0_10.replay import Replay
+from harebell.front.amqp_0_10.session_port import SessionPort
+from harebell.front.common.event_exchange import channel_closed
+from harebell.wire.v010 import commands, controls
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.ranges import RangeSet, near, wrapped
+from harebell.wire.v010.structs import Command, Composite, Ranges
+
+if TYPE_CHECKING:
+    from harebell.auth.users import User
+    from harebell.base.timers import Timer
+    from harebell.front.amqp_0_10.connection import Connection
+    from harebell.model.queue.kind import Queue
+    from harebell.model.vhost import VHost
+
+_AT_ONCE = 0
+_HELD = 1 << 60
+"""Tickets from here on are no commit's."""
+_OUTPUT_HIGH = OUTPUT_HIGH_BYTES
+_TRANSFER = (4, 1)
+_MS = 1000
+_MOST = 1 << 30
+"""Numbers that a range may span; serial arithmetic ends at twice as many."""
+_ASK = 1 << 16
+"""Completions after which the peer is asked which ones it knows of."""
+
+
+class SessionLayer(SessionPort):
+    """One session, on a channel or without one.
+
+    Args:
+        connection: where it is attached first.
+        number: the channel.
+        name: its name, unique for the user.
+
+    Attributes:
+        connection: where it is, or was last.
+        attached: whether it is on a channel and its commands may be sent there.
+        user, vhost: whose and where.
+        received: the number of the peer's next command.
+        current: the number of the peer's command that is being carried out.
+        done: the peer's commands below this number are carried out.
+        known: those below this one are known by the peer to be.
+        sent: the number of our next command.
+        settled: which of ours the peer has carried out.
+        timeout: how long it lives without a channel, in seconds.
+        replay: what may have to be sent again; None while the session dies with its channel.
+        ended: it is over.
+        holds: numbers of the peer's commands that wait for something else than a commit, by the
+            tickets that stand for it; None until there was one.
+    """
+
+    __slots__ = (
+        "_asked",
+        "_commit",
+        "_enlisted",
+        "_executed",
+        "_marks",
+        "_ticket",
+        "_told",
+        "attached",
+        "connection",
+        "current",
+        "done",
+        "ended",
+        "expiry",
+        "holds",
+        "known",
+        "name",
+        "received",
+        "replay",
+        "sent",
+        "settled",
+        "timeout",
+        "user",
+        "vhost",
+    )
+
+    def __init__(self, connection: Connection, number: int, name: bytes) -> None:
+        super().__init__(number)
+        assert connection.vhost is not None, "sessions are attached on open connections"
+        self.connection = connection
+        self.attached = True
+        self.name = name
+        self.user: User = connection.user
+        self.vhost: VHost = connection.vhost
+        self.received = 0
+        self.current = 0
+        self.done = 0
+        self.known = 0
+        self.sent = 0
+        self.settled = RangeSet()
+        self.timeout = 0
+        self.replay: Replay | None = None
+        self.expiry: Timer | None = None
+        self.ended = False
+        self.holds: dict[int, int] | None = None
+        self._executed = 0
+        self._told = 0
+        self._asked = 0
+        self._enlisted = False
+        self._commit = connection.commit
+        self._ticket = _AT_ONCE
+        # (ticket, number of the first command that does not wait for it), before `_ticket`
+        self._marks: deque[tuple[int, int]] = deque()
+
+    # --- what a session does --------------------------------------------------------------------
+
+    def publish(
+        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """Carry out a message.transfer."""
+        raise NotImplementedError
+
+    def delivered(self, first: int, last: int) -> None:
+        """The peer has carried out our commands from `first` to `last`, deliveries among them."""
+
+    def serve(self) -> int:
+        """Deliver what this session's consumers can take now."""
+        return 0
+
+    def stop_consuming(self) -> list[Queue]:
+        """Every consumer goes; returns the queues that others may have to be served from."""
+        return []
+
+    def close(self) -> None:
+        """The session is over: consumers go, what was not settled goes back."""
+
+    # --- the peer's commands --------------------------------------------------------------------
+
+    def transfer(
+        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """A whole message.transfer, straight from the scanner."""
+        if self.begin():
+            try:
+                self.publish(flags, destination, routing_key, properties, body)
+            except Exception as error:
+                failure.session_caught(self, error, *_TRANSFER)
+        return 0
+
+    def begin(self) -> bool:
+        """Number the next command; False when it was carried out before the session came back."""
+        number = self.received
+        self.received = number + 1
+        if not self._enlisted:
+            self.enlist()
+        if number < self._executed:
+            return False
+        self._executed = number + 1
+        self.current = number
+        return True
+
+    def done_before(self) -> bool:
+        """Whether the next command was carried out before the session came back."""
+        return self.received < self._executed
+
+    def enlist(self) -> int:
+        """There may be something to tell at the end of the turn."""
+        self._enlisted = True
+        self.connection.completing.append(self)
+        return 0
+
+    def wait_for(self, ticket: int) -> int:
+        """The command that is being carried out is complete when that commit is on disk."""
+        commit = self._commit
+        if ticket <= commit.done or ticket == self._ticket:
+            return 0
+        if ticket == commit.ticket:
+            commit.urgent = True
+        self._marks.append((self._ticket, self.current))
+        self._ticket = ticket
+        self.connection.hub.waiting[self] = None
+        return 0
+
+    def hold(self) -> int:
+        """The command that is being carried out is complete when `let_complete` is told so.
+
+        Returns:
+            What it is known by there.
+        """
+        if self.holds is None:
+            self.holds = {}
+        ticket = max(self.holds, default=_HELD) + 1
+        self.holds[ticket] = self.current
+        self.wait_for(ticket)
+        return ticket
+
+    def held_command(self, held: int) -> int:
+        """The number of a command by what `hold` returned; 0 is the one being carried out."""
+        return (self.holds or {}).get(held, self.current)
+
+    def let_complete(self, held: int, ticket: int) -> None:
+        """A command was carried out at last; it is complete when that commit is on disk, or now."""
+        if self.holds is None or self.holds.pop(held, None) is None:
+            return
+        marks = [(ticket if each == held else each, number) for each, number in self._marks]
+        self._marks = deque(marks)
+        if self._ticket == held:
+            self._ticket = ticket
+        commit = self._commit
+        if ticket == commit.ticket:
+            commit.urgent = True
+        self.connection.hub.waiting[self] = None
+        self.complete()
+
+    def committed(self) -> None:
+        """A commit is on disk: tell what waited for it, and go on waiting for what did not."""
+        self.complete()
+        if not self.ended and (self._marks or self._ticket > self._commit.done):
+            self.connection.hub.waiting[self] = None
+
+    def complete(self) -> int:
+        """Find out what is complete, and tell the peer."""
+        self._enlisted = False
+        if self.ended:
+            return 0
+        done = self._commit.done
+        while self._marks and self._marks[0][0] <= done:
+            self.done = self._marks.popleft()[1]
+        if not self._marks and self._ticket <= done:
+            self.done = self._executed
+        if self.done > self._told and self.attached:
+            self.tell_completed()
+        return 0
+
+    def complete_behind(self) -> None:
+        """The session is over: what it completes is told behind a barrier, as what follows is."""
+        self.connection.hub.waiting.pop(self, None)
+        newest = _AT_ONCE
+        for ticket in [self._ticket, *[ticket for ticket, _ in self._marks]]:
+            newest = max(newest, ticket) if ticket < _HELD else newest
+        if newest > self._commit.done:
+            self.connection.hold_until(newest)
+        self._marks.clear()
+        waiting = list((self.holds or {}).values())
+        self.done = min(self.current, min(waiting, default=self.current))
+        if self.done > self._told and self.attached:
+            self.tell_completed()
+
+    def tell_completed(self) -> int:
+        """Send session.completed with everything that the peer is not known to know of."""
+        self._told = self.done
+        ask = self.done - max(self.known, self._asked) >= _ASK
+        if ask:
+            self._asked = self.done
+        self.connection.send_control(
+            self.number, controls.SessionCompleted(self.completed(), timely_reply=ask)
+        )
+        return 0
+
+    def completed(self) -> Ranges:
+        """What is complete and not known to be, as it travels."""
+        first = max(self.known, self.done - _MOST, 0)
+        if first >= self.done:
+            return ()
+        return ((wrapped(first), wrapped(self.done - 1)),)
+
+    # --- our commands ---------------------------------------------------------------------------
+
+    def can_send(self) -> bool:
+        """Whether there is a channel, and room in the connection's output, for a delivery."""
+        connection = self.connection
+        if not self.attached:
+            return False
+        if connection.congested or connection.out.size >= _OUTPUT_HIGH:
+            connection.starved = True
+            return False
+        return self.replay is None or self.replay.octets < REPLAY_BYTES
+
+    def deliver(self, command: bytes, redelivered: bool, message: Message) -> int:
+        """Send a delivery; returns its number.
+
+        Args:
+            command: the encoded message.transfer.
+            redelivered: whether somebody may have got it before.
+            message: of family 10.
+        """
+        connection = self.connection
+        number = self.sent
+        self.sent = number + 1
+        if self.replay is not None:
+            self.replay.transfer(number, command, redelivered, message)
+        connection.frames.transfer(self.number, command, redelivered, message, connection.frame_max)
+        if not connection.dirty:
+            connection.touch()
+        return number
+
+    def send(self, command: Command, sync: bool = False) -> int:
+        """Send a command without content; returns its number."""
+        return self.send_content(AMQP_0_10.encode(command, sync), b"", b"")
+
+    def send_content(self, command: bytes, header: bytes, body: bytes) -> int:
+        """Send an encoded command with its content; returns its number."""
+        connection = self.connection
+        number = self.sent
+        self.sent = number + 1
+        if self.replay is not None:
+            self.replay.content(number, command, header, body)
+        if self.attached:
+            connection.frames.assembly(self.number, command, header, body, connection.frame_max)
+            connection.touch()
+            if connection.out.size > OUTPUT_STOP_BYTES:
+                connection.scanner.hold = True
+        return number
+
+    def result(self, value: Composite, command_id: int = -1) -> None:
+        """Send the execution.result of a command; -1 is the one that is being carried out."""
+        number = self.current if command_id < 0 else command_id
+        self.send(commands.ExecutionResult(wrapped(number), value))
+
+    def point(self) -> int:
+        """Tell where our commands begin on this channel."""
+        number = self.sent if self.replay is None else self.replay.first(self.sent)
+        point = controls.SessionCommandPoint(wrapped(number), 0)
+        self.connection.send_control(self.number, point)
+        return 0
+
+    def meant(self, ranges: Ranges) -> list[tuple[int, int]]:
+        """The numbers of our commands that received ones mean, first and last of each range."""
+        return [(near(first, self.sent), near(last, self.sent)) for first, last in ranges]
+
+    def hold_until_recorded(self) -> None:
+        """The command is complete when everything that is declared in the vhost is on disk."""
+        self.wait_for(self.vhost.recorder.ticket)
+
+    # --- the end --------------------------------------------------------------------------------
+
+    @property
+    def key(self) -> tuple[str, str, bytes]:
+        """What tells it from all other sessions of the broker."""
+        return self.vhost.name, self.user.name, self.name
+
+    @property
+    def on_channel(self) -> bool:
+        """Whether it is on a channel, though perhaps nothing may be sent there yet."""
+        return not self.ended and self.connection.channels.get(self.number) is self
+
+    def leave_first(self) -> list[Queue]:
+        """Its connection goes: the consumers of a session that goes with it go before all else."""
+        return [] if self.timeout else self.stop_consuming()
+
+    def leave(self) -> None:
+        """Its connection goes, or its channel is wanted back: live on without, or end."""
+        if not self.timeout:
+            self.end()
+            return
+        self.attached = False
+        self._enlisted = False
+        self.connection.channels.pop(self.number, None)
+        timers = self.connection.broker.timers
+        if self.expiry is None:
+            self.expiry = timers.timer(self.end)
+        self.expiry.set(timers.clock.steady + self.timeout * _MS)
+
+    def move(self) -> None:
+        """It leaves its channel, and is attached elsewhere at once."""
+        self.attached = False
+        self._enlisted = False
+        if self.connection.channels.get(self.number) is self:
+            del self.connection.channels[self.number]
+
+    def return_to(self, connection: Connection, number: int) -> None:
+        """It is on a channel again; nothing is sent there until the peer said where to go on."""
+        if self.expiry is not None:
+            self.expiry.stop()
+        self.connection = connection
+        self.number = number
+        self._told = self.known
+        if not self._enlisted:
+            self.enlist()
+
+    def send_again(self, first: int) -> None:
+        """Send what the peer has not seen, from that number on, and go on."""
+        connection = self.connection
+        if self.replay is not None:
+            for number in self.replay.numbers():
+                if number < first:
+                    self.replay.drop(number, number)
+        self.point()
+        if self.replay is not None:
+            for number in self.replay.numbers():
+                self.replay.write(number, self.number, connection.frames, connection.frame_max)
+        self.attached = True
+        if not self._enlisted:
+            self.enlist()
+        connection.touch()
+        self.serve()
+
+    def go_on_at(self, number: int) -> None:
+        """The peer's next command has this number; those carried out are passed over."""
+        if not self.received:
+            self._executed = self.done = self.known = self._told = number
+        self.received = number
+
+    def pass_over(self, number: int) -> None:
+        """Commands below this number that did not come will not come."""
+        if number > self.received:
+            self.received = number
+            self._executed = max(self._executed, number)
+            self.current = number - 1
+            if not self._enlisted:
+                self.enlist()
+
+    def end(self) -> None:
+        """The session is over, wherever it is."""
+        if self.ended:
+            return
+        self.ended = True
+        self.attached = False
+        if self.expiry is not None:
+            self.expiry.stop()
+        hub = self.connection.hub
+        hub.waiting.pop(self, None)
+        if hub.named_sessions.get(self.key) is self:
+            del hub.named_sessions[self.key]
+        if self.connection.channels.get(self.number) is self:
+            del self.connection.channels[self.number]
+        self.close()
+        self.vhost.drop_owned(self)
+        channel_closed(self)
+
+    # --- being known outside --------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<session {self.name!r} of {self.user.name}>"
+
+    def settle_known(self, first: int, last: int) -> None:
+        """The peer knows that we have carried out its commands from `first` to `last`."""
+        if first <= self.known <= last:
+            self.known = min(last + 1, self.done)
+
+    def acknowledged(self, ranges: Ranges) -> None:
+        """The peer has carried out commands of ours."""
+        for first, last in self.meant(ranges):
+            if last >= self.sent:
+                raise failure.unknown_commands(first, last)
+            if self.replay is not None:
+                self.replay.drop(first, last)
+            for low, high in self.settled.add(max(first, 0), last):
+                self.delivered(low, high)

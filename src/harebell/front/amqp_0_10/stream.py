@@ -1,0 +1,69 @@
+"""The class stream (AMQP 0-10, class 10): packets that nobody acknowledges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.front.amqp_0_10.file import wish_of
+from harebell.front.amqp_0_10.file_stage import read_list
+from harebell.front.amqp_0_10.file_stream_adapter import lodger_of
+from harebell.front.file_stream.classes import shared_of
+from harebell.front.file_stream.consuming import cancel as cancel_consumer
+from harebell.front.file_stream.consuming import start
+from harebell.front.file_stream.publishing import Publish, accept, routed
+from harebell.front.file_stream.stream_consumer import StreamConsumer
+from harebell.model.queue.kind import Queue
+from harebell.wire.v010 import commands
+from harebell.wire.v09.methods_stream import StreamConsumeOk
+from harebell.wire.v09.property_list import STREAM
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.session import Session
+
+_PUBLISH = 6
+
+
+def qos(session: Session, command: commands.StreamQos) -> None:
+    """stream.qos: for the session, or with `global` for the connection as a whole."""
+    lane = lodger_of(session).classes.packets
+    shared = shared_of(session.connection)
+    window, rate = (shared.packets, shared.rate) if command.global_ else (lane.window, lane.rate)
+    window.limit(command.prefetch_count or 0, command.prefetch_size or 0)
+    rate.limit(command.consume_rate or 0)
+    session.send(commands.StreamQosOk())
+    lane.go_on()
+
+
+def consume(session: Session, command: commands.StreamConsume) -> None:
+    """stream.consume: packets come at the rate that was asked for."""
+    lodger = lodger_of(session)
+
+    def make(queue: Queue, tag: str, options: dict[str, Any]) -> StreamConsumer:
+        return StreamConsumer(lodger.classes.packets, queue, tag, **options)
+
+    start(lodger, wish_of(STREAM.class_id, command), make, StreamConsumeOk)
+
+
+def cancel(session: Session, command: commands.StreamCancel) -> None:
+    """stream.cancel: what waits for the consumer goes back; an unknown tag is fine."""
+    tag = command.consumer_tag or ""
+    if isinstance(session.consumers.get(tag), StreamConsumer):
+        cancel_consumer(lodger_of(session), tag, True, StreamConsumeOk)
+
+
+def publish(session: Session, command: commands.StreamPublish, header: bytes, body: bytes) -> None:
+    """stream.publish: it is complete when it is in its queues."""
+    lodger = lodger_of(session)
+    flags = command.mandatory | command.immediate << 1
+    wish = Publish(STREAM, _PUBLISH, command.exchange or "", command.routing_key or "", flags)
+    properties = STREAM.parse(read_list(STREAM, header))
+    found = routed(lodger, wish, properties, body)
+    lodger.went_through(0, accept(lodger, found, wish.flags))
+
+
+COMMANDS: dict[type, Any] = {
+    commands.StreamQos: qos,
+    commands.StreamConsume: consume,
+    commands.StreamCancel: cancel,
+}
+CONTENT_COMMANDS: dict[type, Any] = {commands.StreamPublish: publish}

@@ -1,0 +1,187 @@
+"""A subscription of a session: its credit, and how it is served (AMQP 0-10, class message).
+
+Credit is counted in messages and in octets of header and body; where one of them is used up,
+nothing more goes out. In window mode a delivery gives back what it took when the peer has completed
+it; accepting it is another matter.
+
+    message.flow      adds; without a value there is no limit until the next stop or flush
+    message.stop      nothing is left          message.flush    what is there goes, nothing is left
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import FAMILY_010, Message, Properties
+from harebell.front.amqp_0_10.delivery import new_delivery
+from harebell.front.convert import converted
+from harebell.kernels.transfers import SegmentBuffer
+from harebell.model.consumer import Consumer
+from harebell.model.queue.browsed import BrowsedQueue
+from harebell.model.queue.kind import Queue
+from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.commands import MessageTransfer
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.session import Session
+
+_FAMILY = FAMILY_010
+_INFINITE = -1
+_HEAD = 12
+_FRAME = 65_535
+
+
+class Subscription(Consumer):
+    """Delivers into its session.
+
+    Args:
+        session: where it was started.
+        queue: what it gets messages of.
+        tag: its destination.
+        accept: whether the peer accepts, rejects or releases each message.
+        acquire: whether a message that is delivered is the peer's; a browser's is not.
+        **options: as for `Consumer`.
+
+    Attributes:
+        messages, octets: the credit that is left; -1 is no limit.
+        window: whether credit comes back with completion.
+    """
+
+    __slots__ = (
+        "_command",
+        "_peeks",
+        "_session",
+        "accept",
+        "acquire",
+        "messages",
+        "octets",
+        "window",
+    )
+
+    def __init__(
+        self,
+        session: Session,
+        queue: Queue,
+        tag: str,
+        *,
+        accept: bool,
+        acquire: bool,
+        **options: Any,
+    ) -> None:
+        super().__init__(queue, tag, **options)
+        self._session = session
+        self.accept = accept
+        self.acquire = acquire
+        self.messages = 0
+        self.octets = 0
+        self.window = True
+        self._peeks = acquire and isinstance(queue, BrowsedQueue)
+        transfer = MessageTransfer(tag, int(not accept), int(not acquire))
+        self._command = AMQP_0_10.encode(transfer)
+
+    # --- credit ---------------------------------------------------------------------------------
+
+    def ready(self) -> bool:
+        """Whether there is credit, and room in the connection's output."""
+        if self.messages == 0 or self.octets == 0 or not self._session.can_send():
+            return False
+        return self.octets < 0 or not self._peeks or self._next_fits()
+
+    def fits(self, message: Message) -> bool:
+        """Whether the credit in octets is enough for a message."""
+        return self.octets < 0 or self._size(message) <= self.octets
+
+    def _next_fits(self) -> bool:
+        """Whether the credit in octets is enough for the first message of the queue.
+
+        One that is not there yet is looked at in the next turn, when it is.
+        """
+        message = self.queue.first()
+        if message is None:
+            self.again()
+            return False
+        return self.fits(message)
+
+    def _size(self, message: Message) -> int:
+        """Octets of header and body, as they go out."""
+        if message.family != _FAMILY:
+            message = converted(message, _FAMILY)
+        bare = Message(
+            message.exchange,
+            message.routing_key,
+            Properties(message.raw, family=_FAMILY),
+            b"",
+        )
+        bare.offset = message.offset
+        bare.deliveries = message.deliveries
+        scratch = SegmentBuffer()
+        scratch.transfer(0, self._command, False, bare, _FRAME)
+        # Without the frames of the command and of the empty body: the header's are left.
+        written = len(scratch.take()) - len(self._command) - 2 * _HEAD
+        frames = (written + _FRAME - 1) // _FRAME
+        return written - frames * _HEAD + len(message.body)
+
+    def add(self, unit: int, value: int | None) -> None:
+        """More credit; None is no limit."""
+        if unit == 0:
+            self.messages = _added(self.messages, value)
+        else:
+            self.octets = _added(self.octets, value)
+
+    def give_back(self, octets: int) -> None:
+        """The peer completed a delivery that took so many octets of credit."""
+        if self.window:
+            if self.messages >= 0:
+                self.messages += 1
+            if self.octets >= 0:
+                self.octets += octets
+
+    def stop(self) -> None:
+        """No credit is left."""
+        self.messages = 0
+        self.octets = 0
+
+    # --- deliveries -----------------------------------------------------------------------------
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Write message.transfer and remember what has to be settled."""
+        session = self._session
+        if message.family != _FAMILY:
+            message = converted(message, _FAMILY)
+        octets = 0
+        if self.octets > 0:
+            octets = self._size(message)
+            self.octets = max(self.octets - octets, 0)
+        number = session.deliver(self._command, redelivered, message)
+        if self.messages > 0:
+            self.messages -= 1
+        if self.window and (self.messages >= 0 or octets):
+            session.windowed.put(number, (self, octets) if octets else self)
+        if position >= 0:
+            if self.accept:
+                entry = new_delivery(self.queue, self, position, number, redelivered)
+                if self.acquire:
+                    self.unacked += 1
+                    session.unacked.put(number, entry)
+                else:
+                    session.shown.put(number, entry)
+            elif self.acquire:
+                self.queue.settle(position)
+        if session.router.tracer is not None:
+            session.trace_delivery(message, self.queue.name, redelivered)
+        return 0
+
+    def again(self) -> int:
+        """Ask for another turn: subscriptions that were not served to the end are, in the next."""
+        connection = self._session.connection
+        connection.starved = True
+        connection.touch()
+        return 0
+
+    def queue_deleted(self) -> None:
+        """The queue is gone, and the session with it (AMQP 0-10: exception queue-deletion)."""
+        self._session.queue_lost(self)
+
+
+def _added(credit: int, value: int | None) -> int:
+    return _INFINITE if credit < 0 or value is None else credit + value

@@ -1,0 +1,96 @@
+"""The class tx: transfers and accepts that take effect together (AMQP 0-10, class 5).
+
+What is released or rejected is so at once, as the document has it. After a rollback the peer still
+has what it had accepted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import TRANSACTION_SLICE
+from harebell.base.slices import Slices, stepped
+from harebell.front.amqp_0_10.errors import (
+    ILLEGAL_STATE,
+    NOT_ALLOWED,
+    RESOURCE_LIMIT_EXCEEDED,
+    ExecutionError,
+)
+from harebell.front.amqp_0_10.lasting import perform
+from harebell.front.amqp_0_10.subscription import Subscription
+from harebell.model.queue.kind import PENDING
+from harebell.model.transaction import Transaction, pinned
+from harebell.wire.v010 import commands
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.delivery import Delivery
+    from harebell.front.amqp_0_10.session import Session
+    from harebell.front.common.unacked import Unacked
+
+TX = "tx"
+_COMMIT = (5, 2)
+"""The codes of class and command of tx.commit."""
+
+
+def select(session: Session, command: commands.TxSelect) -> None:
+    """tx.select: once per session, and only where everything is accepted."""
+    if session.selected:
+        text = f"the session is transactional already: {session.selected}.select"
+        raise ExecutionError(ILLEGAL_STATE, text)
+    check_accepting(session)
+    session.selected = TX
+    session.transaction = Transaction(session.connection.hub.gauge)
+
+
+def check_accepting(session: Session) -> None:
+    """Refuse transactions beside a subscription that accepts nothing."""
+    for consumer in session.consumers.values():
+        if isinstance(consumer, Subscription) and not consumer.accept and consumer.acquire:
+            text = f"subscription '{consumer.tag}' accepts nothing; cancel it first"
+            raise ExecutionError(NOT_ALLOWED, text)
+
+
+def _transaction(session: Session) -> Transaction[Delivery | Unacked]:
+    if not isinstance(session.transaction, Transaction):
+        raise ExecutionError(ILLEGAL_STATE, "the session is not transactional: tx.select first")
+    return session.transaction
+
+
+def commit(session: Session, command: commands.TxCommit) -> None:
+    """tx.commit: do what was gathered; it is complete when that is on disk."""
+    transaction = _transaction(session)
+    commit = session.connection.commit
+    tickets: list[int] = [0]
+
+    def doing() -> Slices[int]:
+        if not transaction.has_room():
+            raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, "a queue of the transaction is full")
+        now = session.connection.broker.clock.steady
+        return (yield from transaction.commit(session, commit, now))
+
+    def done(result: int) -> None:
+        tickets[0] = commit.ticket if result & PENDING else 0
+        session.connection.look_whether_finished()
+
+    slices = pinned(commit, doing()) if transaction.large else doing()
+    step = stepped(slices, session.connection.hub.work, TRANSACTION_SLICE, done)
+    perform(session, step, lambda: tickets[0], _COMMIT)
+
+
+def rollback(session: Session, command: commands.TxRollback) -> None:
+    """tx.rollback: forget what was gathered; what was accepted is as if it were not."""
+    for entries in _transaction(session).forget():
+        session.keep(entries)
+    session.connection.look_whether_finished()
+
+
+def uncommitted(session: Session) -> bool:
+    """Whether publishes wait for the commit."""
+    return isinstance(session.transaction, Transaction) and session.transaction.octets > 0
+
+
+COMMANDS: dict[type, Any] = {
+    commands.TxSelect: select,
+    commands.TxCommit: commit,
+    commands.TxRollback: rollback,
+}

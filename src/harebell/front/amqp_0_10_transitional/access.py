@@ -1,0 +1,74 @@
+"""The class access (class 30): tickets, valid in their session and as long as it lives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.common.access_tickets import (
+    ACTIVE,
+    ADMIN,
+    PASSIVE,
+    READ,
+    REALMS,
+    WRITE,
+    RealmInUse,
+)
+from harebell.front.common.errors import hard, soft
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_CLASS, _REQUEST = 30, 10
+_REFUSED, _NOT_ALLOWED = 403, 530
+_ADMINISTRATOR = "administrator"
+
+
+def request(channel: TransitionalChannel, method: methods.AccessRequest) -> None:
+    """access.request: realms that there are not are answered like those nobody may enter."""
+    connection, realm = channel.connection, method.realm
+    closed = realm == ADMIN and _ADMINISTRATOR not in connection.user.tags
+    if realm not in REALMS or closed:
+        text = f"access to realm '{realm}' refused for user '{connection.user.name}'"
+        raise hard(_REFUSED, text, _CLASS, _REQUEST)
+    wanted = {
+        PASSIVE: method.passive,
+        ACTIVE: method.active,
+        WRITE: method.write,
+        READ: method.read,
+    }
+    try:
+        ticket = connection.hub.tickets.grant(
+            channel,
+            channel.vhost.name,
+            realm,
+            [right for right, is_wanted in wanted.items() if is_wanted],
+            exclusive=method.exclusive,
+        )
+    except RealmInUse as error:
+        raise hard(_REFUSED, str(error), _CLASS, _REQUEST) from None
+    connection.send(channel.number, methods.AccessRequestOk(ticket=ticket.number))
+
+
+def check_ticket(
+    channel: TransitionalChannel, number: int, right: str, ids: tuple[int, int]
+) -> None:
+    """Refuse what a ticket does not allow; 0 stands for the one that nobody has to ask for.
+
+    Raises:
+        ProtocolError: 530 for the connection when it is another session's, 403 otherwise.
+    """
+    if number == 0:
+        return
+    ticket = channel.connection.hub.tickets.find(number)
+    if ticket is not None and ticket.holder is not channel:
+        text = f"ticket {number} was granted to another session"
+        raise hard(_NOT_ALLOWED, text, *ids)
+    if ticket is None:
+        raise soft(_REFUSED, f"there is no ticket {number}", *ids)
+    if right not in ticket.rights:
+        text = f"ticket {number} for realm '{ticket.realm}' does not give {right} access"
+        raise soft(_REFUSED, text, *ids)
+
+
+HANDLERS = {methods.AccessRequest: request}

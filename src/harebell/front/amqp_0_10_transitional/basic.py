@@ -1,0 +1,70 @@
+"""The class basic (class 60): as in 0-9, with completion in place of most replies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.amqp_0_8 import basic as older_basic
+from harebell.front.amqp_0_9_1 import basic as common
+from harebell.front.amqp_0_9_1 import tunnel
+from harebell.front.amqp_0_10_transitional.access import check_ticket
+from harebell.front.amqp_0_10_transitional.queue import meant
+from harebell.front.common.access_tickets import READ, WRITE
+from harebell.model.queue.reply import REPLY_TO
+from harebell.model.resource import missing
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_CLASS = 60
+_CONSUME, _PUBLISH, _GET = 20, 40, 70
+
+
+def consume(channel: TransitionalChannel, method: methods.BasicConsume) -> None:
+    """basic.consume: the reply goes out before the first delivery."""
+    check_ticket(channel, method.ticket, READ, (_CLASS, _CONSUME))
+    method.queue = meant(channel, method.queue, _CLASS, _CONSUME)
+    if method.queue == REPLY_TO:
+        raise missing("queue", method.queue, channel.vhost.name)
+    if method.arguments.get(tunnel.ASKED) == 1:
+        tunnel.consume(channel, method)
+    else:
+        common.consume(channel, method)
+
+
+def get(channel: TransitionalChannel, method: methods.BasicGet) -> None:
+    """basic.get: one message, or get-empty."""
+    check_ticket(channel, method.ticket, READ, (_CLASS, _GET))
+    method.queue = meant(channel, method.queue, _CLASS, _GET)
+    common.get(channel, method)
+
+
+def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
+    """basic.publish: complete when its content has come and is where it shall be."""
+    check_ticket(channel, method.ticket, WRITE, (_CLASS, _PUBLISH))
+    common.publish(channel, method)
+
+
+def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
+    """basic.reject: dropped or dead-lettered, or with requeue somebody else's."""
+    entry = channel.unacked.get(method.delivery_tag)
+    if method.requeue:
+        channel.refused.tags.add(method.delivery_tag)
+    common.reject(channel, method)
+    if channel.transaction is None:
+        channel.refused.tags.discard(method.delivery_tag)
+    if entry is not None and channel.transaction is None:
+        channel.settled(entry.queue)
+
+
+HANDLERS = {
+    methods.BasicQos: older_basic.qos,
+    methods.BasicConsume: consume,
+    methods.BasicCancel: common.cancel,
+    methods.BasicGet: get,
+    methods.BasicPublish: publish,
+    methods.BasicAck: common.ack,
+    methods.BasicReject: reject,
+    methods.BasicRecover: older_basic.recover_async,
+}

@@ -1,0 +1,330 @@
+"""A channel of transitional 0-10, and the state of a session that may outlive it.
+
+It adds to the channel of 0-8 what this version has above the frames: numbers of commands in both
+directions, completion, and a session that is detached and attached again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import OUTPUT_STOP_BYTES
+from harebell.base.message import FAMILY_09, Message
+from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+from harebell.front.amqp_0_10_transitional.completion import Completions, after
+from harebell.front.amqp_0_10_transitional.frames import CONTROLS, SESSION_CLASS
+from harebell.front.amqp_0_10_transitional.headers import readable, shown
+from harebell.front.amqp_0_10_transitional.refused import Refused
+from harebell.front.amqp_0_10_transitional.replay import split
+from harebell.front.file_stream.outgoing import send_back
+from harebell.kernels.output import OutBuffer
+from harebell.model.queue.kind import PENDING, Queue
+from harebell.model.transaction import REQUEUE
+from harebell.wire.v09.frames import METHOD
+from harebell.wire.v09.methods import BasicReject
+from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitAck
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+    from harebell.front.amqp_0_10_transitional.deliveries import Deliveries
+    from harebell.front.amqp_0_10_transitional.references import References
+    from harebell.front.amqp_0_10_transitional.sessions import Session
+    from harebell.front.common.unacked import Unacked
+    from harebell.model.xid import Xid
+
+_NO_ROUTE = (312, "NO_ROUTE")
+
+
+class TransitionalChannel(OlderChannel):
+    """One channel, or one session.
+
+    Attributes:
+        completions: which commands of the client are complete.
+        sent: the number of our last command; 0 before the first.
+        session: None on a channel that was opened by channel.open.
+        detached: whether it is a session without a channel.
+        ending: it is to be destroyed, not detached.
+        exclusive: names of the exclusive queues that were declared here.
+        refused: what was rejected here for others to have.
+        scan: what a recovery scan has not told yet; None without one.
+        transfers: unacknowledged deliveries of the class message; None before the first.
+        references: bodies that arrive in pieces; None before the first.
+    """
+
+    connection: TransitionalConnection
+
+    def __init__(self, connection: TransitionalConnection, number: int) -> None:
+        super().__init__(connection, number)
+        self.completions = Completions()
+        self.sent = 0
+        self.session: Session | None = None
+        self.detached = False
+        self.ending = False
+        self.exclusive: set[str] = set()
+        self.refused = Refused(self)
+        self.transfers: Deliveries | None = None
+        self.references: References | None = None
+        self.scan: list[Xid] | None = None
+
+    # --- output ---------------------------------------------------------------------------------
+
+    def write_method(self, payload: bytes) -> int:
+        """Write an encoded method; returns its number when it is a command."""
+        class_id = int.from_bytes(payload[:2])
+        if class_id not in CONTROLS:
+            self.sent = after(self.sent)
+        out = OutBuffer()
+        out.frame(METHOD, self.number, payload)
+        self._write(out.take(), kept=class_id != SESSION_CLASS)
+        return self.sent
+
+    def write_content(self, payload: bytes, message: Message) -> int:
+        """Write an encoded method with a message's content; returns its number."""
+        self.sent = after(self.sent)
+        connection = self.connection
+        out = OutBuffer()
+        out.content(self.number, payload, shown(connection, message), connection.frame_max)
+        self._write(out.take())
+        if connection.out.size > OUTPUT_STOP_BYTES:
+            connection.scanner.hold = True
+        return self.sent
+
+    def write_delivery(
+        self, tag_field: bytes, tag: int, redelivered: bool, message: Message
+    ) -> int:
+        """Write basic.deliver with a message; returns its number."""
+        self.sent = after(self.sent)
+        connection = self.connection
+        out = OutBuffer()
+        out.deliver(
+            self.number,
+            tag_field,
+            tag,
+            redelivered,
+            shown(connection, message),
+            connection.frame_max,
+        )
+        self._write(out.take())
+        return self.sent
+
+    def readable(self, raw: bytes, class_id: int) -> bytes:
+        """A property list of a class with headers that the client can read."""
+        return readable(self.connection, raw, class_id)
+
+    def write_frames(self, octets: bytes) -> None:
+        """Write a method with its content that are frames already."""
+        self.sent = after(self.sent)
+        self._write(octets)
+
+    def _write(self, octets: bytes, *, kept: bool = True) -> None:
+        """Write frames: kept until the client has them, in a session that may be resumed."""
+        session = self.session
+        if kept and session is not None and session.replay is not None:
+            session.replay.keep(split(octets))
+            if self.detached or session.resuming:
+                return
+            self._solicit(session)
+        self.connection.out.raw(octets)
+        self.connection.touch()
+
+    def _solicit(self, session: Session) -> None:
+        """Ask the client what it has, when much is kept for it."""
+        replay = session.replay
+        if replay is not None and replay.half_full and not replay.solicited:
+            replay.solicited = True
+            self.connection.send(self.number, SessionSolicitAck())
+
+    # --- deliveries -----------------------------------------------------------------------------
+
+    def may_deliver(self) -> bool:
+        """Whether the client takes deliveries now, apart from credit and room in the output."""
+        if self.stopped or self.detached or self.refused.offering or self.consumers is None:
+            return False
+        session = self.session
+        if session is None or session.replay is None:
+            return True
+        return not (session.resuming or session.replay.full)
+
+    def set_flow(self, *, active: bool) -> None:
+        """The client wants deliveries, or none for the time being."""
+        self.stopped = not active
+        if active:
+            self.serve()
+
+    # --- commands -------------------------------------------------------------------------------
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Hand a routed message to its queues; the publish is complete when it is on disk."""
+        result = super().accept(message, queues, flags)
+        if result & PENDING:
+            self.completions.wait(self.connection.commit.ticket)
+        return result
+
+    def _return(self, message: Message) -> None:
+        """A publish that asked for it went nowhere."""
+        self.give_back_to_publisher(message, *_NO_ROUTE)
+
+    def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
+        """Refuse a publish by its number as a command.
+
+        The document says that basic.reject answers it, and nothing else names a publish. Files
+        and packets have a return of their own.
+        """
+        if message.family == FAMILY_09 or not send_back(self, message, code):
+            self.connection.send(self.number, BasicReject(delivery_tag=self.completions.last))
+
+    def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
+        """Settle deliveries; those of class message make room for others.
+
+        What basic.reject gave to somebody else does not come back here.
+        """
+        others = [entry for entry in entries if entry.tag in self.refused.tags]
+        if kind == REQUEUE and others:
+            self.refused.refuse(others)
+            entries = [entry for entry in entries if entry.tag not in self.refused.tags]
+        super().take_effect(entries, kind)
+        if self.transfers is not None:
+            self.transfers.freed()
+
+    def ack(self, tag: int, multiple: bool) -> int:
+        """basic.ack: complete when it is on disk."""
+        if multiple and self.transfers:
+            # Those of class message are acknowledged as commands.
+            for each in self.unacked.numbers():
+                if (tag == 0 or each <= tag) and not self.transfers.owns(each):
+                    self.ack(each, False)
+            return 0
+        queues: dict[Queue, None] = {}
+        if self.transaction is None:
+            every = multiple and tag == 0
+            tags = [n for n in self.unacked.numbers() if every or n <= tag] if multiple else [tag]
+            entries = (self.unacked.get(each) for each in tags)
+            queues = {entry.queue: None for entry in entries if entry is not None}
+        super().ack(tag, multiple)
+        for queue in queues:
+            self.settled(queue)
+        return 0
+
+    def settled(self, queue: Queue) -> None:
+        """The newest command settled something there."""
+        if not queue.deleted and queue.sync_soon() & PENDING:
+            self.completions.wait(self.connection.commit.ticket)
+
+    def hold_until_recorded(self) -> None:
+        """The newest command is complete when all that is declared here is on disk."""
+        ticket = self.vhost.recorder.ticket
+        if ticket > self.connection.commit.done:
+            self.completions.wait(ticket)
+
+    def tell_completions(self) -> None:
+        """Say which commands are complete, and do so again when more of them are.
+
+        Old clients send execution.flush behind each command and give up when the first answer does
+        not cover it. So while the newest command waits for the disk, the commit answers.
+        """
+        completions, commit = self.completions, self.connection.commit
+        if completions.written_with() <= commit.done:
+            completions.news(commit.done)
+            self._tell()
+        if completions.waiting:
+            completions.asked = True
+            self._await()
+
+    def _tell(self) -> None:
+        mark, ranges = self.completions.look(self.connection.commit.done)
+        self.connection_send(ExecutionComplete(mark, ranges))
+
+    def connection_send(self, method: Any) -> None:
+        """Write a method, to be sent when the session is resumed if it is detached now."""
+        self.write_method(self.connection.spec.encode(method))
+
+    def _await(self) -> None:
+        commit = self.connection.commit
+        newest = self.completions.newest()
+        if newest > commit.done:
+            if newest == commit.ticket:
+                commit.urgent = True
+            self.connection.hub.waiting[self] = None
+
+    def committed(self) -> None:
+        """A commit is on disk: tell what is complete with it."""
+        completions = self.completions
+        if not completions.asked or self.ending:
+            return
+        if completions.news(self.connection.commit.done):
+            self._tell()
+        completions.asked = completions.waiting
+        if completions.waiting:
+            self._await()
+
+    # --- beginning and end ----------------------------------------------------------------------
+
+    @property
+    def outlives(self) -> bool:
+        """Whether it goes on as a session when its channel ends."""
+        return self.session is not None and self.session.lifetime > 0 and not self.ending
+
+    def stop_consuming(self) -> list[Queue]:
+        """Every consumer goes, unless the session is only detached: then they wait."""
+        return [] if self.outlives else super().stop_consuming()
+
+    def close(self) -> None:
+        """The channel is over: detach the session, or end it."""
+        if self.outlives:
+            self._detach()
+        else:
+            self.end()
+
+    def _detach(self) -> None:
+        session = self.session
+        assert session is not None, "only sessions are detached"
+        self.detached = True
+        if self.content is not None:
+            self.connection.scanner.pending -= 1
+        for name in self.exclusive:
+            queue = self.vhost.queues.get(name)
+            if queue is not None and queue.owner is self.connection:
+                self.vhost.give(queue, session)
+        session.start_timer()
+
+    def attach(self, connection: TransitionalConnection, number: int) -> None:
+        """The session goes on, on this channel."""
+        session = self.session
+        for name in self.exclusive:
+            queue = self.vhost.queues.get(name)
+            if queue is not None and queue.owner is session:
+                self.vhost.give(queue, connection)
+        for consumer in (self.consumers or {}).values():
+            if consumer.excluded:
+                consumer.excluded = connection.origin
+        self.connection = connection
+        self.number = number
+        self.detached = False
+        if self.content is not None:
+            connection.scanner.pending += 1
+        connection.channels[number] = self
+
+    def end(self) -> None:
+        """Destroy it: consumers go, what was not acknowledged goes back."""
+        self.ending = True
+        session = self.session
+        hub = self.connection.hub
+        hub.waiting.pop(self, None)
+        hub.tickets.forget(self)
+        if session is not None:
+            session.stop_timer()
+            hub.sessions.pop(session.identifier, None)
+        if self.detached and self.content is not None:
+            self.content.release()
+            self.content = None
+        if self.references is not None:
+            self.references.release()
+        super().close()
+        self.refused.give_back()
+        if session is not None:
+            for queue in self.vhost.owned_by(session):
+                if not queue.auto_delete:
+                    self.vhost.give(queue, None)
+            self.vhost.drop_owned(session)

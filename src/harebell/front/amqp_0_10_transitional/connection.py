@@ -1,0 +1,111 @@
+"""One peer's connection in transitional 0-10: frames of 0-9, sessions and commands above them.
+
+What the document leaves to completion has no reply: handlers that 0-9-1 shares send their `-ok`,
+and `send` drops it where this version has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import ProtocolError
+from harebell.base.message import Message
+from harebell.front.amqp_0_9_1.connection import Connection
+from harebell.front.amqp_0_10_transitional import frames, handshake
+from harebell.front.amqp_0_10_transitional.credit import Credit
+from harebell.wire.v09.frames import METHOD
+from harebell.wire.v09.methods import ChannelFlow, Method
+from harebell.wire.v09.methods_session import SessionClosed, SessionFlow
+from harebell.wire.v09.typed_fields import Dialect, TypedTable, encode_typed
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_OK = "-ok"
+
+
+class TransitionalConnection(Connection):
+    """The server's side of one connection.
+
+    Attributes:
+        dialect: which types of field tables the peer has shown to know.
+        ended: channels whose session we ended, until they are opened again.
+        credit: what message.qos set for all channels; None until it did.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.dialect = Dialect.PLAIN
+        self.ended: set[int] = set()
+        self.credit: Credit | None = None
+
+    def begin(self) -> None:
+        """Introduce the broker; no header is echoed, unlike in the final 0-10."""
+        handshake.start(self)
+
+    # --- output ---------------------------------------------------------------------------------
+
+    def table(self, table: Mapping[str, Any]) -> Any:
+        """A table as this peer can read it, to be put into a method."""
+        return encode_typed(table, self.dialect)
+
+    def send(self, channel: int, method: Method) -> None:
+        """Write a method; it is a command when its class is one of commands."""
+        if not self.spec.knows(method) and method.NAME.endswith(_OK):
+            return
+        opened = self.channels.get(channel)
+        if isinstance(method, ChannelFlow) and opened is not None and opened.session is not None:
+            method = SessionFlow(method.active)
+        payload = self.spec.encode(method)
+        if opened is None:
+            self.out.frame(METHOD, channel, payload)
+            self.touch()
+        else:
+            opened.write_method(payload)
+
+    def send_content(self, channel: int, method: Method, message: Message) -> None:
+        """Write a method with a message's content."""
+        self.channels[channel].write_content(self.spec.encode(method), message)
+
+    # --- input ----------------------------------------------------------------------------------
+
+    def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
+        """Serve a frame; this version has no shorter way."""
+        frames.take(self, kind, channel, payload)
+
+    def has_begun(self) -> bool:
+        """Whether a message is not read to its end, or publishes wait for their commit."""
+        if any(channel.references for channel in self.channels.values()):
+            return True
+        return super().has_begun()
+
+    def note_dialect(self, table: object) -> None:
+        """The peer has written a table: it knows the types that are in it."""
+        if isinstance(table, TypedTable):
+            self.dialect = max(self.dialect, table.dialect)
+
+    # --- ends -----------------------------------------------------------------------------------
+
+    def end_channel(self, channel: Any, error: ProtocolError, text: str) -> None:
+        """Close a channel or destroy a session for an error that closes nothing but it."""
+        opened: TransitionalChannel = channel
+        if opened.session is None:
+            super().end_channel(channel, error, text)
+            return
+        opened.ending = True
+        self.drop_channel(channel)
+        self.ended.add(channel.number)
+        self.send(channel.number, SessionClosed(error.code, text))
+
+    def release(self) -> None:
+        """Let go of everything the peer held; exclusive queues that may outlive it are free."""
+        if self.vhost is not None:
+            kept: set[str] = set()
+            for channel in self.channels.values():
+                if channel.outlives:
+                    kept |= channel.exclusive
+            for queue in self.vhost.owned_by(self):
+                if not queue.auto_delete and queue.name not in kept:
+                    self.vhost.give(queue, None)
+        super().release()

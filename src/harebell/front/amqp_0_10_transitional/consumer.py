@@ -1,0 +1,47 @@
+"""A consumer of class basic on a channel of transitional 0-10."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import Message
+from harebell.front.amqp_0_9_1.windowed_consumer import OlderConsumer
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.unacked import new_unacked
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+    from harebell.model.queue.kind import Queue
+
+
+class TransitionalConsumer(OlderConsumer):
+    """Delivers as commands, while the session is attached and the client takes deliveries."""
+
+    def __init__(
+        self, channel: TransitionalChannel, queue: Queue, tag: str, **options: Any
+    ) -> None:
+        super().__init__(channel, queue, tag, **options)
+        self.channel = channel
+        encoded = tag.encode()
+        self._field = bytes((len(encoded),)) + encoded
+
+    def ready(self) -> bool:
+        """Whether there is credit, room, and somebody who wants it."""
+        return self.channel.may_deliver() and super().ready()
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Write basic.deliver and remember what has to be acknowledged."""
+        channel = self.channel
+        tag = channel.next_tag
+        channel.next_tag = tag + 1
+        channel.write_delivery(self._field, tag, redelivered, message)
+        if not self.no_ack:
+            self.unacked += 1
+            channel.outstanding += 1
+            entry = new_unacked(self.queue, self, position, tag)
+            if channel.windowed:
+                entry = channel.window.entry(self.queue, self, position, tag, message)
+            channel.unacked.put(tag, entry)
+        if channel.router.tracer is not None:
+            delivered(channel, message, self.queue.name, redelivered)
+        return 0

@@ -1,0 +1,99 @@
+"""How much may be delivered ahead of acknowledgements: message.qos.
+
+It counts the deliveries of class message on a session, or with `global` those of a connection, in
+messages and in octets. Both limits hold for consumers that are there already, too.
+"""
+
+from __future__ import annotations
+
+from harebell.base.message import Message
+from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, Window
+from harebell.front.common.unacked import Unacked
+from harebell.model.consumer import Consumer
+from harebell.model.queue.kind import Queue
+
+
+class Credit(Window):
+    """The limits of a session, or of a connection.
+
+    Attributes:
+        most: messages that may be unacknowledged; 0 is no limit.
+        out: messages that are.
+    """
+
+    __slots__ = ("most", "out")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.most = 0
+        self.out = 0
+
+    @property
+    def limited(self) -> bool:
+        """Whether an acknowledgement may let something else go out."""
+        return bool(self.most or self.size)
+
+    def admits(self, queue: Queue) -> int:
+        """Whether the next message of a queue may go out."""
+        if self.most and self.out >= self.most:
+            return TOO_LONG
+        return super().admits(queue)
+
+
+class CreditedUnacked(Unacked):
+    """An unacknowledged delivery that counts.
+
+    Args:
+        against: what it counts against.
+        message: what was delivered.
+        queue, consumer, position, tag: as for `Unacked`.
+    """
+
+    __slots__ = ("_credits", "_octets")
+
+    def __init__(
+        self,
+        against: tuple[Credit, ...],
+        message: Message,
+        queue: Queue,
+        consumer: Consumer,
+        position: int,
+        tag: int,
+    ) -> None:
+        super().__init__(queue, consumer, position, tag)
+        self._credits = against
+        self._octets = len(message.body)
+        for credit in against:
+            credit.out += 1
+            credit.used += self._octets
+
+    def _leave(self) -> None:
+        against, self._credits = self._credits, ()
+        for credit in against:
+            credit.out -= 1
+            credit.used -= self._octets
+
+    def settle(self) -> int:
+        """The delivery is done with."""
+        self._leave()
+        return super().settle()
+
+    def reject(self) -> int:
+        """The message is refused for good."""
+        self._leave()
+        return super().reject()
+
+    def requeue(self) -> int:
+        """The message goes back to its place in the queue."""
+        self._leave()
+        return super().requeue()
+
+    def give_back(self) -> int:
+        """The same, when the client says that nothing failed."""
+        self._leave()
+        return super().give_back()
+
+    def time_out(self) -> int:
+        """Nobody acknowledged it in time."""
+        self._leave()
+        return super().time_out()

@@ -1,0 +1,270 @@
+"""Transfers to the client: consumers of class message, and what they have not acknowledged.
+
+A delivery is a command of ours. The client acknowledges it by saying that this command is complete
+(execution.complete): all up to a mark, or some by their numbers.
+
+    our commands      1  2  3  4  5  6        complete: mark 2, ranges (5,5)
+    deliveries        a     b     c  d        a and c are acknowledged, b and d are out
+
+The entries themselves are those of the channel, under delivery tags that no client of this class
+ever sees: so they come back with the others when the channel ends, or time out with them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import OUTPUT_HIGH_BYTES
+from harebell.base.message import Message
+from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN
+from harebell.front.amqp_0_10_transitional.completion import after, distance
+from harebell.front.amqp_0_10_transitional.credit import Credit, CreditedUnacked
+from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer_of
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.unacked import Unacked
+from harebell.model.consumer import Consumer
+from harebell.model.queue.kind import Queue
+from harebell.model.transaction import ACCEPT
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_FRAME_OVERHEAD = 8
+_NAME = b"harebell-%d"
+
+
+class TransferConsumer(Consumer):
+    """Delivers as message.transfer.
+
+    Args:
+        channel: the channel or session it was started on.
+        queue: what it consumes.
+        destination: where the client wants its transfers to go.
+        **options: as for `Consumer`.
+    """
+
+    __slots__ = ("channel",)
+
+    def __init__(
+        self, channel: TransitionalChannel, queue: Queue, destination: str, **options: Any
+    ) -> None:
+        super().__init__(queue, destination, **options)
+        self.channel = channel
+
+    def ready(self) -> bool:
+        """Whether there is credit, room in the output, and somebody who wants it."""
+        channel = self.channel
+        if not channel.may_deliver():
+            return False
+        if not self.no_ack:
+            for credit in deliveries_of(channel).credits():
+                answer = credit.admits(self.queue)
+                if answer == UNKNOWN:
+                    self.again()
+                if answer in (TOO_LONG, UNKNOWN):
+                    return False
+        connection = channel.connection
+        if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:
+            connection.starved = True
+            return False
+        return True
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Write message.transfer and remember what has to be acknowledged."""
+        channel = self.channel
+        deliveries = deliveries_of(channel)
+        number = deliveries.send(message, self.tag, redelivered)
+        if not self.no_ack:
+            self.unacked += 1
+            tag = deliveries.note(number)
+            against = deliveries.credits()
+            entry = CreditedUnacked(against, message, self.queue, self, position, tag)
+            channel.unacked.put(tag, entry)
+        if channel.router.tracer is not None:
+            delivered(channel, message, self.queue.name, redelivered)
+        return 0
+
+    def again(self) -> int:
+        """Ask for another turn: consumers that were not served to the end are, in the next."""
+        connection = self.channel.connection
+        connection.starved = True
+        connection.touch()
+        return 0
+
+    def queue_deleted(self) -> None:
+        """The queue is gone, and the consumer with it."""
+        self.channel.consumer_lost(self)
+
+
+class Deliveries:
+    """The unacknowledged deliveries of class message on one channel.
+
+    Args:
+        channel: the channel, or session.
+
+    Attributes:
+        credit: what message.qos set for the session.
+    """
+
+    def __init__(self, channel: TransitionalChannel) -> None:
+        self._channel = channel
+        self.credit = Credit()
+        # Number of our command -> delivery tag, in the order of sending.
+        self._tags: dict[int, int] = {}
+        # The same for what a transaction acknowledges: it is out again when that is rolled back.
+        self._given: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._tags)
+
+    def credits(self) -> tuple[Credit, ...]:
+        """What a delivery counts against."""
+        shared: Credit | None = self._channel.connection.credit
+        return (self.credit,) if shared is None else (self.credit, shared)
+
+    def send(self, message: Message, destination: str, redelivered: bool) -> int:
+        """Write a message; returns the number of the transfer as a command."""
+        channel = self._channel
+        connection = channel.connection
+        transfer = transfer_of(message, destination, redelivered, connection.dialect)
+        name = _NAME % after(channel.sent)
+        payloads = commands_of(transfer, name, connection.frame_max - _FRAME_OVERHEAD)
+        numbers = [channel.write_method(payload) for payload in payloads]
+        return numbers[min(1, len(numbers) - 1)]
+
+    def note(self, number: int) -> int:
+        """A delivery has to be acknowledged by its number; returns its delivery tag."""
+        channel = self._channel
+        tag = channel.next_tag
+        channel.next_tag = tag + 1
+        self._tags[number] = tag
+        return tag
+
+    def owns(self, tag: int) -> bool:
+        """Whether a delivery tag of the channel is one of these."""
+        return tag in self._tags.values()
+
+    def completed(self, mark: int, ranges: tuple[tuple[int, int], ...]) -> None:
+        """The client is done with all commands up to the mark, and with those of the ranges."""
+        self._reclaim()
+        numbers = self._up_to(mark)
+        if ranges:
+            numbers += self._within(ranges)
+        entries = self._take(numbers)
+        if entries:
+            self.give(entries, ACCEPT)
+
+    def take_all(self) -> list[Unacked]:
+        """Everything that is not acknowledged, in the order of sending."""
+        self._reclaim()
+        return self._take(list(self._tags))
+
+    def take_oldest(self) -> Unacked | None:
+        """What the client has had longest; None when it has acknowledged everything."""
+        self._reclaim()
+        while self._tags:
+            entries = self._take([next(iter(self._tags))])
+            if entries:
+                return entries[0]
+        return None
+
+    def send_again(self, entry: Unacked) -> bool:
+        """Deliver once more to the consumer that had it; False when that cannot be.
+
+        Args:
+            entry: one that was taken; it is out again, under a new number, if this is True.
+        """
+        channel, consumer = self._channel, entry.consumer
+        if not isinstance(consumer, TransferConsumer):
+            return False
+        if (channel.consumers or {}).get(consumer.tag) is not consumer:
+            return False
+        message = entry.queue.delivered(entry.position)
+        if message is None:
+            return False
+        self._tags[self.send(message, consumer.tag, True)] = entry.tag
+        channel.unacked.put(entry.tag, entry)
+        return True
+
+    def give(self, entries: list[Unacked], kind: int) -> None:
+        """Settle entries that were taken: now, or with the transaction."""
+        channel = self._channel
+        if channel.transaction is not None:
+            channel.transaction.settle(entries, kind)
+        else:
+            channel.take_effect(entries, kind)
+
+    def freed(self) -> None:
+        """Deliveries have come to their end: serve whoever waits for their room."""
+        channel = self._channel
+        if self.credit.limited:
+            channel.serve()
+        shared: Credit | None = channel.connection.credit
+        if shared is not None and shared.limited:
+            for other in list(channel.connection.channels.values()):
+                other.serve()
+
+    def _take(self, numbers: list[int]) -> list[Unacked]:
+        """The entries of some numbers that are there; they are no longer."""
+        channel = self._channel
+        entries = []
+        for number in numbers:
+            tag = self._tags.pop(number)
+            entry: Unacked | None = channel.unacked.take(tag)
+            if entry is not None:
+                entries.append(entry)
+                if channel.transaction is not None:
+                    self._given[number] = tag
+        return entries
+
+    def _reclaim(self) -> None:
+        """What a transaction gave back when it was rolled back has its number again."""
+        if not self._given:
+            return
+        channel = self._channel
+        returned = {
+            n: tag for n, tag in self._given.items() if channel.unacked.get(tag) is not None
+        }
+        if returned:
+            both = self._tags | returned
+            self._tags = {n: both[n] for n in sorted(both, key=lambda n: distance(channel.sent, n))}
+        transaction = channel.transaction
+        if returned or transaction is None or not any(transaction.pending()):
+            self._given.clear()
+
+    def _up_to(self, mark: int) -> list[int]:
+        numbers = []
+        for number in self._tags:
+            if distance(number, mark) < 0:
+                break
+            numbers.append(number)
+        return numbers
+
+    def _within(self, ranges: tuple[tuple[int, int], ...]) -> list[int]:
+        """The numbers in some ranges, in time that depends on what is out, not on their width."""
+        if sum(distance(first, last) + 1 for first, last in ranges) <= len(self._tags):
+            wanted: dict[int, None] = {}
+            for first, last in ranges:
+                wanted |= dict.fromkeys(after(first, n) for n in range(distance(first, last) + 1))
+            return [number for number in wanted if number in self._tags]
+        if not self._tags:
+            return []
+        base = next(iter(self._tags))
+        spans = sorted((distance(base, first), distance(base, last)) for first, last in ranges)
+        numbers, at, reach = [], 0, -1
+        for number in self._tags:
+            place = distance(base, number)
+            while at < len(spans) and spans[at][0] <= place:
+                reach = max(reach, spans[at][1])
+                at += 1
+            if place <= reach:
+                numbers.append(number)
+        return numbers
+
+
+def deliveries_of(channel: TransitionalChannel) -> Deliveries:
+    """The deliveries of class message on a channel."""
+    found: Deliveries | None = channel.transfers
+    if found is None:
+        found = channel.transfers = Deliveries(channel)
+    return found

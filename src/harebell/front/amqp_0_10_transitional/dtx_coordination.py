@@ -1,0 +1,148 @@
+"""The class dtx-coordination (class 105): what becomes of branches that the user began."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harebell.auth.users import User
+from harebell.base.limits import RECOVERED_XIDS, TRANSACTION_SLICE
+from harebell.base.slices import Slices, stepped
+from harebell.front.amqp_0_9_1.lasting import is_open, perform
+from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
+from harebell.front.common.errors import soft
+from harebell.model.xa import Branches, Outcome
+from harebell.model.xa_states import Status
+from harebell.model.xid import Xid, xid_of_octets
+from harebell.wire.v09 import methods_session as methods
+from harebell.wire.v09.method import Method
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_CLASS = 105
+_COMMIT, _FORGET, _GET_TIMEOUT, _PREPARE = 10, 20, 30, 40
+_RECOVER, _ROLLBACK, _SET_TIMEOUT = 50, 60, 70
+_NAME, _SEQUENCE, _LONGSTR = b"xids", b"\xa9", b"\xa0"
+
+
+class _Named(Protocol):
+    """A method about a branch."""
+
+    ticket: int
+    xid: bytes
+
+
+def _branches(channel: TransitionalChannel) -> Branches:
+    found: Branches = channel.connection.broker.branches
+    return found
+
+
+def _perform(
+    channel: TransitionalChannel,
+    method: _Named,
+    call: Callable[[str, Xid, User], Slices[Outcome]],
+    number: int,
+    answer: Callable[[Status], Method],
+) -> None:
+    """Do something to a branch, and answer when it is on disk."""
+    ids = _CLASS, number
+
+    def doing() -> Slices[Outcome]:
+        with guarded(channel, ids, method.ticket):
+            xid = xid_of_octets(method.xid)
+            return (yield from call(channel.vhost.name, xid, channel.connection.user))
+
+    def done(outcome: Outcome) -> None:
+        channel.connection.hold_until(outcome.ticket)
+        if is_open(channel):
+            channel.connection.send(channel.number, answer(outcome.status))
+
+    perform(channel, stepped(doing(), channel.connection.hub.work, TRANSACTION_SLICE, done), ids)
+
+
+def commit(channel: TransitionalChannel, method: methods.DtxCoordinationCommit) -> None:
+    """dtx-coordination.commit: do the work of a branch."""
+    branches = _branches(channel)
+
+    def call(vhost: str, xid: Xid, user: User) -> Slices[Outcome]:
+        return branches.commit(vhost, xid, user, one_phase=method.one_phase, in_turns=True)
+
+    _perform(channel, method, call, _COMMIT, methods.DtxCoordinationCommitOk)
+
+
+def prepare(channel: TransitionalChannel, method: methods.DtxCoordinationPrepare) -> None:
+    """dtx-coordination.prepare: make certain that it can be done."""
+    call = _branches(channel).prepare
+    _perform(channel, method, call, _PREPARE, methods.DtxCoordinationPrepareOk)
+
+
+def rollback(channel: TransitionalChannel, method: methods.DtxCoordinationRollback) -> None:
+    """dtx-coordination.rollback: do none of it."""
+    call = _branches(channel).rollback
+    _perform(channel, method, call, _ROLLBACK, methods.DtxCoordinationRollbackOk)
+
+
+def forget(channel: TransitionalChannel, method: methods.DtxCoordinationForget) -> None:
+    """dtx-coordination.forget: complete when the disk has forgotten what was decided."""
+    with guarded(channel, (_CLASS, _FORGET), method.ticket):
+        xid = xid_of_octets(method.xid)
+        outcome = _branches(channel).forget(channel.vhost.name, xid, channel.connection.user)
+    if outcome.ticket > channel.connection.commit.done:
+        channel.completions.wait(outcome.ticket)
+
+
+def get_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationGetTimeout) -> None:
+    """dtx-coordination.get-timeout: it has no ticket."""
+    with guarded(channel, (_CLASS, _GET_TIMEOUT), 0):
+        xid = xid_of_octets(method.xid)
+        seconds = _branches(channel).timeout(channel.vhost.name, xid, channel.connection.user)
+    answer = methods.DtxCoordinationGetTimeoutOk(timeout=seconds)
+    channel.connection.send(channel.number, answer)
+
+
+def set_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationSetTimeout) -> None:
+    """dtx-coordination.set-timeout: from now on."""
+    with guarded(channel, (_CLASS, _SET_TIMEOUT), method.ticket):
+        xid = xid_of_octets(method.xid)
+        user = channel.connection.user
+        _branches(channel).set_timeout(channel.vhost.name, xid, user, method.timeout)
+
+
+def recover(channel: TransitionalChannel, method: methods.DtxCoordinationRecover) -> None:
+    """dtx-coordination.recover: the next xids of a scan, as many as a frame has room for."""
+    with guarded(channel, (_CLASS, _RECOVER), method.ticket):
+        if method.startscan or (method.endscan and channel.scan is None):
+            user = channel.connection.user
+            channel.scan = _branches(channel).in_doubt(channel.vhost.name, user)
+        scan = channel.scan
+        if scan is None:
+            raise soft(503, "there is no recovery scan: start one", _CLASS, _RECOVER)
+    channel.scan = None if method.endscan else scan[RECOVERED_XIDS:]
+    table: Any = _table(scan[:RECOVERED_XIDS])
+    channel.connection.send(channel.number, methods.DtxCoordinationRecoverOk(table))
+
+
+def _table(xids: Sequence[Xid]) -> bytes:
+    """The table of a recovery scan: one field, a sequence of octets with a length of 32 bits.
+
+    It is written like that whatever types the peer has shown to know, for the document says so, and
+    no other of them can carry it.
+    """
+    found = b"".join([_LONGSTR + _sized(xid.octets()) for xid in xids])
+    return _sized(bytes([len(_NAME)]) + _NAME + _SEQUENCE + _sized(found))
+
+
+def _sized(octets: bytes) -> bytes:
+    return len(octets).to_bytes(4) + octets
+
+
+HANDLERS = {
+    methods.DtxCoordinationCommit: commit,
+    methods.DtxCoordinationForget: forget,
+    methods.DtxCoordinationGetTimeout: get_timeout,
+    methods.DtxCoordinationPrepare: prepare,
+    methods.DtxCoordinationRecover: recover,
+    methods.DtxCoordinationRollback: rollback,
+    methods.DtxCoordinationSetTimeout: set_timeout,
+}

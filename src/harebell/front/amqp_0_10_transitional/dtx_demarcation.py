@@ -1,0 +1,70 @@
+"""The class dtx-demarcation (class 100): which commands of a session are work of which branch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.amqp_0_9_1.branch_work import BranchWork
+from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
+from harebell.front.common.errors import soft
+from harebell.model.association import Association
+from harebell.model.xid import xid_of_octets
+from harebell.wire.v09 import methods_session as methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_CLASS = 100
+_SELECT, _START, _END = 10, 20, 30
+
+
+def _association(channel: TransitionalChannel) -> Association:
+    """The session's, which has selected nothing before it was told to."""
+    if channel.association is None:
+        branches = channel.connection.broker.branches
+        user = channel.connection.user
+        channel.association = Association(branches, channel.vhost.name, user)
+    return channel.association
+
+
+def select(channel: TransitionalChannel, method: methods.DtxDemarcationSelect) -> None:
+    """dtx-demarcation.select: twice is fine, beside tx it is not."""
+    association = _association(channel)
+    if channel.transaction is not None and association.branch is None:
+        text = "the session has transactions of its own: tx.select"
+        raise soft(503, text, _CLASS, _SELECT)
+    association.select()
+
+
+def start(channel: TransitionalChannel, method: methods.DtxDemarcationStart) -> None:
+    """dtx-demarcation.start: what follows is work of the branch, unless the answer says no."""
+    with guarded(channel, (_CLASS, _START), method.ticket):
+        xid = xid_of_octets(method.xid)
+        association = _association(channel)
+        if channel.transaction is not None and association.branch is None:
+            text = f"xid {xid} cannot be started: the session has transactions of its own"
+            raise soft(503, text, _CLASS, _START)
+        status = association.start(xid, join=method.join, resume=method.resume)
+        if association.branch is not None:
+            channel.transaction = BranchWork(channel, association)
+    channel.connection.send(channel.number, methods.DtxDemarcationStartOk(status))
+
+
+def end(channel: TransitionalChannel, method: methods.DtxDemarcationEnd) -> None:
+    """dtx-demarcation.end: what follows is the session's own work."""
+    with guarded(channel, (_CLASS, _END), method.ticket):
+        association = _association(channel)
+        worked = association.branch is not None
+        status = association.end(
+            xid_of_octets(method.xid), fail=method.fail, suspend=method.suspend
+        )
+        if worked and association.branch is None:
+            channel.transaction = None
+    channel.connection.send(channel.number, methods.DtxDemarcationEndOk(status))
+
+
+HANDLERS = {
+    methods.DtxDemarcationSelect: select,
+    methods.DtxDemarcationStart: start,
+    methods.DtxDemarcationEnd: end,
+}

@@ -1,0 +1,60 @@
+"""How the dtx classes tell what goes wrong: by the end of the channel, whatever it is.
+
+The document wants a channel exception for every refusal, and 541 for every error of our own; the
+transaction manager's other sessions go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from harebell.base.errors import ProtocolError
+from harebell.front.amqp_0_9_1.failure import describe
+from harebell.front.amqp_0_10_transitional.access import check_ticket
+from harebell.front.common.access_tickets import ACTIVE
+from harebell.front.common.errors import soft
+from harebell.model.branch import BranchError
+from harebell.model.xa_states import Fault
+from harebell.model.xid import XidError
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_CODES = {
+    Fault.UNKNOWN_XID: 404,
+    Fault.ALREADY_KNOWN: 530,
+    Fault.ILLEGAL_STATE: 503,
+    Fault.INVALID: 503,
+    Fault.BAD_VALUE: 530,
+    Fault.TOO_MUCH: 506,
+    Fault.FAILED: 541,
+}
+
+
+@contextmanager
+def guarded(channel: TransitionalChannel, ids: tuple[int, int], ticket: int) -> Iterator[None]:
+    """Check a method's ticket, then tell what goes wrong as this version does.
+
+    Args:
+        channel: where the method came.
+        ids: its class and method id.
+        ticket: what it presented; 0 for a method without one.
+
+    Raises:
+        ProtocolError: for the channel.
+    """
+    check_ticket(channel, ticket, ACTIVE, ids)
+    try:
+        yield
+    except ProtocolError:
+        raise
+    except XidError as error:
+        raise soft(530, str(error), *ids) from None
+    except BranchError as error:
+        raise soft(_CODES[error.fault], error.text, *ids) from None
+    except Exception as error:
+        connection = channel.connection
+        connection.settings.journal("error", f"{connection.peer}: {describe(error)}")
+        raise soft(541, "internal error", *ids) from None

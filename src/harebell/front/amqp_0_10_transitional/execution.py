@@ -1,0 +1,35 @@
+"""The class execution (class 140): which commands are complete, in either direction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.amqp_0_10_transitional.completion import distance
+from harebell.front.amqp_0_10_transitional.session import check_set
+from harebell.front.common.errors import hard
+from harebell.wire.v09 import methods_session as m
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_CLASS = 140
+
+
+def flush(channel: TransitionalChannel, method: m.ExecutionFlush) -> None:
+    """execution.flush: say what is complete now, and later what still waits for the disk."""
+    channel.tell_completions()
+
+
+def complete(channel: TransitionalChannel, method: m.ExecutionComplete) -> None:
+    """execution.complete: the client is done with commands of ours, deliveries among them."""
+    mark, ranges = method.cumulative_execution_mark, method.ranged_execution_set
+    check_set(mark, ranges, "ranged-execution-set", 20, _CLASS)
+    for number in (mark, *(last for _, last in ranges)):
+        if distance(number, channel.sent) < 0:
+            text = f"command {number} was not sent, the last is {channel.sent}"
+            raise hard(502, text, _CLASS, 20)
+    if channel.transfers is not None:
+        channel.transfers.completed(mark, ranges)
+
+
+HANDLERS = {m.ExecutionFlush: flush, m.ExecutionComplete: complete}

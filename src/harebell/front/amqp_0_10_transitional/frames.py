@@ -1,0 +1,151 @@
+"""Frames on channels: which begin something, which are commands, which belong to a content.
+
+command           every method but those of connection, session, channel and execution
+on a free channel channel.open, session.open or session.resume
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import ProtocolError, Refusal
+from harebell.front.amqp_0_9_1 import frame_handler as single
+from harebell.front.amqp_0_9_1.failure import fail_channel
+from harebell.front.amqp_0_10_transitional import sessions
+from harebell.front.amqp_0_10_transitional.headers import lettered_header
+from harebell.front.amqp_0_10_transitional.transferring import RAW
+from harebell.front.common.errors import hard
+from harebell.wire.v09.frames import BODY, HEADER, METHOD
+from harebell.wire.v09.methods import ChannelOpen, Method
+from harebell.wire.v09.methods_session import SessionOpen, SessionResume
+from harebell.wire.v09.states import ConnectionState
+from harebell.wire.v09.typed_fields import Dialect, TypedTable, lettered
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+
+SESSION_CLASS = 20
+CONTROLS = frozenset((10, SESSION_CLASS, 21, 140))
+"""Classes whose methods are no commands."""
+
+_IDS = 4
+_TABLES = ("arguments", "filter", "meta_data")
+_BEGIN = (ChannelOpen, SessionOpen, SessionResume)
+
+
+def take(connection: TransitionalConnection, kind: int, number: int, payload: bytes) -> None:
+    """Take one frame.
+
+    Raises:
+        ProtocolError: the connection has to be closed with it.
+    """
+    if (
+        number == 0
+        or kind not in (METHOD, HEADER, BODY)
+        or connection.state is not ConnectionState.OPEN
+    ):
+        single.take(connection, kind, number, payload)
+        return
+    channel = connection.channels.get(number)
+    if channel is None:
+        _unopened(connection, kind, number, payload)
+        return
+    if channel.session is not None:
+        channel.session.count(payload if kind == METHOD else b"")
+    # What sessions say of their frames may stand between those of a content.
+    if channel.content is not None and not _is_of_session(kind, payload):
+        _content(connection, channel, kind, payload)
+    elif kind != METHOD:
+        raise hard(505, "expected method frame, got non method frame instead", 0, 0)
+    else:
+        _method(connection, channel, payload)
+
+
+def _is_of_session(kind: int, payload: bytes) -> bool:
+    return kind == METHOD and int.from_bytes(payload[:2]) == SESSION_CLASS
+
+
+def _content(
+    connection: TransitionalConnection, channel: TransitionalChannel, kind: int, payload: bytes
+) -> None:
+    if kind == HEADER:
+        payload = lettered_header(connection, payload)
+    single.content_frame(connection, channel, kind, payload)
+    if channel.content is None:
+        channel.completions.release()
+
+
+def _method(
+    connection: TransitionalConnection, channel: TransitionalChannel, payload: bytes
+) -> None:
+    if int.from_bytes(payload[:2]) not in CONTROLS:
+        channel.completions.take()
+    raw = RAW.get(payload[:_IDS])
+    if raw is not None:
+        _serve_raw(connection, channel, raw, payload)
+        return
+    method = connection.spec.decode(payload)
+    _take_tables(connection, method)
+    if connection.spec.spec_of(method).has_content:
+        channel.completions.hold()
+    single.channel_method(connection, channel, method)
+
+
+def _take_tables(connection: TransitionalConnection, method: Method) -> None:
+    """What a method's table shows of the peer; within the broker it has the types of 0-9-1."""
+    for name in _TABLES:
+        table = getattr(method, name, None)
+        if isinstance(table, TypedTable):
+            connection.note_dialect(table)
+            if table.dialect is Dialect.TYPED:
+                setattr(method, name, lettered(table))
+
+
+def _serve_raw(
+    connection: TransitionalConnection,
+    channel: TransitionalChannel,
+    handler: Callable[[Any, bytes], None],
+    payload: bytes,
+) -> None:
+    events = connection.broker.events
+    events.actor = connection.user.name
+    ids = int.from_bytes(payload[:2]), int.from_bytes(payload[2:_IDS])
+    try:
+        handler(channel, payload)
+        if events.waiting:
+            events.tell()
+    except (Refusal, ProtocolError) as error:
+        fail_channel(connection, channel, error, *ids)
+
+
+def _unopened(connection: TransitionalConnection, kind: int, number: int, payload: bytes) -> None:
+    """A frame on a channel that is not open: open it, or ignore what was under way."""
+    ended = number in connection.ended
+    if number in connection.closed_channels:
+        single.unopened(connection, kind, number, payload)
+        return
+    if kind != METHOD:
+        if not ended:
+            raise hard(504, "expected 'channel.open' or 'session.open'", 0, 0)
+        return
+    if ended:
+        heads = {connection.spec.named(begin.NAME).head for begin in _BEGIN}
+        if payload[:_IDS] not in heads:
+            return
+        connection.ended.discard(number)
+    _begin(connection, number, connection.spec.decode(payload))
+
+
+def _begin(connection: TransitionalConnection, number: int, method: Method) -> None:
+    if isinstance(method, SessionOpen):
+        sessions.open_(connection, number, method.detached_lifetime)
+    elif isinstance(method, SessionResume):
+        sessions.resume(connection, number, method.session_id)
+    elif isinstance(method, ChannelOpen):
+        single.not_open(connection, number, method)
+    else:
+        spec = connection.spec.spec_of(method)
+        text = "expected 'channel.open' or 'session.open'"
+        raise hard(504, text, spec.class_id, spec.method_id)

@@ -1,0 +1,86 @@
+"""The class connection (class 10): who we are, limits, the way in.
+
+The client of 2007 takes what tune offers and sends no heartbeats, so none is asked for. What the
+client asks for beyond our limits ends the connection without a word, as the document wants it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.front.amqp_0_9_1 import handshake
+from harebell.front.common import login
+from harebell.front.common.errors import hard
+from harebell.wire.v09 import methods
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+
+_CLASS, _OPEN = 10, 40
+_COPYRIGHT = "Copyright the Harebell authors. Licensed under the Apache License 2.0."
+
+
+def start(connection: TransitionalConnection) -> None:
+    """connection.start: texts only, for all that the client of 2007 reads are S and I."""
+    settings = connection.settings
+    properties = {
+        "host": settings.host,
+        "product": settings.product,
+        "version": settings.version,
+        "platform": settings.platform,
+        "copyright": _COPYRIGHT,
+        "information": settings.information,
+        "cluster_name": settings.cluster_name,
+    }
+    method = methods.ConnectionStart(
+        version_major=connection.profile.major,
+        version_minor=connection.profile.minor,
+        server_properties=properties,
+        mechanisms=login.offered(connection),
+        locales=handshake.LOCALE.encode(),
+    )
+    connection.send(0, method)
+    connection.state = ConnectionState.STARTING
+
+
+def start_ok(connection: TransitionalConnection, method: methods.ConnectionStartOk) -> None:
+    """connection.start-ok: log in; its table shows what the client knows."""
+    connection.note_dialect(method.client_properties)
+    handshake.start_ok(connection, method, heartbeat=0)
+
+
+def tune_ok(connection: TransitionalConnection, method: methods.ConnectionTuneOk) -> None:
+    """connection.tune-ok: the client's limits, within ours; 0 leaves them to us."""
+    settings = connection.settings
+    for name, wanted, offered in (
+        ("channel-max", method.channel_max, settings.channel_max),
+        ("frame-max", method.frame_max, settings.frame_max),
+    ):
+        if offered and wanted > offered:
+            text = f"{name} {wanted} of the client is higher than ours, {offered}"
+            settings.journal("error", f"{connection.peer}: {text}")
+            connection.remember_failure()
+            connection.cut()
+            return
+    handshake.tune_ok(connection, method)
+
+
+def open_(connection: TransitionalConnection, method: methods.ConnectionOpen) -> None:
+    """connection.open: choose the vhost. Nobody is redirected, whether it insists or not."""
+    name = method.virtual_host
+    if name not in connection.broker.vhosts:
+        raise hard(402, f"vhost {name} not found", _CLASS, _OPEN)
+    handshake.open_(connection, method)
+    # Every frame comes one by one here: commands are counted.
+    connection.scanner.fast = False
+
+
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+    methods.ConnectionStartOk: start_ok,
+    methods.ConnectionTuneOk: tune_ok,
+    methods.ConnectionOpen: open_,
+    methods.ConnectionClose: handshake.close,
+    methods.ConnectionCloseOk: handshake.close_ok,
+}

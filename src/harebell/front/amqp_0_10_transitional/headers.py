@@ -1,0 +1,108 @@
+"""Header tables of contents: letters within the broker, what the peer knows on its connection.
+
+Messages of class basic are kept as 0-9-1 has them, so that its peers get them untouched. A peer of
+transitional 0-10 may write the types of its own document, and may know less than 0-9-1's.
+
+    from the peer   typed values become letters         a header with letters stays as it came
+    to the peer     what its dialect has, see `harebell.wire.v09.typed_fields`
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import ProtocolError
+from harebell.base.message import FAMILY_09, Message, Properties, new_message
+from harebell.front.convert import converted
+from harebell.wire.v09.typed_fields import Dialect, TypedTable, decode_typed, encode_typed
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+
+_FIXED = 12
+_FLAGS = 2
+_CONTENT_TYPE, _CONTENT_ENCODING, _HEADERS = 0x8000, 0x4000, 0x2000
+_SIZE = 4
+_TUNNEL = 110
+_OFFSET, _DELIVERIES = "x-stream-offset", "x-delivery-count"
+
+
+def _place(raw: bytes, first: int = _HEADERS) -> int:
+    """Where the header table of a property list begins; 0 when there is none."""
+    flags = int.from_bytes(raw[:_FLAGS])
+    if not flags & first:
+        return 0
+    at = _FLAGS
+    if first == _HEADERS:
+        for flag in (_CONTENT_TYPE, _CONTENT_ENCODING):
+            if flags & flag and at < len(raw):
+                at += 1 + raw[at]
+    return at if at + _SIZE <= len(raw) else 0
+
+
+def _first(class_id: int) -> int:
+    """The flag of the header table in the property list of a class."""
+    return _CONTENT_TYPE if class_id == _TUNNEL else _HEADERS
+
+
+def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes:
+    """A content header from the peer, with its header table as 0-9-1 would write it.
+
+    What is malformed is left to whoever reads it next.
+    """
+    raw = payload[_FIXED:]
+    at = _place(raw, _first(int.from_bytes(payload[:2])))
+    if not at:
+        return payload
+    try:
+        table, end = decode_typed(raw, at)
+    except ProtocolError:
+        return payload
+    connection.note_dialect(table)
+    if table.dialect is not Dialect.TYPED:
+        return payload
+    return payload[:_FIXED] + raw[:at] + encode_typed(table, Dialect.LETTERS) + raw[end:]
+
+
+def shown(connection: TransitionalConnection, message: Message) -> Message:
+    """A message as class basic has it, with headers that the peer can read."""
+    if message.family != FAMILY_09:
+        message = converted(message, FAMILY_09)
+    added: dict[str, Any] = {}
+    if message.offset >= 0:
+        added[_OFFSET] = message.offset
+    if message.deliveries > 0:
+        added[_DELIVERIES] = message.deliveries
+    if connection.dialect is Dialect.LETTERS or not (message.has_headers or added):
+        return message
+    raw = message.raw
+    at = _place(raw)
+    table: dict[str, Any] = TypedTable()
+    if at:
+        table, end = decode_typed(raw, at)
+    else:
+        at = end = _after_encoding(raw)
+    dialect = connection.dialect
+    if not added and isinstance(table, TypedTable) and table.dialect is Dialect.PLAIN is dialect:
+        return message
+    octets = encode_typed(table | added, dialect)
+    flags = int.from_bytes(raw[:_FLAGS]) | _HEADERS
+    changed = flags.to_bytes(_FLAGS) + raw[_FLAGS:at] + octets + raw[end:]
+    properties = Properties(changed, message.delivery_mode, message.priority, True)
+    return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def readable(connection: TransitionalConnection, raw: bytes, class_id: int) -> bytes:
+    """A property list of another class than basic, with headers that the peer can read."""
+    at = _place(raw, _first(class_id))
+    if not at or connection.dialect is Dialect.LETTERS:
+        return raw
+    table, end = decode_typed(raw, at)
+    return raw[:at] + encode_typed(table, connection.dialect) + raw[end:]
+
+
+def _after_encoding(raw: bytes) -> int:
+    """Where a header table would begin in a list that has none."""
+    return _place(
+        (int.from_bytes(raw[:_FLAGS]) | _HEADERS).to_bytes(_FLAGS) + raw[_FLAGS:] + bytes(_SIZE)
+    )

@@ -1,0 +1,209 @@
+"""The class message (class 120), but for transfers: consumers, gets, credit, references.
+
+Nothing here has a reply but `get` (a transfer, or empty) and `resume` (offset); everything else is
+complete when it was done, which execution.complete says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.auth.permissions import READ
+from harebell.front.amqp_0_9_1.basic import consumer_priority
+from harebell.front.amqp_0_10_transitional import transferring
+from harebell.front.amqp_0_10_transitional.access import check_ticket
+from harebell.front.amqp_0_10_transitional.credit import Credit
+from harebell.front.amqp_0_10_transitional.deliveries import TransferConsumer, deliveries_of
+from harebell.front.amqp_0_10_transitional.queue import meant
+from harebell.front.amqp_0_10_transitional.transferring import references_of
+from harebell.front.common.access_tickets import READ as READING
+from harebell.front.common.admission import check_consumer_count
+from harebell.front.common.errors import hard, soft
+from harebell.front.common.event_exchange import consumer_created, consumer_deleted
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.permission import QUEUE, check
+from harebell.front.common.unacked import Unacked
+from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.resource import rendered
+from harebell.model.transaction import REJECT, REQUEUE
+from harebell.wire.v09 import methods_message as m
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+    from harebell.model.queue.kind import Queue
+
+_CLASS = 120
+_CONSUME, _GET, _RECOVER, _REJECT = 20, 40, 50, 520
+_CODES = (0, 1)
+
+
+def _queue(channel: TransitionalChannel, name: str, ticket: int, method_id: int) -> Queue:
+    """A queue to read from."""
+    check_ticket(channel, ticket, READING, (_CLASS, method_id))
+    name = meant(channel, name, _CLASS, method_id)
+    check(channel, READ, QUEUE, name)
+    queue: Queue = channel.vhost.queue(name, channel.connection)
+    return queue
+
+
+def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
+    """message.consume: one consumer per destination; the empty one is the default consumer."""
+    queue = _queue(channel, method.queue, method.ticket, _CONSUME)
+    if channel.consumers is None:
+        channel.consumers = {}
+    consumers = channel.consumers
+    if method.destination in consumers:
+        text = f"attempt to reuse destination '{method.destination}'"
+        raise hard(530, text, _CLASS, _CONSUME)
+    check_consumer_count(channel.connection, len(consumers), (_CLASS, _CONSUME))
+    thing = rendered("queue", queue.name, channel.vhost.name)
+    check_consumer_arguments(thing, queue.arguments, method.filter)
+    most = deliveries_of(channel).credit.most
+    exclusive = queue.check_consumer(
+        method.destination,
+        method.filter,
+        no_ack=method.no_ack,
+        exclusive=method.exclusive,
+        prefetch=most,
+    )
+    channel.vhost.check_consumer(queue, exclusive=exclusive)
+    consumer = TransferConsumer(
+        channel,
+        queue,
+        method.destination,
+        no_ack=method.no_ack,
+        exclusive=exclusive,
+        priority=consumer_priority(method.filter, thing, (_CLASS, _CONSUME)),
+        prefetch=most,
+        arguments=method.filter,
+        excluded=channel.connection.origin if method.no_local else 0,
+    )
+    if method.no_local:
+        channel.router.origins = True
+    consumers[method.destination] = consumer
+    consumer_created(channel, consumer)
+    queue.add_consumer(consumer)
+
+
+def cancel(channel: TransitionalChannel, method: m.MessageCancel) -> None:
+    """message.cancel: deliveries that are out stay out; a consumer that is gone is fine."""
+    consumers = channel.consumers or {}
+    consumer = consumers.get(method.destination)
+    if not isinstance(consumer, TransferConsumer):
+        return
+    del consumers[method.destination]
+    consumer_deleted(channel, consumer)
+    channel.vhost.remove_consumer(consumer)
+    if not consumer.queue.deleted:
+        consumer.queue.drain()
+
+
+def get(channel: TransitionalChannel, method: m.MessageGet) -> None:
+    """message.get: a transfer to the destination, or message.empty."""
+    queue = _queue(channel, method.queue, method.ticket, _GET)
+    found = queue.get()
+    if found is None:
+        channel.connection.send(channel.number, m.MessageEmpty())
+        return
+    message, position, redelivered = found
+    deliveries = deliveries_of(channel)
+    number = deliveries.send(message, method.destination, redelivered)
+    if channel.router.tracer is not None:
+        delivered(channel, message, queue.name, redelivered)
+    if method.no_ack:
+        queue.settle(position)
+    else:
+        tag = deliveries.note(number)
+        channel.unacked.put(tag, Unacked(queue, None, position, tag))
+
+
+def recover(channel: TransitionalChannel, method: m.MessageRecover) -> None:
+    """message.recover: deliver again what is not acknowledged, to whoever is next or had it."""
+    if channel.transaction is not None:
+        raise soft(406, "message.recover in a transacted session", _CLASS, _RECOVER)
+    deliveries = deliveries_of(channel)
+    entries = deliveries.take_all()
+    if not method.requeue:
+        entries = [entry for entry in entries if not deliveries.send_again(entry)]
+    if entries:
+        channel.take_effect(entries, REQUEUE)
+
+
+def reject(channel: TransitionalChannel, method: m.MessageReject) -> None:
+    """message.reject: the client does not want what it has had longest.
+
+    The method names no transfer. It came to be when a response named its request; a client that
+    completes what it has dealt with, and rejects what it cannot, means the oldest one left.
+    Where nothing takes rejected messages they go back into their queue.
+    """
+    if method.code not in _CODES:
+        text = f"reject code {method.code} is neither 0 (generic) nor 1 (not immediate)"
+        raise hard(502, text, _CLASS, _REJECT)
+    deliveries = deliveries_of(channel)
+    entry = deliveries.take_oldest()
+    if entry is None:
+        raise hard(503, "there is no transfer to reject", _CLASS, _REJECT)
+    queue = entry.queue
+    wanted = getattr(queue, "dead_letters", None) is not None or ALTERNATE in queue.arguments
+    deliveries.give([entry], REJECT if wanted else REQUEUE)
+
+
+def qos(channel: TransitionalChannel, method: m.MessageQos) -> None:
+    """message.qos: for the session or, with `global`, for the connection."""
+    connection = channel.connection
+    deliveries = deliveries_of(channel)
+    credit = deliveries.credit
+    if method.global_:
+        if connection.credit is None:
+            connection.credit = Credit()
+        credit = connection.credit
+    credit.size, credit.most = method.prefetch_size, method.prefetch_count
+    channel.serve()
+    deliveries.freed()
+
+
+def open_(channel: TransitionalChannel, method: m.MessageOpen) -> None:
+    """message.open: a body that comes in pieces begins."""
+    references_of(channel).open(method.reference)
+
+
+def append(channel: TransitionalChannel, method: m.MessageAppend) -> None:
+    """message.append: its next piece."""
+    references_of(channel).append(method.reference, method.octets)
+    channel.connection.published = True
+
+
+def checkpoint(channel: TransitionalChannel, method: m.MessageCheckpoint) -> None:
+    """message.checkpoint: what has come shall outlive the session."""
+    references_of(channel).checkpoint(method.reference, method.identifier)
+
+
+def resume(channel: TransitionalChannel, method: m.MessageResume) -> None:
+    """message.resume: go on from the last checkpoint, which offset tells."""
+    offset = references_of(channel).resume(method.reference, method.identifier)
+    channel.connection.published = True
+    channel.connection.send(channel.number, m.MessageOffset(value=offset))
+
+
+def unasked(channel: TransitionalChannel, method: m.MessageOffset | m.MessageEmpty) -> None:
+    """message.offset and message.empty answer what this server never asks."""
+    method_id = 530 if isinstance(method, m.MessageOffset) else 510
+    raise hard(503, f"{method.NAME} answers nothing that was asked", _CLASS, method_id)
+
+
+HANDLERS = {
+    m.MessageConsume: consume,
+    m.MessageCancel: cancel,
+    m.MessageGet: get,
+    m.MessageRecover: recover,
+    m.MessageOpen: open_,
+    m.MessageClose: transferring.close,
+    m.MessageAppend: append,
+    m.MessageCheckpoint: checkpoint,
+    m.MessageResume: resume,
+    m.MessageQos: qos,
+    m.MessageEmpty: unasked,
+    m.MessageReject: reject,
+    m.MessageOffset: unasked,
+}

@@ -1,0 +1,30 @@
+"""The profile of transitional 0-10, and the connection that speaks it."""
+
+from __future__ import annotations
+
+from harebell.front.amqp_0_9_1.profile import Profile
+from harebell.front.amqp_0_10_transitional import handshake
+from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+from harebell.front.amqp_0_10_transitional.consumer import TransitionalConsumer
+from harebell.front.amqp_0_10_transitional.dispatch import HANDLERS
+from harebell.front.common.errors import Errors
+from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
+from harebell.wire.v09.reply_codes_0_10t import NAMES
+from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionState
+
+_OPEN = ConnectionState.OPEN
+
+PROFILE_0_10T = Profile(
+    version="0-10t",
+    major=0,
+    minor=10,
+    spec=AMQP_0_10_TRANSITIONAL,
+    states=CONNECTION_SERVER
+    | {_OPEN: {"connection.close": CONNECTION_SERVER[_OPEN]["connection.close"]}},
+    connection_handlers=handshake.HANDLERS,
+    handlers=HANDLERS,
+    # The document has no code for a frame that came at the wrong time but this one.
+    errors=Errors(NAMES, {505: (503, True)}),
+    channel=TransitionalChannel,
+    consumer=TransitionalConsumer,
+)

@@ -1,0 +1,204 @@
+"""The class queue (class 50): bind and unbind are answered by completion, the others reply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.front.amqp_0_9_1.queue import GENERATED_PREFIX
+from harebell.front.amqp_0_9_1.queue import delete as common_delete
+from harebell.front.amqp_0_9_1.queue import purge as common_purge
+from harebell.front.amqp_0_10_transitional.access import check_ticket
+from harebell.front.common.access_tickets import ACTIVE, PASSIVE
+from harebell.front.common.access_tickets import READ as READING
+from harebell.front.common.errors import hard, soft
+from harebell.front.common.names import generated
+from harebell.front.common.permission import (
+    EXCHANGE,
+    QUEUE,
+    check,
+    check_any,
+    check_forwarding,
+    check_topic,
+)
+from harebell.model.binding import Binding
+from harebell.model.queue.browsed import ALTERNATE, leaves_messages
+from harebell.model.resource import RESERVED_PREFIX, rendered
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.queue.kind import Queue
+
+_CLASS = 50
+_DECLARE, _BIND, _PURGE, _DELETE, _UNBIND = 10, 20, 30, 40, 50
+
+
+def meant(channel: TransitionalChannel, name: str, class_id: int, method_id: int) -> str:
+    """The queue a name means: "" is the one declared last here.
+
+    Raises:
+        ProtocolError: 530 for the connection when there is none.
+    """
+    if not name and not channel.last_queue:
+        text = "the name of the queue is empty, and none was declared here"
+        raise hard(530, text, class_id, method_id)
+    return name or channel.last_queue
+
+
+def declare(channel: TransitionalChannel, method: methods.QueueDeclare) -> None:
+    """queue.declare: make it, or check its alternate; passive: say how it is."""
+    connection, vhost, name = channel.connection, channel.vhost, method.queue
+    right = PASSIVE if method.passive else ACTIVE
+    check_ticket(channel, method.ticket, right, (_CLASS, _DECLARE))
+    if method.passive:
+        check_any(channel, QUEUE, name)
+        queue = vhost.queue(name, connection)
+    elif name in vhost.queues:
+        check(channel, CONFIGURE, QUEUE, name)
+        queue = _same(channel, vhost.queue(name, connection), method)
+    else:
+        queue = _make(channel, method)
+    queue.declared()
+    if queue.durable:
+        connection.hold_until(vhost.recorder.ticket)
+    channel.last_queue = queue.name
+    if not method.nowait:
+        answer = methods.QueueDeclareOk(queue.name, queue.ready_count(), len(queue.consumers))
+        connection.send(channel.number, answer)
+
+
+def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDeclare) -> Queue:
+    """A queue that exists keeps durable and auto-delete, whatever is asked for."""
+    alternate = queue.arguments.get(ALTERNATE, "")
+    if method.alternate_exchange and method.alternate_exchange != alternate:
+        thing = rendered("queue", queue.name, channel.vhost.name)
+        text = f"{thing} has the alternate exchange '{alternate}'"
+        raise soft(504, text, _CLASS, _DECLARE)
+    if method.exclusive and queue.owner is None and not queue.durable:
+        _claim(channel, queue)
+    same: Queue = channel.vhost.declare_queue(
+        queue.name,
+        durable=queue.durable,
+        exclusive=method.exclusive or queue.owner is not None,
+        auto_delete=queue.auto_delete,
+        arguments={**queue.arguments, **method.arguments},
+        owner=channel.connection,
+        generated=True,
+    )
+    return same
+
+
+def _claim(channel: TransitionalChannel, queue: Queue) -> None:
+    """Make a queue without an owner exclusive: its owner closed, or it never had one."""
+    mine = {
+        id(each)
+        for one in channel.connection.channels.values()
+        for each in (one.consumers or {}).values()
+    }
+    if any(id(each) not in mine for each in (*queue.consumers, *queue.browsers)):
+        thing = rendered("queue", queue.name, channel.vhost.name)
+        raise soft(405, f"{thing} is used by others", _CLASS, _DECLARE)
+    channel.vhost.give(queue, channel.connection)
+    channel.exclusive.add(queue.name)
+
+
+def _make(channel: TransitionalChannel, method: methods.QueueDeclare) -> Queue:
+    connection, vhost, name = channel.connection, channel.vhost, method.queue
+    made_up = name == ""
+    if made_up:
+        name = generated(GENERATED_PREFIX, connection.settings.rng)
+    check(channel, CONFIGURE, QUEUE, name)
+    if not made_up and name.startswith(RESERVED_PREFIX):
+        text = f"queue name '{name}' begins with the reserved '{RESERVED_PREFIX}'"
+        raise hard(530, text, _CLASS, _DECLARE)
+    arguments = dict(method.arguments)
+    if method.alternate_exchange:
+        arguments[ALTERNATE] = method.alternate_exchange
+    vhost.check_room(name)
+    check_forwarding(channel, name, arguments)
+    queue: Queue = vhost.declare_queue(
+        name,
+        durable=method.durable,
+        exclusive=method.exclusive,
+        auto_delete=method.auto_delete,
+        arguments=arguments,
+        owner=connection,
+        generated=made_up,
+    )
+    if method.exclusive:
+        channel.exclusive.add(name)
+    connection.warn_of_ignored(queue)
+    return queue
+
+
+def _ends(
+    channel: TransitionalChannel, method: methods.QueueBind | methods.QueueUnbind, method_id: int
+) -> tuple[Exchange, Queue, str]:
+    """Exchange, queue and key of a binding, checked."""
+    vhost = channel.vhost
+    check_ticket(channel, method.ticket, ACTIVE, (_CLASS, method_id))
+    name = meant(channel, method.queue, _CLASS, method_id)
+    if not method.exchange:
+        raise hard(530, "the name of the exchange is empty", _CLASS, method_id)
+    key = method.routing_key
+    if not method.queue and not key:
+        key = name
+    check(channel, WRITE, QUEUE, name)
+    check(channel, READ, EXCHANGE, method.exchange)
+    check_topic(channel, READ, method.exchange, key)
+    queue = vhost.queue(name, channel.connection)
+    return vhost.exchange(method.exchange), queue, key
+
+
+def bind(channel: TransitionalChannel, method: methods.QueueBind) -> None:
+    """queue.bind: binding twice is the same as once."""
+    exchange, queue, key = _ends(channel, method, _BIND)
+    thing = rendered("exchange", exchange.name, channel.vhost.name)
+    if exchange.internal:
+        raise hard(530, f"{thing} is internal", _CLASS, _BIND)
+    if queue.durable and not exchange.durable:
+        text = f"durable queue '{queue.name}' cannot be bound to the transient {thing}"
+        raise hard(530, text, _CLASS, _BIND)
+    channel.vhost.bind(exchange.name, queue, key, method.arguments)
+    if queue.durable:
+        channel.hold_until_recorded()
+
+
+def unbind(channel: TransitionalChannel, method: methods.QueueUnbind) -> None:
+    """queue.unbind: a binding that there is not fails the connection, as the document wants it."""
+    exchange, queue, key = _ends(channel, method, _UNBIND)
+    if Binding(exchange, queue, key, method.arguments).identity not in exchange.bindings:
+        text = f"queue '{queue.name}' is not bound like that to exchange '{exchange.name}'"
+        raise hard(530, text, _CLASS, _UNBIND)
+    channel.vhost.unbind(exchange.name, queue, key, method.arguments)
+    channel.hold_until_recorded()
+
+
+def purge(channel: TransitionalChannel, method: methods.QueuePurge) -> None:
+    """queue.purge: drop what is ready; deliveries that are out stay out."""
+    check_ticket(channel, method.ticket, READING, (_CLASS, _PURGE))
+    meant(channel, method.queue, _CLASS, _PURGE)
+    common_purge(channel, method)
+
+
+def delete(channel: TransitionalChannel, method: methods.QueueDelete) -> None:
+    """queue.delete: what is left in it goes to its alternate exchange, if it has one."""
+    check_ticket(channel, method.ticket, ACTIVE, (_CLASS, _DELETE))
+    name = meant(channel, method.queue, _CLASS, _DELETE)
+    check(channel, CONFIGURE, QUEUE, name)
+    queue = channel.vhost.queue(name, channel.connection)
+    method.queue = name
+    if leaves_messages(queue):
+        channel.connection.hold_until(channel.connection.commit.ticket)
+    common_delete(channel, method)
+
+
+HANDLERS = {
+    methods.QueueDeclare: declare,
+    methods.QueueBind: bind,
+    methods.QueueUnbind: unbind,
+    methods.QueuePurge: purge,
+    methods.QueueDelete: delete,
+}

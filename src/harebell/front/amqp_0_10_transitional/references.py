@@ -1,0 +1,215 @@
+"""References: message bodies that arrive in pieces (transitional 0-10, class message).
+
+    open(r)  append(r) append(r) ...  checkpoint(r, id) ...  close(r)
+             transfer(r) anywhere between open and close: published when r is closed
+
+    resume(r, id) in a later session opens r again with what its last checkpoint saved, and the
+    sender goes on from the offset that it is told.
+
+A reference belongs to one session and ends with it. Its octets count as memory of messages that
+are not whole yet, so a publisher is held back by them like by a long basic content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harebell.base.gauge import Gauge
+from harebell.base.limits import REFERENCE_NAME_BYTES, REFERENCES_PER_SESSION
+from harebell.front.common.checkpoints import Checkpoints, Key
+from harebell.front.common.errors import hard, soft
+
+_CLASS = 120
+_TINY = 4096
+"""Octets of a piece below which it is joined to its neighbours at once."""
+
+
+class Reference:
+    """A body that is not whole yet.
+
+    Attributes:
+        size: octets so far.
+        waiting: the transfers that asked for the body, in their order.
+        saved: where its last checkpoint is; None without one.
+    """
+
+    __slots__ = ("_marked", "_parts", "saved", "size", "waiting")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes | bytearray] = []
+        # How many parts, from the first, a checkpoint has, and how many octets that is.
+        self._marked = (0, 0)
+        self.size = 0
+        self.waiting: list[Any] = []
+        self.saved: Key | None = None
+
+    def append(self, octets: bytes) -> None:
+        """Take the next piece; a flood of tiny ones must not cost more than their octets."""
+        self.size += len(octets)
+        if len(octets) >= _TINY:
+            self._parts.append(octets)
+        elif octets:
+            last = self._parts[-1] if len(self._parts) > self._marked[0] else None
+            if isinstance(last, bytearray):
+                last += octets
+            else:
+                self._parts.append(bytearray(octets))
+
+    def mark(self) -> tuple[int, list[bytes]]:
+        """Everything before now is part of a checkpoint.
+
+        Returns:
+            How many octets were so before, and what came since.
+        """
+        parts, before = self._marked
+        since = [b"".join(self._parts[parts:])] if len(self._parts) > parts else []
+        self._parts[parts:] = since
+        self._marked = (len(self._parts), self.size)
+        return before, since
+
+    def whole(self) -> list[bytes]:
+        """All parts, after `mark`."""
+        return [bytes(part) for part in self._parts]
+
+    def body(self) -> bytes:
+        """Everything that came."""
+        if len(self._parts) == 1:
+            (only,) = self._parts
+            return bytes(only)
+        return b"".join(self._parts)
+
+
+class References:
+    """The open references of one session.
+
+    Args:
+        gauge: counts what is kept of bodies that are not whole yet.
+        checkpoints: keeps what outlives the session.
+        key: of a checkpoint, from its identifier.
+        most: octets that a body may have.
+    """
+
+    def __init__(
+        self, gauge: Gauge, checkpoints: Checkpoints, key: Callable[[str], Key], most: int
+    ) -> None:
+        self._gauge = gauge
+        self._checkpoints = checkpoints
+        self._key = key
+        self._most = most
+        self._open: dict[bytes, Reference] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, name: bytes) -> Reference:
+        """message.open: an empty body.
+
+        Raises:
+            ProtocolError: 503 for a name that is open, 506 for too many.
+        """
+        return self._begin(name, 60)
+
+    def append(self, name: bytes, octets: bytes) -> None:
+        """message.append.
+
+        Raises:
+            ProtocolError: 503 for a name that is not open, 311 for a body over the limit.
+        """
+        reference = self.get(name, 80)
+        if reference.size + len(octets) > self._most:
+            raise too_large(reference.size + len(octets), self._most, 80)
+        reference.append(octets)
+        self._count(len(octets))
+
+    def close(self, name: bytes) -> Reference:
+        """message.close: the body is whole, and its name free again.
+
+        Raises:
+            ProtocolError: 503 for a name that is not open.
+        """
+        reference = self.get(name, 70)
+        del self._open[name]
+        self._count(-reference.size)
+        if reference.saved is not None:
+            self._checkpoints.forget(reference.saved)
+        return reference
+
+    def checkpoint(self, name: bytes, identifier: str) -> None:
+        """message.checkpoint: what came so far shall outlive the session.
+
+        Raises:
+            ProtocolError: 503 for a name that is not open.
+        """
+        reference = self.get(name, 90)
+        key = self._key(identifier)
+        before, since = reference.mark()
+        if reference.saved is not None and reference.saved != key:
+            self._checkpoints.forget(reference.saved)
+        if reference.saved == key and self._checkpoints.size(key) == before:
+            self._checkpoints.save(key, before, since)
+        else:
+            self._checkpoints.save(key, 0, reference.whole())
+        reference.saved = key
+
+    def resume(self, name: bytes, identifier: str) -> int:
+        """message.resume: open it with what its last checkpoint saved; returns how much that is.
+
+        Raises:
+            ProtocolError: 503 for a name that is open, 506 for too many.
+        """
+        reference = self._begin(name, 100)
+        key = self._key(identifier)
+        saved = self._checkpoints.load(key)
+        if saved is None:
+            return 0
+        for piece in saved:
+            reference.append(piece)
+        reference.mark()
+        reference.saved = key
+        self._count(reference.size)
+        return reference.size
+
+    def get(self, name: bytes, method_id: int) -> Reference:
+        """A reference that is open.
+
+        Args:
+            name: its name.
+            method_id: the method that names it.
+
+        Raises:
+            ProtocolError: 503.
+        """
+        reference = self._open.get(name)
+        if reference is None:
+            raise hard(503, f"reference {name!r} is not open", _CLASS, method_id)
+        return reference
+
+    def release(self) -> None:
+        """The session is over: bodies that are not whole are dropped, checkpoints stay."""
+        self._count(-sum(reference.size for reference in self._open.values()))
+        self._open.clear()
+
+    def _begin(self, name: bytes, method_id: int) -> Reference:
+        if name in self._open:
+            raise hard(503, f"reference {name!r} is already open", _CLASS, method_id)
+        if len(name) > REFERENCE_NAME_BYTES:
+            text = f"the name of a reference has {len(name)} octets, at most {REFERENCE_NAME_BYTES}"
+            raise hard(506, f"{text} are possible", _CLASS, method_id)
+        if len(self._open) >= REFERENCES_PER_SESSION:
+            text = (
+                f"{REFERENCES_PER_SESSION} references are open on this session, which is the most"
+            )
+            raise hard(506, text, _CLASS, method_id)
+        reference = self._open[name] = Reference()
+        return reference
+
+    def _count(self, octets: int) -> None:
+        self._gauge.add(octets)
+        self._gauge.unread += octets
+
+
+def too_large(size: int, most: int, method_id: int) -> Exception:
+    """The error for a body over the configured limit."""
+    text = f"message size {size} is larger than configured max size {most}"
+    return soft(311, text, _CLASS, method_id)

@@ -1,0 +1,149 @@
+"""The class session on a channel that has one (class 20); see `sessions` beside it.
+
+On a channel that was opened by channel.open there is no session to speak of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.errors import ProtocolError
+from harebell.front.amqp_0_10_transitional.completion import after, distance
+from harebell.front.amqp_0_10_transitional.sessions import Session
+from harebell.front.common.errors import hard
+from harebell.wire.v09 import methods_session as m
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+
+_CLASS = 20
+_SUCCESS = 200
+
+
+def _session(channel: TransitionalChannel, method_id: int) -> Session:
+    if channel.session is None:
+        raise hard(503, "the channel has no session", _CLASS, method_id)
+    return channel.session
+
+
+def busy(channel: TransitionalChannel, method: m.SessionOpen | m.SessionResume) -> None:
+    """session.open and session.resume where something is open already."""
+    method_id = 10 if isinstance(method, m.SessionOpen) else 50
+    raise hard(504, f"channel busy: channel {channel.number} is in use", _CLASS, method_id)
+
+
+def flow(channel: TransitionalChannel, method: m.SessionFlow) -> None:
+    """session.flow: stop delivering, or go on."""
+    _session(channel, 20)
+    channel.connection.send(channel.number, m.SessionFlowOk(method.active))
+    channel.set_flow(active=method.active)
+
+
+def flow_ok(channel: TransitionalChannel, method: m.SessionFlowOk) -> None:
+    """session.flow-ok: harmless, we never ask for it."""
+    _session(channel, 21)
+
+
+def close(channel: TransitionalChannel, method: m.SessionClose) -> None:
+    """session.close: everything of the session ends before the reply."""
+    _session(channel, 40)
+    connection, number = channel.connection, channel.number
+    channel.ending = True
+    connection.drop_channel(channel)
+    connection.send(number, m.SessionClosed(_SUCCESS, "ok"))
+
+
+def closed(channel: TransitionalChannel, method: m.SessionClosed) -> None:
+    """session.closed: the client has destroyed the session."""
+    _session(channel, 41)
+    if method.reply_code != _SUCCESS:
+        why = f"{method.reply_code}, {method.reply_text!a}"
+        peer = channel.connection.peer
+        channel.connection.settings.journal("warning", f"{peer}: the client ended a session: {why}")
+    channel.ending = True
+    channel.connection.drop_channel(channel)
+
+
+def ping(channel: TransitionalChannel, method: m.SessionPing) -> None:
+    """session.ping: say that we live."""
+    _session(channel, 60)
+    channel.connection.send(channel.number, m.SessionPong())
+
+
+def pong(channel: TransitionalChannel, method: m.SessionPong) -> None:
+    """session.pong: any frame shows as much."""
+    _session(channel, 70)
+
+
+def suspend(channel: TransitionalChannel, method: m.SessionSuspend) -> None:
+    """session.suspend: the channel is free; the session lives as long as was agreed."""
+    _session(channel, 90)
+    connection, number = channel.connection, channel.number
+    connection.drop_channel(channel)
+    connection.send(number, m.SessionDetached())
+
+
+def check_set(mark: int, ranges: m.Ranges, name: str, method_id: int, class_id: int) -> None:
+    """Refuse a set that is no set above its mark, or covers the number after it.
+
+    Raises:
+        ProtocolError: 502.
+    """
+    first_missing = after(mark)
+    for first, last in ranges:
+        if distance(first, last) < 0:
+            why = f"{first} to {last} is no interval"
+        elif distance(first_missing, first) <= 0:
+            why = f"{first} to {last} is not above {first_missing}, the first number that is out"
+        else:
+            continue
+        raise ProtocolError(502, f"{name}: {why}", class_id, method_id)
+
+
+def ack(channel: TransitionalChannel, method: m.SessionAck) -> None:
+    """session.ack: what the client has need not be kept; on a resume, what it lacks is sent."""
+    session = _session(channel, 110)
+    mark = method.cumulative_seen_mark
+    check_set(mark, method.seen_frame_set, "seen-frame-set", 110, _CLASS)
+    if method.seen_frame_set:
+        text = "seen-frame-set: nothing arrives out of order here"
+        raise hard(502, text, _CLASS, 110)
+    replay = session.replay
+    if replay is None:
+        return
+    if not replay.ack(mark):
+        raise hard(502, f"frame {mark} was not sent, the last is {replay.sent}", _CLASS, 110)
+    if session.resuming:
+        session.resuming = False
+        for frame in replay.again(channel.number):
+            channel.connection.out.raw(frame)
+        channel.connection.touch()
+    channel.serve()
+
+
+def high_water_mark(channel: TransitionalChannel, method: m.SessionHighWaterMark) -> None:
+    """session.high-water-mark: say what we have, as soon as we can."""
+    session = _session(channel, 120)
+    channel.connection.send(channel.number, m.SessionAck(session.seen))
+
+
+def solicit_ack(channel: TransitionalChannel, method: m.SessionSolicitAck) -> None:
+    """session.solicit-ack: the same."""
+    session = _session(channel, 130)
+    channel.connection.send(channel.number, m.SessionAck(session.seen))
+
+
+HANDLERS = {
+    m.SessionOpen: busy,
+    m.SessionResume: busy,
+    m.SessionFlow: flow,
+    m.SessionFlowOk: flow_ok,
+    m.SessionClose: close,
+    m.SessionClosed: closed,
+    m.SessionPing: ping,
+    m.SessionPong: pong,
+    m.SessionSuspend: suspend,
+    m.SessionAck: ack,
+    m.SessionHighWaterMark: high_water_mark,
+    m.SessionSolicitAck: solicit_ack,
+}

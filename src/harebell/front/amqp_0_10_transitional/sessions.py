@@ -1,0 +1,160 @@
+"""Sessions (class 20): made, detached, resumed with what their client does not have, destroyed.
+
+A session is the state of a channel that may live without one: consumers, unacknowledged deliveries,
+transaction, completions. Its `Session` counts the frames that come, keeps those that leave, and has
+the timer that ends it. One without a lifetime ends with its channel.
+
+    attached  --suspend, connection lost-->  detached  --resume-->  resuming  --ack-->  attached
+                                             detached  --lifetime over-->  destroyed
+
+On a resume the server says which frames it has (session.ack) and, where it may have to repeat some,
+how far it had come (session.high-water-mark). The client's session.ack answers that; what it does
+not have is sent again, and only then anything new.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import SESSION_LIFETIME_SECONDS, SESSIONS_KEPT
+from harebell.front.amqp_0_10_transitional.completion import after
+from harebell.front.amqp_0_10_transitional.replay import Replay
+from harebell.front.common.admission import check_channel
+from harebell.front.common.event_exchange import channel_created
+from harebell.wire.v09.methods_session import (
+    SessionAck,
+    SessionAttached,
+    SessionClosed,
+    SessionHighWaterMark,
+)
+
+if TYPE_CHECKING:
+    from harebell.base.timers import Timer
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+
+_ID_OCTETS = 16
+_CLASS = b"\0\x14"
+_MS = 1_000
+_BUSY, _UNKNOWN = 405, 404
+
+
+class Session:
+    """What a session has beside the state of its channel.
+
+    Args:
+        channel: the channel that it was opened on; it is the session's for ever.
+        identifier: 16 octets that name it.
+        lifetime: how many seconds it is kept without a channel.
+
+    Attributes:
+        seen: the number of the last frame that came.
+        replay: what was sent; None when it cannot be resumed anyway.
+        resuming: nothing leaves before the client has said which frames it has.
+    """
+
+    def __init__(self, channel: TransitionalChannel, identifier: bytes, lifetime: int) -> None:
+        self.channel = channel
+        self.identifier = identifier
+        self.lifetime = lifetime
+        self.user = channel.connection.user.name
+        self.seen = 0
+        self.replay = Replay() if lifetime else None
+        self.resuming = False
+        self._timer: Timer | None = None
+
+    def count(self, payload: bytes) -> None:
+        """A frame has come; a method frame has its payload shown, for those of this class."""
+        if payload[:2] != _CLASS:
+            self.seen = after(self.seen)
+
+    @property
+    def name(self) -> str:
+        """Its identifier, as people write it."""
+        return self.identifier.hex()
+
+    def start_timer(self) -> None:
+        """The session has no channel any more: its time begins to run."""
+        timers = self.channel.connection.broker.timers
+        if self._timer is None:
+            self._timer = timers.timer(self._expire)
+        self._timer.set(timers.clock.steady + self.lifetime * _MS)
+
+    def stop_timer(self) -> None:
+        """It has one again, or is gone."""
+        if self._timer is not None:
+            self._timer.stop()
+
+    def _expire(self) -> None:
+        connection = self.channel.connection
+        connection.settings.journal("info", f"session {self.name} was not resumed in time")
+        self.channel.end()
+
+
+def _lifetime(connection: TransitionalConnection, wanted: int) -> int:
+    """How long a session may live without a channel."""
+    if len(connection.hub.sessions) >= SESSIONS_KEPT:
+        return 0
+    return min(wanted, SESSION_LIFETIME_SECONDS)
+
+
+def _new_identifier(connection: TransitionalConnection) -> bytes:
+    """A random UUID (RFC 4122, version 4)."""
+    octets = bytearray(connection.settings.rng(_ID_OCTETS))
+    octets[6] = octets[6] & 0x0F | 0x40
+    octets[8] = octets[8] & 0x3F | 0x80
+    return bytes(octets)
+
+
+def open_(connection: TransitionalConnection, number: int, wanted: int) -> None:
+    """session.open: a new session, attached to the channel."""
+    check_channel(connection)
+    channel: TransitionalChannel = connection.profile.channel(connection, number)
+    session = Session(channel, _new_identifier(connection), _lifetime(connection, wanted))
+    channel.session = session
+    connection.channels[number] = channel
+    if session.lifetime:
+        connection.hub.sessions[session.identifier] = session
+    connection.broker.events.actor = connection.user.name
+    channel_created(channel)
+    connection.send(number, SessionAttached(session.identifier, session.lifetime))
+
+
+def resume(connection: TransitionalConnection, number: int, identifier: bytes) -> None:
+    """session.resume: go on with a session that lost its channel.
+
+    A session of another user or vhost is answered like one that there is not.
+    """
+    check_channel(connection)
+    session: Session | None = connection.hub.sessions.get(identifier)
+    if (
+        session is None
+        or session.user != connection.user.name
+        or session.channel.vhost is not connection.vhost
+    ):
+        _refuse(connection, number, _UNKNOWN, f"NOT_FOUND - no session '{identifier.hex()}'")
+        return
+    if not session.channel.detached:
+        text = f"RESOURCE_LOCKED - session busy: '{session.name}' is attached to a channel"
+        _refuse(connection, number, _BUSY, text)
+        return
+    session.stop_timer()
+    channel, replay = session.channel, session.replay
+    assert replay is not None, "sessions that are kept have a lifetime"
+    session.resuming = replay.sent != replay.acked
+    channel.attach(connection, number)
+    connection.hold_until(channel.vhost.recorder.ticket)
+    connection.broker.events.actor = connection.user.name
+    channel_created(channel)
+    connection.send(number, SessionAttached(session.identifier, session.lifetime))
+    connection.send(number, SessionAck(session.seen))
+    if session.resuming:
+        connection.send(number, SessionHighWaterMark(replay.sent))
+    else:
+        channel.serve()
+
+
+def _refuse(connection: TransitionalConnection, number: int, code: int, text: str) -> None:
+    connection.settings.journal("error", f"{connection.peer}: channel {number}: {text}")
+    connection.ended.add(number)
+    connection.send(number, SessionClosed(code, text))

@@ -1,0 +1,242 @@
+"""Transfers from the client: message.transfer, and the references it may name (class message).
+
+A transfer whose body is inline is published at once. One that names a reference is published when
+the reference is closed, and complete only then. What cannot be delivered although the client asked
+for that is refused by message.reject; its text gives the number of the transfer as a command, for
+nothing else in that method does.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from harebell.auth.permissions import WRITE
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import REPLY_TEXT_BYTES
+from harebell.base.message import Message, Properties, new_message
+from harebell.front.amqp_0_9_1.special_properties import prepared
+from harebell.front.amqp_0_10_transitional.access import check_ticket
+from harebell.front.amqp_0_10_transitional.references import References, too_large
+from harebell.front.common.access_tickets import WRITE as WRITING
+from harebell.front.common.checkpoints import Checkpoints
+from harebell.front.common.errors import soft
+from harebell.front.common.firehose_tap import published
+from harebell.front.common.immediate import takers
+from harebell.front.common.interceptors import intercepted
+from harebell.front.common.permission import EXCHANGE, check, check_topic
+from harebell.front.common.property_checks import check_user_id
+from harebell.front.convert.transitional import to_basic
+from harebell.model.exchange.kind import Exchange
+from harebell.model.firehose import further_keys
+from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.queue.kind import PENDING, REJECTED, Queue
+from harebell.model.queue.reply import REPLY_TO
+from harebell.model.resource import rendered
+from harebell.model.transaction import due_at_commit
+from harebell.wire.v09 import methods_message as m
+from harebell.wire.v09.content import BasicProperties, parse_properties
+from harebell.wire.v09.transfer import (
+    HEAD,
+    Transfer,
+    TransferProperties,
+    decode_transfer,
+    lacks_id,
+    parse_transfer,
+    read_transfer,
+    stamped_transfer,
+)
+from harebell.wire.v09.transitional_types import INLINE
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+    from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
+
+_TRANSFER = (120, 10)
+_TTL_MAX_MS = 315_360_000_000
+"""Ten years, as for the expiration of class basic."""
+_GENERIC, _NOT_IMMEDIATE = 0, 1
+"""The reject codes of the document."""
+_ID_OCTETS = 16
+_COPIES = ("CC", "BCC")
+_PLAIN = Properties(b"\0\0")
+
+
+def take(channel: TransitionalChannel, payload: bytes) -> None:
+    """message.transfer, as it came."""
+    transfer = read_transfer(payload, channel.connection.note_dialect)
+    check_ticket(channel, transfer.ticket, WRITING, _TRANSFER)
+    exchange = _exchange(channel, transfer.destination)
+    if transfer.kind == INLINE:
+        _publish(channel, exchange, transfer, transfer.value, channel.completions.last)
+        return
+    reference = references_of(channel).get(transfer.value, _TRANSFER[1])
+    reference.waiting.append((channel.completions.hold(), transfer))
+
+
+def close(channel: TransitionalChannel, method: m.MessageClose) -> None:
+    """message.close: publish what waited for the body."""
+    reference = references_of(channel).close(method.reference)
+    body = reference.body()
+    completions = channel.completions
+    try:
+        for number, transfer in reference.waiting:
+            exchange = _exchange(channel, transfer.destination)
+            result = _publish(channel, exchange, transfer, body, number)
+            ticket = channel.connection.commit.ticket if result & PENDING else 0
+            completions.done(number, ticket)
+    finally:
+        channel.connection.has_finished()
+    if reference.waiting and completions.asked:
+        channel.committed()
+
+
+def references_of(channel: TransitionalChannel) -> References:
+    """The references of a session."""
+    found: References | None = channel.references
+    if found is None:
+        connection = channel.connection
+        vhost, user = channel.vhost.name, connection.user.name
+        found = channel.references = References(
+            connection.hub.gauge,
+            _checkpoints(connection),
+            lambda identifier: (vhost, user, identifier),
+            connection.message_max,
+        )
+    return found
+
+
+def _checkpoints(connection: TransitionalConnection) -> Checkpoints:
+    hub, clock = connection.hub, connection.broker.clock
+    if hub.checkpoints is None:
+        hub.checkpoints = Checkpoints(hub.gauge, lambda: clock.steady)
+    found: Checkpoints = hub.checkpoints
+    return found
+
+
+def _exchange(channel: TransitionalChannel, name: str) -> Exchange:
+    """The exchange that a destination names, for a user who may publish to it."""
+    check(channel, WRITE, EXCHANGE, name)
+    exchange = channel.vhost.exchange(name)
+    if exchange.internal:
+        thing = rendered("exchange", name, channel.vhost.name)
+        raise soft(403, f"cannot publish to internal {thing}", *_TRANSFER)
+    return exchange
+
+
+def _publish(
+    channel: TransitionalChannel, exchange: Exchange, transfer: Transfer, body: bytes, number: int
+) -> int:
+    """Check, route and hand to the queues; returns the bits that they answered."""
+    connection = channel.connection
+    if len(body) > connection.message_max:
+        raise too_large(len(body), connection.message_max, _TRANSFER[1])
+    now = connection.broker.clock.ms
+    raw = stamped_transfer(transfer.raw, now, _message_id(channel, transfer))
+    try:
+        message, queues, properties = _routed(channel, exchange, transfer, raw, body)
+    except ProtocolError as error:
+        raise ProtocolError(error.code, error.text, *_TRANSFER, error.hard) from None
+    if channel.router.origins:
+        message.origin = connection.origin
+    connection.published = True
+    exchange.published += 1
+    if channel.router.tracer is not None:
+        published(channel, message, properties, queues)
+    return _hand_over(channel, transfer, message, queues, number)
+
+
+def _message_id(channel: TransitionalChannel, transfer: Transfer) -> str:
+    """An id that no other message has: a random UUID (RFC 4122, version 4)."""
+    if not lacks_id(transfer.raw):
+        return ""
+    return str(uuid.UUID(bytes=channel.connection.settings.rng(_ID_OCTETS), version=4))
+
+
+def _routed(
+    channel: TransitionalChannel, exchange: Exchange, transfer: Transfer, raw: bytes, body: bytes
+) -> tuple[Message, tuple[Queue, ...], Properties]:
+    """The message, its queues, and its properties as the firehose shall see them."""
+    connection, key = channel.connection, transfer.routing_key
+    properties = parse_transfer(raw)
+    decoded = decode_transfer(raw)
+    if decoded.ttl > _TTL_MAX_MS:
+        raise soft(406, f"ttl {decoded.ttl} is longer than {_TTL_MAX_MS} ms", *_TRANSFER)
+    check_topic(channel, WRITE, exchange.name, key)
+    if connection.intercepts or _asks_for_more(decoded):
+        basic = to_basic(new_message(exchange.name, key, properties, b""))
+        given = parse_properties(basic.raw)
+        if connection.intercepts:
+            given = intercepted(channel, given)
+        for further in further_keys(decoded.application_headers):
+            check_topic(channel, WRITE, exchange.name, further)
+        message, queues = prepared(channel, exchange, key, given, body)
+        return message, queues, given
+    if decoded.user_id:
+        check_user_id(BasicProperties(user_id=decoded.user_id), connection.user)
+    message = new_message(exchange.name, key, properties, body)
+    queues = channel.router.route(exchange, message)
+    if decoded.ttl:
+        if channel.transaction is not None:
+            message.due = due_at_commit(decoded.ttl)
+        else:
+            message.due = connection.broker.clock.steady + decoded.ttl
+    return message, queues, _PLAIN
+
+
+def _asks_for_more(decoded: TransferProperties) -> bool:
+    """Whether there are further routing keys, or a reply-to that means this channel."""
+    return decoded.reply_to == REPLY_TO or any(n in decoded.application_headers for n in _COPIES)
+
+
+def _hand_over(
+    channel: TransitionalChannel,
+    transfer: Transfer,
+    message: Message,
+    queues: tuple[Queue, ...],
+    number: int,
+) -> int:
+    """Give a routed message to its queues, or refuse it as its publisher asked for."""
+    where = rendered("exchange", message.exchange, channel.vhost.name)
+    of = f"transfer {number} to {where} with routing key '{message.routing_key}'"
+    if not queues:
+        if transfer.reject_unroutable:
+            _reject(channel, _GENERIC, f"NO_ROUTE - {of}")
+        return 0
+    if transfer.immediate:
+        asked, queues = queues, takers(queues, message)
+        # A queue that nobody consumes rejects the message: its alternate exchange gets it.
+        left = [_pass_on(channel, q, message) for q in asked if q not in queues]
+        if not queues and not any(left):
+            _reject(channel, _NOT_IMMEDIATE, f"NO_CONSUMERS - {of}")
+            return 0
+    if channel.transaction is not None:
+        channel.transaction.publish(message, queues, 0)
+        return 0
+    result = channel.accept(message, queues, 0)
+    if result & REJECTED:
+        _reject(channel, _GENERIC, f"RESOURCE_ERROR - a queue is full: {of}")
+    return result
+
+
+def _pass_on(channel: TransitionalChannel, queue: Queue, message: Message) -> bool:
+    """Publish a message to the alternate exchange of a queue; False where it has none."""
+    name = queue.arguments.get(ALTERNATE)
+    exchange = channel.vhost.exchanges.get(name) if isinstance(name, str) else None
+    if exchange is None:
+        return False
+    for other in channel.router.route(exchange, message):
+        if other is not queue:
+            other.publish(message)
+    return True
+
+
+def _reject(channel: TransitionalChannel, code: int, text: str) -> None:
+    """message.reject: the client's transfer went nowhere."""
+    octets = text.encode()[:REPLY_TEXT_BYTES]
+    reject = m.MessageReject(code=code, text=octets.decode(errors="ignore"))
+    channel.connection.send(channel.number, reject)
+
+
+RAW = {HEAD: take}
+"""What is served before it is decoded."""

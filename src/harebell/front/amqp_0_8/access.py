@@ -1,0 +1,94 @@
+"""The class access of 0-8 and 0-9 (class 30): tickets, which belong to the channel that asked.
+
+    method                               right
+    exchange.declare  queue.declare      active; passive, when it only looks
+    exchange.delete  queue.delete        active
+    queue.bind  queue.unbind             active
+    basic.publish                        write
+    basic.consume  basic.get             read
+    queue.purge                          read
+
+0 is the ticket of those who never ask, and so is 1, which RabbitMQ gives to everybody: neither is
+checked. A number that was never granted is passed over on a channel that has not asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.common.access_tickets import (
+    ACTIVE,
+    ADMIN,
+    DATA,
+    PASSIVE,
+    READ,
+    REALMS,
+    WRITE,
+    RealmInUse,
+)
+from harebell.front.common.errors import hard, soft
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+
+_REQUEST = (30, 10)
+_PUBLISH = (60, 40)
+_ADMINISTRATOR = "administrator"
+_DEFAULT = (0, 1)
+
+
+def request(channel: OlderChannel, method: methods.AccessRequest) -> None:
+    """access.request: a ticket for this channel, in place of the one that it had."""
+    realm, user = method.realm, channel.connection.user
+    if not realm.startswith((DATA, ADMIN)):
+        raise hard(403, f"there is no realm '{realm}': realms begin with {DATA} or {ADMIN}",
+                   *_REQUEST)  # fmt: skip
+    if realm not in REALMS:
+        raise soft(402, f"unknown realm '{realm}': there are {' and '.join(REALMS)}", *_REQUEST)
+    if realm == ADMIN and _ADMINISTRATOR not in user.tags:
+        raise hard(403, f"access to realm '{realm}' refused for user '{user.name}'", *_REQUEST)
+    rights = (PASSIVE, ACTIVE, WRITE, READ)
+    wanted = (method.passive, method.active, method.write, method.read)
+    try:
+        ticket = channel.connection.hub.tickets.grant(
+            channel,
+            channel.vhost.name,
+            realm,
+            [right for right, is_wanted in zip(rights, wanted, strict=True) if is_wanted],
+            exclusive=method.exclusive,
+        )
+    except RealmInUse as error:
+        raise soft(403, str(error), *_REQUEST) from None
+    channel.asked = True
+    channel.good_ticket = 0
+    channel.connection.send(channel.number, methods.AccessRequestOk(ticket=ticket.number))
+
+
+def check_ticket(channel: OlderChannel, number: int, right: str, place: tuple[int, int]) -> None:
+    """Refuse what a ticket does not allow.
+
+    Raises:
+        ProtocolError: 530 for the connection when it is another channel's, 403 otherwise.
+    """
+    if number in _DEFAULT:
+        return
+    ticket = channel.connection.hub.tickets.find(number)
+    if ticket is None:
+        if channel.asked:
+            raise soft(403, f"there is no ticket {number}", *place)
+        return
+    if ticket.holder is not channel:
+        raise hard(530, f"ticket {number} was granted to another channel", *place)
+    if right not in ticket.rights:
+        text = f"ticket {number} for realm '{ticket.realm}' does not give {right} access"
+        raise soft(403, text, *place)
+
+
+def check_write(channel: OlderChannel, number: int) -> None:
+    """The same for a publish; a ticket that was found good is not looked up for the next one."""
+    check_ticket(channel, number, WRITE, _PUBLISH)
+    channel.good_ticket = number
+
+
+HANDLERS = {methods.AccessRequest: request}

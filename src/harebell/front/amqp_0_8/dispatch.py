@@ -1,0 +1,52 @@
+"""What 0-8 and 0-9 have in common: who serves which method, and how errors are told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harebell.base.errors import ErrorKind
+from harebell.front.amqp_0_8 import access as older_access
+from harebell.front.amqp_0_8 import basic as older_basic
+from harebell.front.amqp_0_8 import dtx, test
+from harebell.front.amqp_0_8 import exchange as older_exchange
+from harebell.front.amqp_0_8 import flow as older_flow
+from harebell.front.amqp_0_8 import queue as older_queue
+from harebell.front.amqp_0_9_1 import dispatch, file, stream, tunnel
+from harebell.front.common.errors import Errors
+from harebell.wire.v09.reply_codes import HARD, NAMES
+from harebell.wire.v09.spec import ProtocolSpec
+from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionTable
+
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
+for _file in (
+    *(dispatch, older_access, older_basic, older_exchange, older_flow, older_queue),
+    *(dtx, file, stream, test, tunnel),
+):
+    HANDLERS.update(_file.HANDLERS)
+
+ERRORS = Errors(
+    {code: name for code, name in NAMES.items() if code != 505} | {507: HARD[530]},
+    # No code says that a frame came out of order; that of a wrong sequence is the nearest.
+    changes={505: (503, True)},
+    # With no queue declared, an empty name breaks a rule of the document.
+    kinds={ErrorKind.NO_QUEUE_NAMED: (530, True)},
+)
+"""Errors as 0-8 has them, and 0-9; 406 is in neither document, and every broker sends it."""
+
+
+def handlers_of(
+    spec: ProtocolSpec, handlers: Mapping[type, Callable[[Any, Any], None]]
+) -> dict[type, Callable[[Any, Any], None]]:
+    """Those of the methods that clients of a version send."""
+    types = {each.type for each in spec.methods if each.from_client}
+    return {kind: handler for kind, handler in handlers.items() if kind in types}
+
+
+def states_of(spec: ProtocolSpec) -> ConnectionTable:
+    """The states of a connection, with the methods that a version has."""
+    names = {each.name for each in spec.methods}
+    return {
+        state: {name: then for name, then in follows.items() if name in names}
+        for state, follows in CONNECTION_SERVER.items()
+    }

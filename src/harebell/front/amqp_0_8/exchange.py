@@ -1,0 +1,130 @@
+"""The exchange class of 0-8 and 0-9, and Qpid's exchange.bound.
+
+An exchange that exists is taken as it is: of a declaration only the type counts (0-8#050, 0-8#052).
+Qpid told another type as 530, and its clients expect that, as does the document of 0-9; that of 0-8
+has 507.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.auth.permissions import CONFIGURE
+from harebell.front.amqp_0_8.access import check_ticket
+from harebell.front.amqp_0_9_1 import exchange
+from harebell.front.common.access_tickets import ACTIVE, PASSIVE
+from harebell.front.common.errors import hard
+from harebell.front.common.names import clean
+from harebell.front.common.permission import EXCHANGE, check, check_binding_seen
+from harebell.model.exchange import KINDS
+from harebell.model.reserved import check_exchange_deletion
+from harebell.model.resource import missing, rendered
+from harebell.wire.v09 import methods, methods_older
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+
+_DECLARE = (40, 10)
+_DELETE = (40, 20)
+_PUBLISHED = "0-8"
+
+FOUND = 0
+NO_EXCHANGE = 1
+NO_QUEUE = 2
+NO_BINDINGS = 3
+QUEUE_NOT_BOUND = 4
+KEY_NOT_BOUND = 5
+QUEUE_NOT_BOUND_WITH_KEY = 6
+"""What exchange.bound-ok answers, as Qpid numbered it."""
+
+
+def declare(channel: OlderChannel, method: methods.ExchangeDeclare) -> None:
+    """exchange.declare: make it, or see that there is one of that type."""
+    check_ticket(channel, method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
+    found = channel.vhost.exchanges.get(clean(method.exchange))
+    if method.passive or not method.exchange:
+        exchange.declare(channel, method)
+        return
+    if method.type not in KINDS:
+        raise hard(503, f"unknown exchange type '{method.type}'", *_DECLARE)
+    if found is None:
+        exchange.declare(channel, method)
+        return
+    check(channel, CONFIGURE, EXCHANGE, found.name)
+    if method.type != found.KIND:
+        thing = rendered("exchange", found.name, channel.vhost.name)
+        text = f"{thing} is of type '{found.KIND}', not '{method.type}'"
+        told = channel.connection.qpid or channel.connection.version != _PUBLISHED
+        raise hard(530 if told else 507, text, *_DECLARE)
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.ExchangeDeclareOk())
+
+
+def delete(channel: OlderChannel, method: methods.ExchangeDelete) -> None:
+    """exchange.delete: of one that is there."""
+    check_ticket(channel, method.ticket, ACTIVE, _DELETE)
+    name = clean(method.exchange)
+    if name:
+        check_exchange_deletion(name, channel.vhost.name)
+        check(channel, CONFIGURE, EXCHANGE, name)
+    if name and name not in channel.vhost.exchanges:
+        raise missing("exchange", name, channel.vhost.name)
+    exchange.delete(channel, method)
+
+
+def bound(channel: OlderChannel, method: methods_older.ExchangeBound) -> None:
+    """exchange.bound: what is bound, without changing anything."""
+    channel.connection.qpid = True
+    check_binding_seen(channel, method.exchange, method.queue, method.routing_key)
+    code, text = _bound(channel, method)
+    reply = methods_older.ExchangeBoundOk(reply_code=code, reply_text=text)
+    channel.connection.send(channel.number, reply)
+
+
+def _bound(channel: OlderChannel, method: methods_older.ExchangeBound) -> tuple[int, str]:
+    vhost = channel.vhost
+    found = vhost.exchanges.get(method.exchange)
+    if found is None:
+        return NO_EXCHANGE, f"exchange '{method.exchange}' not found"
+    queue = vhost.queues.get(method.queue) if method.queue else None
+    if method.queue and queue is None:
+        return NO_QUEUE, f"queue '{method.queue}' not found"
+    if found.default:
+        return _bound_to_default(channel, method)
+    pairs = [(each.destination, each.routing_key) for each in found.bindings.values()]
+    if not pairs:
+        return NO_BINDINGS, f"nothing is bound to exchange '{method.exchange}'"
+    if queue is not None:
+        keys = [key for destination, key in pairs if destination is queue]
+        if not keys:
+            return QUEUE_NOT_BOUND, f"queue '{method.queue}' is not bound"
+        if method.routing_key and method.routing_key not in keys:
+            text = f"queue '{method.queue}' is not bound with key '{method.routing_key}'"
+            return QUEUE_NOT_BOUND_WITH_KEY, text
+    elif method.routing_key and method.routing_key not in [key for _, key in pairs]:
+        return KEY_NOT_BOUND, f"no queue is bound with key '{method.routing_key}'"
+    return FOUND, ""
+
+
+def _bound_to_default(
+    channel: OlderChannel, method: methods_older.ExchangeBound
+) -> tuple[int, str]:
+    """Every queue is bound to the default exchange by its name, and by nothing else."""
+    key = method.routing_key
+    if method.queue:
+        if key and key != method.queue:
+            text = f"queue '{method.queue}' is not bound with key '{key}'"
+            return QUEUE_NOT_BOUND_WITH_KEY, text
+        return FOUND, ""
+    if key and key not in channel.vhost.queues:
+        return KEY_NOT_BOUND, f"no queue is bound with key '{key}'"
+    if not channel.vhost.queues:
+        return NO_BINDINGS, "nothing is bound to the default exchange"
+    return FOUND, ""
+
+
+HANDLERS = {
+    methods.ExchangeDeclare: declare,
+    methods.ExchangeDelete: delete,
+    methods_older.ExchangeBound: bound,
+}

@@ -1,0 +1,26 @@
+"""The profile of 0-9, which may also use what came with 0-9-1 and RabbitMQ."""
+
+from __future__ import annotations
+
+from harebell.front.amqp_0_8 import dispatch as older
+from harebell.front.amqp_0_9_1 import handshake
+from harebell.front.amqp_0_9_1.profile import Profile
+from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+from harebell.front.amqp_0_9_1.windowed_consumer import OlderConsumer
+from harebell.wire.v09.amqp_0_9 import AMQP_0_9
+
+PROFILE_0_9 = Profile(
+    version="0-9",
+    major=0,
+    minor=9,
+    spec=AMQP_0_9,
+    states=older.states_of(AMQP_0_9),
+    connection_handlers=older.handlers_of(AMQP_0_9, handshake.HANDLERS),
+    handlers=older.handlers_of(AMQP_0_9, older.HANDLERS),
+    errors=older.ERRORS,
+    channel=OlderChannel,
+    consumer=OlderConsumer,
+    plain=True,
+    echoed=frozenset(b"ldV"),
+    tickets=True,
+)

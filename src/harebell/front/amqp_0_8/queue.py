@@ -1,0 +1,109 @@
+"""The queue class of 0-8 and 0-9.
+
+A queue that exists is taken as it is: whether it is durable or goes with its last consumer counts
+for nothing in another declaration (0-8#065, 0-8#069), and arguments only where there are any. What
+is missing cannot be deleted, and a bind that makes no sense ends the connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.auth.permissions import CONFIGURE
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.front.amqp_0_8.access import check_ticket
+from harebell.front.amqp_0_9_1 import queue
+from harebell.front.common.access_tickets import ACTIVE, PASSIVE, READ
+from harebell.front.common.errors import hard, soft
+from harebell.front.common.names import clean, meant
+from harebell.front.common.permission import QUEUE, check
+from harebell.model.queue.kind import Queue
+from harebell.model.resource import RESERVED_PREFIX, missing, rendered
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+
+_DECLARE = (50, 10)
+_BIND = (50, 20)
+_PURGE = (50, 30)
+_DELETE = (50, 40)
+_UNBIND = (50, 50)
+
+
+def declare(channel: OlderChannel, method: methods.QueueDeclare) -> None:
+    """queue.declare: make it, or take the one that is there."""
+    check_ticket(channel, method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
+    name = clean(method.queue)
+    if not method.passive:
+        if name.startswith(RESERVED_PREFIX):
+            text = f"queue name '{name}' contains reserved prefix '{RESERVED_PREFIX}*'"
+            raise hard(403, text, *_DECLARE)
+        found = channel.vhost.queues.get(name)
+        if found is not None:
+            _as_it_is(method, found)
+    queue.declare(channel, method)
+
+
+def _as_it_is(method: methods.QueueDeclare, found: Queue) -> None:
+    """Ask for what there is, in all that a second declaration does not change."""
+    method.durable = found.durable
+    method.auto_delete = found.auto_delete
+    if not method.arguments:
+        method.arguments = dict(found.arguments)
+
+
+def bind(channel: OlderChannel, method: methods.QueueBind) -> None:
+    """queue.bind: one that cannot be done ends the connection, unless something is missing."""
+    check_ticket(channel, method.ticket, ACTIVE, _BIND)
+    if not clean(method.exchange):
+        text = "no queue may be bound to the default exchange, which is internal"
+        raise hard(530, text, *_BIND)
+    name = queue.check_binding(channel, method)
+    exchange = channel.vhost.exchanges.get(clean(method.exchange))
+    if exchange is not None:
+        if exchange.internal:
+            text = f"no queue may be bound to '{exchange.name}', which is internal"
+            raise hard(530, text, *_BIND)
+        found = channel.vhost.queues.get(name)
+        if found is not None and found.durable and not exchange.durable:
+            thing = rendered("queue", found.name, channel.vhost.name)
+            text = f"{thing} is durable and exchange '{exchange.name}' is not"
+            raise soft(406, text, *_BIND)
+    try:
+        queue.bind(channel, method)
+    except Refusal as error:
+        if error.kind is ErrorKind.PRECONDITION_FAILED:
+            raise hard(530, error.text, *_BIND) from None
+        raise
+
+
+def unbind(channel: OlderChannel, method: methods.QueueUnbind) -> None:
+    """queue.unbind, which 0-9 has, and 0-8 has from RabbitMQ."""
+    check_ticket(channel, method.ticket, ACTIVE, _UNBIND)
+    queue.unbind(channel, method)
+
+
+def purge(channel: OlderChannel, method: methods.QueuePurge) -> None:
+    """queue.purge, which is as much as reading all that is there."""
+    check_ticket(channel, method.ticket, READ, _PURGE)
+    queue.purge(channel, method)
+
+
+def delete(channel: OlderChannel, method: methods.QueueDelete) -> None:
+    """queue.delete: of one that is there."""
+    check_ticket(channel, method.ticket, ACTIVE, _DELETE)
+    name = meant(method.queue, channel.last_queue)
+    check(channel, CONFIGURE, QUEUE, name)
+    if name not in channel.vhost.queues:
+        raise missing("queue", name, channel.vhost.name)
+    queue.delete(channel, method)
+
+
+HANDLERS = {
+    methods.QueueDeclare: declare,
+    methods.QueueBind: bind,
+    methods.QueueUnbind: unbind,
+    methods.QueuePurge: purge,
+    methods.QueueDelete: delete,
+}

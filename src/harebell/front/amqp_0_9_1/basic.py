@@ -1,0 +1,244 @@
+"""The basic class, but for what happens per message (AMQP 0-9-1 1.8; nack is RabbitMQ's)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import READ
+from harebell.base.limits import REFUSED_AT_ONCE
+from harebell.front.amqp_0_9_1.content import Content
+from harebell.front.amqp_0_9_1.direct_reply import consume_replies
+from harebell.front.amqp_0_9_1.queue import find
+from harebell.front.amqp_0_9_1.settling import settle_all
+from harebell.front.common.admission import check_consumer_count
+from harebell.front.common.errors import hard, soft
+from harebell.front.common.event_exchange import consumer_created, consumer_deleted
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.interceptors import stamped_as_sent
+from harebell.front.common.names import generated, meant
+from harebell.front.common.permission import QUEUE, check
+from harebell.front.common.unacked import Unacked
+from harebell.model.equivalence import type_name
+from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.model.queue.reply import REPLY_TO
+from harebell.model.resource import rendered
+from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+TAG_PREFIX = "amq.ctag-"
+_CLASS = 60
+_REJECT = 90
+_NACK = 120
+
+
+def qos(channel: Channel, method: methods.BasicQos) -> None:
+    """basic.qos: for consumers started later, or with `global` for the channel as a whole."""
+    if method.prefetch_size:
+        raise hard(540, f"prefetch_size!=0 ({method.prefetch_size})", _CLASS, 10)
+    if not method.global_:
+        channel.prefetch = method.prefetch_count
+    channel.connection.send(channel.number, methods.BasicQosOk())
+    if method.global_:
+        channel.limit(method.prefetch_count)
+
+
+def consumer_priority(
+    arguments: Mapping[str, Any], thing: str, ids: tuple[int, int] = (_CLASS, 20)
+) -> int:
+    """The priority that a consumer asks for.
+
+    Args:
+        arguments: of the consumer.
+        thing: the queue, as it is called in errors.
+        ids: class and method that ask.
+
+    Raises:
+        ProtocolError: 406 for the channel.
+    """
+    value = arguments.get("x-priority", 0)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise soft(
+            406,
+            f"invalid arg 'x-priority' for {thing}: \"expected integer, got {type_name(value)}\"",
+            *ids,
+        )
+    return max(-(2**31), min(value, 2**31 - 1))
+
+
+def consume(channel: Channel, method: methods.BasicConsume) -> None:
+    """basic.consume: the reply goes out before the first delivery."""
+    if method.queue == REPLY_TO:
+        consume_replies(channel, method)
+        return
+    tag = method.consumer_tag or generated(TAG_PREFIX, channel.connection.settings.rng)
+    if channel.consumers is None:
+        channel.consumers = {}
+    if tag in channel.consumers:
+        raise hard(530, f"attempt to reuse consumer tag '{tag}'", _CLASS, 20)
+    check_consumer_count(channel.connection, len(channel.consumers), (_CLASS, 20))
+    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
+    queue = find(channel, method.queue)
+    thing = rendered("queue", queue.name, channel.vhost.name)
+    check_consumer_arguments(thing, queue.arguments, method.arguments)
+    exclusive = queue.check_consumer(
+        method.consumer_tag,
+        method.arguments,
+        no_ack=method.no_ack,
+        exclusive=method.exclusive,
+        prefetch=channel.prefetch,
+    )
+    if channel.prefetch_global and channel.connection.profile.extended:
+        queue.check_prefetch_global()
+    channel.vhost.check_consumer(queue, exclusive=exclusive)
+    consumer = channel.connection.profile.consumer(
+        channel,
+        queue,
+        tag,
+        no_ack=method.no_ack,
+        exclusive=exclusive,
+        priority=consumer_priority(method.arguments, thing),
+        prefetch=channel.prefetch,
+        arguments=method.arguments,
+        excluded=channel.connection.origin if method.no_local else 0,
+    )
+    if method.no_local:
+        channel.router.origins = True
+    channel.consumers[tag] = consumer
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.BasicConsumeOk(consumer_tag=tag))
+    consumer_created(channel, consumer)
+    queue.add_consumer(consumer)
+
+
+def cancel_ok(channel: Channel, method: methods.BasicCancelOk) -> None:
+    """basic.cancel-ok: a client may answer the broker's basic.cancel, which asks for no answer."""
+    if not channel.cancelled:
+        raise hard(503, "unimplemented method", _CLASS, 31)
+
+
+def cancel(channel: Channel, method: methods.BasicCancel) -> None:
+    """basic.cancel: deliveries that are out stay out; an unknown tag is fine."""
+    consumers = channel.consumers
+    consumer = consumers.pop(method.consumer_tag, None) if consumers else None
+    if not method.nowait:
+        reply = methods.BasicCancelOk(consumer_tag=method.consumer_tag)
+        channel.connection.send(channel.number, reply)
+    if consumer is not None:
+        consumer_deleted(channel, consumer)
+        channel.vhost.remove_consumer(consumer)
+        if not consumer.queue.deleted:
+            consumer.queue.drain()
+
+
+def get(channel: Channel, method: methods.BasicGet) -> None:
+    """basic.get: one message, or get-empty."""
+    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
+    queue = find(channel, method.queue)
+    found = queue.get()
+    if found is None:
+        channel.connection.send(channel.number, methods.BasicGetEmpty())
+        return
+    message, position, redelivered = found
+    if channel.connection.stamps:
+        message = stamped_as_sent(channel.connection, message)
+    tag = channel.next_tag
+    channel.next_tag += 1
+    reply = methods.BasicGetOk(
+        delivery_tag=tag,
+        redelivered=redelivered,
+        exchange=message.exchange,
+        routing_key=message.routing_key,
+        message_count=queue.ready_count(),
+    )
+    channel.connection.send_content(channel.number, reply, message)
+    if channel.router.tracer is not None:
+        delivered(channel, message, queue.name, redelivered)
+    if method.no_ack:
+        queue.settle(position)
+    else:
+        channel.unacked.put(tag, Unacked(queue, None, position, tag))
+
+
+def publish(channel: Channel, method: methods.BasicPublish) -> None:
+    """basic.publish whose header and body come as frames of their own."""
+    channel.content = Content(method, channel.connection.hub.gauge)
+    channel.connection.scanner.pending += 1
+
+
+def ack(channel: Channel, method: methods.BasicAck) -> None:
+    """basic.ack."""
+    channel.ack(method.delivery_tag, method.multiple)
+
+
+def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int) -> None:
+    kind = REJECT
+    if requeue:
+        kind = GIVE_BACK if method_id == _NACK else REQUEUE
+    if multiple and channel.transaction is None and channel.unacked.count > REFUSED_AT_ONCE:
+        settle_all(channel, channel.last_of(tag, method_id), kind)
+        return
+    entries = channel.take(tag, multiple, method_id)
+    if channel.transaction is not None:
+        channel.transaction.settle(entries, kind)
+    else:
+        channel.take_effect(entries, kind)
+
+
+def reject(channel: Channel, method: methods.BasicReject) -> None:
+    """basic.reject: back to the queue, or done with."""
+    _refuse(channel, method.delivery_tag, False, method.requeue, _REJECT)
+
+
+def nack(channel: Channel, method: methods.BasicNack) -> None:
+    """basic.nack: reject, for several at once."""
+    _refuse(channel, method.delivery_tag, method.multiple, method.requeue, _NACK)
+
+
+def _check_recover(requeue: bool, method_id: int) -> None:
+    """Refuse what RabbitMQ does not do either."""
+    if not requeue:
+        raise hard(540, "requeue=false", _CLASS, method_id)
+
+
+def _recover(channel: Channel) -> None:
+    """Put everything back that is out."""
+    if channel.unacked.count > REFUSED_AT_ONCE:
+        settle_all(channel, channel.next_tag - 1, REQUEUE)
+    else:
+        channel.requeue(channel.take(0, True, 0))
+
+
+def recover(channel: Channel, method: methods.BasicRecover) -> None:
+    """basic.recover: everything unacknowledged on this channel goes back to its queue.
+
+    The reply goes out before the first redelivery: a client tells by it which deliveries, still
+    under way when it asked, are not its own any more.
+    """
+    _check_recover(method.requeue, 110)
+    channel.connection.send(channel.number, methods.BasicRecoverOk())
+    _recover(channel)
+
+
+def recover_async(channel: Channel, method: methods.BasicRecoverAsync) -> None:
+    """basic.recover-async: the same without a reply."""
+    _check_recover(method.requeue, 100)
+    _recover(channel)
+
+
+HANDLERS = {
+    methods.BasicQos: qos,
+    methods.BasicConsume: consume,
+    methods.BasicCancel: cancel,
+    methods.BasicCancelOk: cancel_ok,
+    methods.BasicGet: get,
+    methods.BasicPublish: publish,
+    methods.BasicAck: ack,
+    methods.BasicReject: reject,
+    methods.BasicNack: nack,
+    methods.BasicRecover: recover,
+    methods.BasicRecoverAsync: recover_async,
+}

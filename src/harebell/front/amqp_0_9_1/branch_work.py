@@ -1,0 +1,63 @@
+"""A channel that works on a branch of a distributed transaction: what stands in for tx there.
+
+What is done goes to the branch, which another channel may prepare and commit when this one is gone.
+So what concerns the channel itself happens at once: an unroutable message goes back when it is
+published, and a delivery that was settled does not count against the prefetch any more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.message import Message
+from harebell.front.common.unacked import Unacked
+from harebell.model.queue.kind import Queue
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.model.association import Association
+    from harebell.model.branch import Branch
+
+_MANDATORY = 1
+
+
+class BranchWork:
+    """What a channel has instead of a transaction of its own.
+
+    Args:
+        channel: the channel.
+        association: of its session; it has a branch as long as this is in use.
+    """
+
+    __slots__ = ("_association", "_channel")
+
+    def __init__(self, channel: Channel, association: Association) -> None:
+        self._channel = channel
+        self._association = association
+
+    def _branch(self) -> Branch:
+        branch = self._association.branch
+        assert branch is not None, "the channel works on a branch"
+        return branch
+
+    def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
+        """Keep a publish for the branch's commit."""
+        if queues:
+            self._branch().publish(message, queues, flags)
+        elif flags & _MANDATORY:
+            self._channel._return(message)  # noqa: SLF001  # as the channel does without a branch
+
+    def settle(self, entries: list[Unacked], kind: int) -> None:
+        """Keep an acknowledgement or rejection for the branch's commit."""
+        for entry in entries:
+            entry.forget()
+        self._branch().settle(entries, kind)
+        self._channel.serve_queues(entries)
+
+    def pending(self) -> tuple[int, int]:
+        """How many publishes, and how many settled deliveries, the branch has."""
+        return self._branch().pending()
+
+    def rollback(self, channel: Channel) -> None:
+        """The channel is over, and had not ended its work."""
+        self._association.close()

@@ -1,0 +1,248 @@
+"""The class bulk: ranges of a queue's log as Arrow record batches, one of Harebell's own.
+
+A read waits for its turn: a connection is served a few of them at a time, in their order, as long
+as there is room in its output. So nobody else waits long for the loop, and what a slow reader has
+not taken yet stays small.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import READ as MAY_READ
+from harebell.base.errors import ErrorKind, ProtocolError, Refusal
+from harebell.base.limits import (
+    BULK_OCTETS,
+    BULK_READS_PER_TURN,
+    BULK_READS_WAITING,
+    BULK_ROWS,
+    BULK_SCAN_BYTES,
+    OUTPUT_HIGH_BYTES,
+)
+from harebell.base.message import FAMILY_09, Message, Properties
+from harebell.front.amqp_0_9_1.failure import channel_caught
+from harebell.front.amqp_0_9_1.queue import find
+from harebell.front.common.names import meant
+from harebell.front.common.permission import QUEUE, check
+from harebell.front.convert.dispatch import converted
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.resource import precondition, rendered
+from harebell.wire.arrow.columns import Selection, selection
+from harebell.wire.arrow.compression import compressor
+from harebell.wire.arrow.encode import record_batch
+from harebell.wire.v09.bulk import CLASS, READ, BulkBatch, BulkRead, BulkSpan, BulkSpanOk
+from harebell.wire.v09.header_texts import count_of, headers_of, json_of
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.connection import Connection
+    from harebell.model.queue.kind import Queue
+
+_NO_PROPERTIES = Properties(b"\0\0")
+_KEY = "routing-key"
+_PREFIX = "routing-key-prefix"
+_SINCE = "since"
+_UNTIL = "until"
+_LAST = 2**62
+"""Positions and times stay below this."""
+
+
+def span(channel: Channel, method: BulkSpan) -> None:
+    """bulk.span: where a queue's messages stand."""
+    check(channel, MAY_READ, QUEUE, meant(method.queue, channel.last_queue))
+    queue = find(channel, method.queue)
+    found = queue.span(min(method.time, _LAST))
+    reply = BulkSpanOk(
+        generation=queue.identity,
+        kind=queue.KIND,
+        first=found.first,
+        end=found.end,
+        messages=found.messages,
+        octets=found.octets,
+        position=found.position,
+    )
+    channel.connection.send(channel.number, reply)
+
+
+def read(channel: Channel, method: BulkRead) -> None:
+    """bulk.read: it is answered when its turn comes."""
+    connection = channel.connection
+    if connection.bulk is None:
+        connection.bulk = Reads(connection)
+    connection.bulk.add(channel, method)
+
+
+class Reads:
+    """The bulk reads of one connection that were not answered yet.
+
+    Args:
+        connection: the connection.
+    """
+
+    __slots__ = ("_connection", "_waiting")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._waiting: deque[tuple[Channel, BulkRead]] = deque()
+
+    def add(self, channel: Channel, method: BulkRead) -> None:
+        """Take a read.
+
+        Raises:
+            Refusal: too many wait already.
+        """
+        if len(self._waiting) >= BULK_READS_WAITING:
+            raise precondition(
+                f"{len(self._waiting)} bulk reads of this connection wait already, which is the "
+                "most that may"
+            )
+        self._waiting.append((channel, method))
+        if len(self._waiting) == 1:
+            self.serve()
+        else:
+            self._again()
+
+    def serve(self) -> None:
+        """Answer some, in their order."""
+        connection = self._connection
+        for _ in range(BULK_READS_PER_TURN):
+            if not self._waiting or connection.out.size >= OUTPUT_HIGH_BYTES:
+                break
+            if connection.congested or connection.closing:
+                break
+            channel, method = self._waiting.popleft()
+            if connection.channels.get(channel.number) is not channel:
+                # It was closed meanwhile, and nobody expects an answer.
+                continue
+            try:
+                _answer(channel, method)
+            except (Refusal, ProtocolError) as error:
+                channel_caught(connection, channel, error, CLASS, READ)
+        if self._waiting:
+            self._again()
+
+    def _again(self) -> None:
+        """Ask for another turn."""
+        self._connection.starved = True
+        self._connection.touch()
+
+
+def _answer(channel: Channel, method: BulkRead) -> None:
+    """Answer a read.
+
+    Raises:
+        Refusal: with what is wrong about it.
+    """
+    connection = channel.connection
+    check(channel, MAY_READ, QUEUE, meant(method.queue, channel.last_queue))
+    queue = find(channel, method.queue)
+    _check_generation(queue, method.generation)
+    thing = rendered("queue", queue.name, queue.vhost)
+    whole = method.group and not method.end
+    if (method.first > method.end and not whole) or method.end > _LAST:
+        raise precondition(
+            f"positions {method.first} to {method.end} of {thing} are no range: the first position "
+            "and the one behind the last are asked for"
+        )
+    try:
+        wanted = _wanted(method.columns)
+        compress = compressor(method.compression)
+    except ValueError as error:
+        raise precondition(str(error)) from error
+    builder = BatchBuilder(
+        wanted.columns, wanted.fields, queue.name, headers_of, json_of, count_of, _basic
+    )
+    builder.skip = method.skip_lost
+    builder.limit(
+        min(method.rows or BULK_ROWS, BULK_ROWS),
+        min(method.octets or BULK_OCTETS, BULK_OCTETS),
+        BULK_SCAN_BYTES,
+    )
+    _filter(builder, method.filter)
+    follows = _pour(channel, queue, method, builder)
+    if builder.bad >= 0 and not builder.rows:
+        raise Refusal(
+            ErrorKind.RECORD_DAMAGED, f"the message at position {follows} of {thing} is damaged"
+        )
+    lost = builder.lost
+    rows, nodes, buffers = builder.finish()
+    content = Message("", "", _NO_PROPERTIES, record_batch(rows, nodes, buffers, compress))
+    payload = connection.spec.encode(BulkBatch(next=follows, rows=rows, lost=lost))
+    connection.out.content(channel.number, payload, content, connection.frame_max, CLASS)
+    connection.touch()
+
+
+def _pour(channel: Channel, queue: Queue, method: BulkRead, into: BatchBuilder) -> int:
+    """Make rows of the range that is asked for, or of what a claim has in it.
+
+    Raises:
+        Refusal: the claim is not open, or not in that epoch.
+    """
+    if not method.group:
+        return queue.pour(method.first, method.end, into)
+    leases = channel.connection.broker.leases
+    group = leases.current(channel.vhost, queue, method.group, method.epoch)
+    claim = leases.opened(group, method.claim)
+    end = method.end or group.bounds(claim)[1]
+    return group.queue.pour_claim(claim.runs, method.first, end, into, claim.seen)
+
+
+def _check_generation(queue: Queue, generation: str) -> None:
+    if generation and generation != queue.identity:
+        thing = rendered("queue", queue.name, queue.vhost)
+        raise Refusal(
+            ErrorKind.GENERATION_CHANGED,
+            f"{thing} was deleted and declared again: its log is {queue.identity} now, and "
+            f"{generation} was asked for",
+        )
+
+
+@lru_cache(maxsize=64)
+def _wanted(columns: bytes) -> Selection:
+    """The columns that a list of names asks for; a reader asks for the same ones all the time."""
+    try:
+        text = columns.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError("the names of the columns are no UTF-8") from error
+    return selection(text)
+
+
+def _basic(message: Message) -> Message:
+    return converted(message, FAMILY_09)
+
+
+def _filter(builder: BatchBuilder, wanted: dict[str, Any]) -> None:
+    """Take over what a filter says.
+
+    Raises:
+        Refusal: it says something that nobody understands.
+    """
+    for name, value in wanted.items():
+        if name not in (_KEY, _PREFIX, _SINCE, _UNTIL):
+            known = ", ".join((_KEY, _PREFIX, _SINCE, _UNTIL))
+            raise precondition(f"there is no filter '{name}'; there are {known}")
+        if name in (_SINCE, _UNTIL):
+            takes = "milliseconds since 1970"
+            fits = type(value) is int and 0 <= value < _LAST
+        else:
+            takes, fits = "text", type(value) is str
+        if not fits:
+            raise precondition(f"the filter '{name}' takes {takes}, not {value!r}")
+    if _KEY in wanted and _PREFIX in wanted:
+        raise precondition(f"the filters '{_KEY}' and '{_PREFIX}' exclude each other")
+    key = wanted.get(_KEY, wanted.get(_PREFIX))
+    builder.filter(
+        None if key is None else key.encode(errors="surrogateescape"),
+        _PREFIX in wanted,
+        wanted.get(_SINCE, 0),
+        wanted.get(_UNTIL, 0),
+    )
+
+
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+    BulkSpan: span,
+    BulkRead: read,
+}

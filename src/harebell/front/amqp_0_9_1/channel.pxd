@@ -1,0 +1,57 @@
+cimport cython
+from harebell.base.message cimport Message, Properties, new_message
+from harebell.base.sequence cimport Sequence
+from harebell.front.amqp_0_9_1.confirm cimport Confirms
+from harebell.front.amqp_0_9_1.connection cimport Connection
+from harebell.front.amqp_0_9_1.channel_port cimport ChannelPort
+from harebell.front.common.unacked cimport Unacked
+from harebell.model.exchange.kind cimport Exchange
+from harebell.model.consumer cimport Consumer
+from harebell.model.queue.kind cimport Queue
+from harebell.model.router cimport Router
+
+cdef int _MANDATORY
+cdef int _IMMEDIATE
+cdef int _AT_ONCE
+cdef Py_ssize_t _OUTPUT_HIGH
+
+cdef class Channel(ChannelPort):
+    cdef public Connection connection
+    cdef readonly object vhost
+    cdef readonly Router router
+    cdef readonly Sequence unacked
+    cdef public unsigned long long next_tag
+    cdef public dict consumers
+    cdef public bint cancelled
+    cdef public int prefetch
+    cdef public int prefetch_global
+    cdef public int outstanding
+    cdef public int allowed
+    cdef public object waiting
+    cdef public Confirms confirms
+    cdef public object transaction
+    cdef public object association
+    cdef public str last_queue
+    cdef public object reply_queue
+    cdef public object classes
+    cdef Exchange _exchange
+    cdef long long _exchange_epoch
+    cdef public object topic
+    cdef public object publisher
+
+    @cython.locals(connection=Connection, exchange=Exchange, message=Message, queues=tuple)
+    cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,
+                      bytes body) except -1
+    @cython.locals(result=int, queue=Queue)
+    cpdef int accept(self, Message message, tuple queues, int flags) except -1
+    @cython.locals(entry=Unacked, queue=Queue)
+    cpdef int ack(self, unsigned long long tag, bint multiple) except -1
+    @cython.locals(entry=Unacked, number="unsigned long long", last="unsigned long long",
+                   entries=list)
+    cpdef list take(self, unsigned long long tag, bint multiple, int method_id)
+    @cython.locals(entry=Unacked, number="unsigned long long", entries=list)
+    cpdef list take_some(self, unsigned long long last, int most)
+    cpdef int wait_turn(self, Consumer consumer) except -1
+    @cython.locals(most=int, left="Py_ssize_t", before=int, consumer=Consumer)
+    cpdef int take_turns(self) except -1
+    cpdef int serve(self) except -1

@@ -1,0 +1,557 @@
+"""A channel: publishing, delivering and acknowledging, and everything that ends with it.
+
+This file holds what happens per message. The methods of each AMQP class are in the file of that
+class.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from collections.abc import Sequence as Entries
+from typing import TYPE_CHECKING
+
+from harebell.auth.permissions import READ, WRITE
+from harebell.base.errors import Refusal
+from harebell.base.limits import (
+    OUTPUT_HIGH_BYTES,
+    REMOVED_AT_ONCE,
+    REMOVED_CONSUMER_UNITS,
+    SETTLED_AT_ONCE,
+)
+from harebell.base.message import FAMILY_09, Message, Properties, new_message
+from harebell.base.sequence import Sequence
+from harebell.front.amqp_0_9_1.branch_work import BranchWork
+from harebell.front.amqp_0_9_1.channel_port import ChannelPort
+from harebell.front.amqp_0_9_1.confirm import Confirms
+from harebell.front.amqp_0_9_1.failure import channel_caught
+from harebell.front.amqp_0_9_1.settling import come_back, settle_all
+from harebell.front.amqp_0_9_1.special_properties import prepared
+from harebell.front.amqp_0_9_1.tx import ChannelTransaction
+from harebell.front.common.errors import hard, soft
+from harebell.front.common.event_exchange import consumer_deleted
+from harebell.front.common.firehose_tap import published
+from harebell.front.common.interceptors import intercepted
+from harebell.front.common.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
+from harebell.front.common.requeue_order import by_consumer
+from harebell.front.common.unacked import Unacked
+from harebell.model.exchange.kind import Exchange
+from harebell.model.queue.kind import Queue
+from harebell.model.resource import rendered
+from harebell.model.transaction import ACCEPT
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.auth.topics import TopicPermission
+    from harebell.front.amqp_0_9_1.connection import Connection
+    from harebell.front.amqp_0_9_1.publisher import Numbered
+    from harebell.front.file_stream.classes import Classes
+    from harebell.model.association import Association
+    from harebell.model.consumer import Consumer
+    from harebell.model.queue.reply import ReplyQueue
+    from harebell.model.vhost import VHost
+    from harebell.wire.v09.method import Method
+    from harebell.wire.v09.property_list import PropertyList
+
+_MANDATORY = 1
+_IMMEDIATE = 2
+_PUBLISH = (60, 40)
+_NO_ROUTE = 312
+_AT_ONCE = SETTLED_AT_ONCE
+_OUTPUT_HIGH = OUTPUT_HIGH_BYTES
+
+
+def _serve(queues: Iterable[Queue]) -> None:
+    """Let others have what is ready, where it is their turn now."""
+    for queue in queues:
+        if not queue.deleted:
+            queue.drain()
+
+
+class Channel(ChannelPort):
+    """One channel of a connection.
+
+    Args:
+        connection: the connection it belongs to.
+        number: its channel number, from 1.
+
+    Attributes:
+        unacked: deliveries not acknowledged yet, by delivery tag.
+        next_tag: the next delivery tag (AMQP 0-9-1 1.1, delivery-tag: from 1, per channel).
+        consumers: the consumers started here, by tag; None until there is one.
+        cancelled: whether the client was told that a consumer is no more.
+        prefetch: what basic.qos set for consumers started from now on.
+        prefetch_global: what basic.qos set for the channel as a whole.
+        outstanding: deliveries to consumers that count against it; those of basic.get do not.
+        allowed: how many there may be now: the same, or less while consumers take turns.
+        waiting: consumers that had to wait for others of the channel, in the order of their turns.
+        confirms: set by confirm.select.
+        transaction: set by tx.select, or for work on a branch of a distributed transaction.
+        association: with such branches; None before its class is used.
+        content: the content that is being assembled from single frames.
+        router: of its vhost.
+        last_queue: the queue declared last, which an empty queue name means.
+        topic: what may be published to the exchange that was used last; None for every key.
+        reply_queue: where direct replies to this channel arrive; None until one is consumed.
+        classes: what the classes file and stream keep here; None until one of them is used.
+        publisher: whose repeats are dropped; None for everybody else.
+    """
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        super().__init__(number)
+        self.connection = connection
+        assert connection.vhost is not None, "channels are opened on open connections"
+        self.vhost: VHost = connection.vhost
+        self.router = self.vhost.router
+        self.unacked = Sequence(1)
+        self.next_tag = 1
+        self.consumers: dict[str, Consumer] | None = None
+        self.cancelled = False
+        self.prefetch = 0
+        self.prefetch_global = 0
+        self.outstanding = 0
+        self.allowed = 0
+        self.waiting: deque[Consumer] | None = None
+        self.confirms: Confirms | None = None
+        self.transaction: ChannelTransaction | BranchWork | None = None
+        self.association: Association | None = None
+        self.last_queue = ""
+        self.reply_queue: ReplyQueue | None = None
+        self.classes: Classes | None = None
+        self._exchange: Exchange | None = None
+        self._exchange_epoch = -1
+        self.topic: TopicPermission | None = None
+        self.publisher: Numbered | None = None
+
+    # --- publishing -----------------------------------------------------------------------------
+
+    def publish(
+        self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """Take a published message: check, route, hand to the queues, confirm."""
+        connection = self.connection
+        if flags & _IMMEDIATE:
+            raise hard(540, "immediate=true", *_PUBLISH)
+        if len(body) > connection.message_max:
+            raise self.too_large(len(body))
+        if self.publisher is not None and self.publisher.passes_over(properties):
+            return 0
+        exchange = self._exchange
+        if (
+            exchange is None
+            or exchange.name != exchange_name
+            or self._exchange_epoch != self.router.epoch
+        ):
+            exchange = self._find_exchange(exchange_name)
+        if connection.intercepts:
+            properties = intercepted(self, properties)
+        if properties.suspect:
+            message, queues = prepared(self, exchange, routing_key, properties, body)
+        else:
+            if self.topic is not None:
+                check_topic(self, WRITE, exchange_name, routing_key)
+            message = new_message(exchange_name, routing_key, properties, body)
+            queues = self.router.route(exchange, message)
+        if self.router.origins:
+            message.origin = connection.origin
+        connection.published = True
+        exchange.published += 1
+        if self.router.tracer is not None:
+            published(self, message, properties, queues)
+        if self.transaction is not None:
+            self.transaction.publish(message, queues, flags)
+            return 0
+        self.accept(message, queues, flags)
+        return 0
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Hand a routed message to its queues; a return goes out before its confirm.
+
+        Returns the bits that the queues answered, all together.
+        """
+        result = 0
+        if queues:
+            for queue in queues:
+                result |= queue.publish(message)
+        elif flags & _MANDATORY:
+            self._return(message)
+        if self.publisher is not None:
+            self.publisher.taken(result)
+        if self.confirms is not None:
+            self.confirms.published(result)
+        return result
+
+    def _find_exchange(self, name: str) -> Exchange:
+        check(self, WRITE, EXCHANGE, name)
+        exchange = self.vhost.exchange(name)
+        if exchange.internal:
+            thing = rendered("exchange", name, self.vhost.name)
+            raise soft(403, f"cannot publish to internal {thing}", *_PUBLISH)
+        self._exchange = exchange
+        self._exchange_epoch = self.router.epoch
+        self.topic = topic_of(self, exchange)
+        return exchange
+
+    def too_large(self, size: int) -> Exception:
+        """The error for a body over the configured limit."""
+        most = self.connection.message_max
+        return soft(
+            406, f"message size {size} is larger than configured max size {most}", *_PUBLISH
+        )
+
+    def _return(self, message: Message) -> None:
+        """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
+        if message.family != FAMILY_09:
+            # Imported here and below for who uses the classes file and stream, as hardly any do.
+            from harebell.front.file_stream.outgoing import send_back
+
+            if send_back(self, message, _NO_ROUTE):
+                return
+        method = methods.BasicReturn(
+            reply_code=_NO_ROUTE,
+            reply_text="NO_ROUTE",
+            exchange=message.exchange,
+            routing_key=message.routing_key,
+        )
+        self.connection.send_content(self.number, method, message)
+
+    # --- acknowledging --------------------------------------------------------------------------
+
+    def ack(self, tag: int, multiple: bool) -> int:
+        """basic.ack: the deliveries are done with (tag 0 with multiple: all of them)."""
+        if self.transaction is not None:
+            self.transaction.settle(self.take(tag, multiple, 80), ACCEPT)
+            return 0
+        if not multiple:
+            entry = self.unacked.take(tag)
+            if entry is None:
+                raise self._unknown_tag(tag, 80)
+            entry.settle()
+            if self.waiting is not None:
+                self.take_turns()
+            entry.queue.serve(entry.consumer)
+            return 0
+        last = tag if tag else self.next_tag - 1
+        if self.unacked.count > _AT_ONCE and last >= self.unacked.first() + _AT_ONCE:
+            settle_all(self, self.last_of(tag, 80), ACCEPT)
+            return 0
+        entries = self.take(tag, True, 80)
+        if self.waiting is not None:
+            self.settle(entries)
+            return 0
+        queue: Queue | None = None
+        for entry in entries:
+            entry.settle()
+            if entry.queue is not queue:
+                if queue is not None:
+                    queue.drain()
+                queue = entry.queue
+        if queue is not None:
+            queue.drain()
+        return 0
+
+    def take(self, tag: int, multiple: bool, method_id: int) -> list[Unacked]:
+        """Remove and return the unacknowledged deliveries that a tag means."""
+        entries: list[Unacked] = []
+        if not multiple or tag:
+            entry = self.unacked.get(tag)
+            if entry is None:
+                raise self._unknown_tag(tag, method_id)
+            if not multiple:
+                self.unacked.take(tag)
+                entries.append(entry)
+                return entries
+        last = tag if tag else self.next_tag - 1
+        number = self.unacked.first()
+        while number <= last:
+            entry = self.unacked.take(number)
+            if entry is not None:
+                entries.append(entry)
+            number += 1
+        return entries
+
+    def take_some(self, last: int, most: int) -> list[Unacked]:
+        """Remove and return the first deliveries up to a tag, no more than so many."""
+        entries: list[Unacked] = []
+        number = self.unacked.first()
+        while number <= last and len(entries) < most:
+            entry = self.unacked.take(number)
+            if entry is not None:
+                entries.append(entry)
+            number += 1
+        return entries
+
+    def last_of(self, tag: int, method_id: int) -> int:
+        """The last of the deliveries that a tag means with `multiple`."""
+        if tag and self.unacked.get(tag) is None:
+            raise self._unknown_tag(tag, method_id)
+        return tag if tag else self.next_tag - 1
+
+    def take_effect(self, entries: Entries[Unacked], kind: int) -> None:
+        """Settle deliveries as a transaction says that is committed."""
+        (self.settle, self.discard, self.requeue, self.give_back)[kind](list(entries))
+
+    def settle(self, entries: list[Unacked]) -> None:
+        """Acknowledged: the messages are done with."""
+        for entry in entries:
+            entry.settle()
+        self.serve_queues(entries)
+
+    def discard(self, entries: list[Unacked]) -> None:
+        """Rejected without requeue: the messages are refused for good."""
+        for entry in entries:
+            entry.reject()
+        self.serve_queues(entries)
+
+    def requeue(self, entries: list[Unacked]) -> None:
+        """Put deliveries back to where they were, and serve whoever is ready."""
+        for group in by_consumer(entries):
+            for entry in group:
+                entry.requeue()
+            if self.waiting is None:
+                group[0].queue.drain()
+        if self.waiting is not None:
+            self.serve_queues(entries)
+
+    def give_back(self, entries: list[Unacked]) -> None:
+        """The same for what is given back by basic.nack."""
+        for group in by_consumer(entries):
+            for entry in group:
+                entry.give_back()
+            if self.waiting is None:
+                group[0].queue.drain()
+        if self.waiting is not None:
+            self.serve_queues(entries)
+
+    def serve_queues(self, entries: list[Unacked]) -> None:
+        """Deliver what the entries' queues can deliver now, after those whose turn it is."""
+        if self.waiting is not None:
+            self.take_turns()
+        for queue in {entry.queue: None for entry in entries}:
+            queue.drain()
+
+    def _unknown_tag(self, tag: int, method_id: int) -> Exception:
+        return soft(406, f"unknown delivery tag {tag}", 60, method_id)
+
+    # --- consumers ------------------------------------------------------------------------------
+
+    def limit(self, count: int) -> None:
+        """Let so many deliveries be out on the channel, whoever consumes there; 0 is no limit."""
+        self.prefetch_global = self.allowed = count
+        self.serve()
+
+    def wait_turn(self, consumer: Consumer) -> int:
+        """A consumer has to wait until the channel may have more out: its turn comes."""
+        self.waiting = deque() if self.waiting is None else self.waiting
+        there = self.consumers or {}
+        if len(self.waiting) > 2 * len(there) + 8:
+            # Most of them were cancelled.
+            self.waiting = deque([each for each in self.waiting if there.get(each.tag) is each])
+        self.waiting.append(consumer)
+        return 0
+
+    def take_turns(self) -> int:
+        """Serve who waits, a message each, so that no backlog takes all the room of the channel."""
+        waiting = self.waiting
+        most = self.prefetch_global
+        left = len(waiting) if waiting is not None else 0
+        while waiting and left and (not most or self.outstanding < most):
+            left -= 1
+            consumer = waiting.popleft()
+            consumer.waits = False
+            if consumer.queue.deleted or (self.consumers or {}).get(consumer.tag) is not consumer:
+                continue
+            before = self.outstanding
+            self.allowed = before + 1 if most else 0
+            consumer.queue.drain()
+            self.allowed = most
+            if most and self.outstanding > before:
+                left = len(waiting)
+        return 0
+
+    def serve(self) -> int:
+        """Deliver what this channel's consumers can take now; who gets something goes last."""
+        consumers = self.consumers
+        if self.waiting is not None:
+            self.take_turns()
+        if consumers:
+            out = self.connection.out
+            for consumer in list(consumers.values()):
+                before = out.size
+                if before >= _OUTPUT_HIGH:
+                    self.connection.starved = True
+                    break
+                consumer.queue.serve(consumer)
+                if out.size > before and consumers.get(consumer.tag) is consumer:
+                    consumers[consumer.tag] = consumers.pop(consumer.tag)
+        return 0
+
+    def consumer_lost(self, consumer: Consumer) -> None:
+        """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
+        if self.consumers is None or self.consumers.get(consumer.tag) is not consumer:
+            # The client has taken the tag for another one meanwhile.
+            return
+        del self.consumers[consumer.tag]
+        consumer_deleted(self, consumer)
+        if self.connection.wants("consumer_cancel_notify"):
+            cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
+            self.connection.send(self.number, cancel)
+            self.cancelled = True
+
+    def cancel_forbidden(self) -> None:
+        """Cancel the consumers of queues that the user may not read any more."""
+        for consumer in list((self.consumers or {}).values()):
+            try:
+                check(self, READ, QUEUE, consumer.queue.name)
+            except Refusal:
+                self.consumer_lost(consumer)
+                self.vhost.remove_consumer(consumer)
+
+    # --- output ---------------------------------------------------------------------------------
+
+    def readable(self, raw: bytes, class_id: int) -> bytes:
+        """A property list of a class with headers that the client can read; any, here."""
+        return raw
+
+    def write_frames(self, octets: bytes) -> None:
+        """Write a method with its content that are frames already."""
+        self.connection.out.raw(octets)
+        self.connection.touch()
+
+    # --- as FileStreamChannel (front/file_stream/file_stream_channel.py) --------------------------
+
+    def started(self) -> dict[str, Consumer]:
+        """The consumers that were started here, by tag."""
+        if self.consumers is None:
+            self.consumers = {}
+        return self.consumers
+
+    def companions(self) -> list[Classes]:
+        """What the classes keep on the channels of this connection."""
+        channels = self.connection.channels.values()
+        return [each.classes for each in channels if each.classes is not None]
+
+    def find_queue(self, name: str) -> Queue:
+        """The queue that a name means."""
+        queue: Queue = self.vhost.queue(name, self.connection)
+        return queue
+
+    def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
+        """Only older versions have access tickets."""
+
+    def say(self, method: Method) -> None:
+        """Send a method."""
+        self.connection.send(self.number, method)
+
+    def send_body(
+        self, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
+    ) -> None:
+        """Send a method with a content."""
+        from harebell.front.file_stream.outgoing import send_body
+
+        send_body(self, method, listed, raw, body, offset)
+
+    def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Publish what was routed, at once or with the transaction."""
+        if self.transaction is not None:
+            self.transaction.publish(message, queues, flags)
+            return 0
+        return self.accept(message, queues, flags)
+
+    def has_begun(self) -> bool:
+        """Whether a message is not read to its end, or publishes wait for their commit."""
+        if self.content is not None:
+            return True
+        return isinstance(self.transaction, ChannelTransaction) and self.transaction.octets > 0
+
+    def put_off(self) -> int:
+        """A publish waits; nobody is told of its end."""
+        return 0
+
+    def went_through(self, number: int, result: int) -> None:
+        """A publish is done; nobody is told of it."""
+
+    def stop_publisher(self, stop: bool) -> None:
+        """Tell the client to send no more for now, or to go on (AMQP 0-8, channel.flow)."""
+        self.say(methods.ChannelFlow(active=not stop))
+
+    def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
+        """A publish that had to wait has failed: the channel is closed."""
+        channel_caught(self.connection, self, error, class_id, method_id)
+
+    # --- the disk -------------------------------------------------------------------------------
+
+    def hold_until_recorded(self) -> None:
+        """What follows waits until everything that is declared here is on disk."""
+        self.connection.hold_until(self.vhost.recorder.ticket)
+
+    # --- end ------------------------------------------------------------------------------------
+
+    def overdue(self, entry: Unacked, text: str) -> None:
+        """A delivery is out for too long: the channel is closed, and what it holds goes back."""
+        late = self.unacked.take(entry.tag)
+        if late is not None:
+            late.time_out()
+        channel_caught(self.connection, self, soft(406, text, 0, 0), 0, 0)
+        entry.queue.drain()
+
+    def stop_consuming(self) -> list[Queue]:
+        """Every consumer goes; what they have not acknowledged stays out.
+
+        None of them is ready any more. If they are many they are removed in slices.
+
+        Returns:
+            The queues that are left, for others may have to be served there now.
+        """
+        consumers, self.consumers = self.consumers, None
+        if not consumers:
+            return []
+        gone = deque(consumers.values())
+        queues: dict[Queue, None] = {}
+        many = len(gone) > REMOVED_AT_ONCE
+        work, events = self.connection.hub.work, self.connection.broker.events
+        user = self.connection.user.name
+
+        def step() -> bool:
+            events.actor = user
+            while gone:
+                consumer = gone.popleft()
+                queues[consumer.queue] = None
+                consumer_deleted(self, consumer)
+                self.vhost.remove_consumer(consumer)
+                if many and work.charge(REMOVED_CONSUMER_UNITS):
+                    return False
+            if many:
+                _serve(queues)
+            return True
+
+        if many:
+            self.connection.perform(step)
+            return []
+        step()
+        return [queue for queue in queues if not queue.deleted]
+
+    def close(self) -> None:
+        """The channel is over: consumers go, what was not acknowledged goes back."""
+        connection = self.connection
+        if self.content is not None:
+            self.content.release()
+            self.content = None
+            connection.scanner.pending -= 1
+        left = self.stop_consuming()
+        if self.confirms is not None:
+            # What was accepted is confirmed before the close; afterwards the number may be reused.
+            self.confirms.close()
+            self.confirms = None
+        if self.publisher is not None:
+            self.publisher.close()
+            self.publisher = None
+        if self.association is not None:
+            self.association.close()
+        if self.transaction is not None:
+            self.transaction.rollback(self)
+            self.transaction = None
+        if self.classes is not None:
+            self.classes.close()
+            self.classes = None
+        come_back(self, left)

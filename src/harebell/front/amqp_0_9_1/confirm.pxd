@@ -1,0 +1,20 @@
+from harebell.base.ports cimport Commit
+from harebell.front.amqp_0_9_1.connection cimport Connection
+
+cdef int _REJECTED
+
+cdef class Confirms:
+    cdef Connection _connection
+    cdef Commit _commit
+    cdef int _number
+    cdef readonly unsigned long long taken
+    cdef readonly unsigned long long sent
+    cdef bint _waiting
+    cdef long long _ticket
+    cdef object _marks
+
+    cpdef int published(self, int result) except -1
+    cpdef int flush(self) except -1
+    cdef int _wait(self) except -1
+    cdef int _refuse(self) except -1
+    cdef int _ack(self, unsigned long long last) except -1

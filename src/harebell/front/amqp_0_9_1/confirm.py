@@ -1,0 +1,150 @@
+"""confirm.select, and the confirms of one channel (RabbitMQ's extension, class 85).
+
+Publishes are numbered from 1. A publish that a durable queue keeps is confirmed when the commit it
+is part of is on disk; every other one at the end of the turn it came in. Numbers go out in order,
+so a later publish waits for an earlier one, and what can be confirmed together leaves as one
+basic.ack with `multiple`. A message that a queue rejected leaves as basic.nack of its own.
+
+    publishes    1 2 3 4 | 5 6 7 | 8 | 9 10 11
+                 mark    | mark  |nack
+    waits for    none    | 7     |   | 8          the newest: `_ticket`
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from harebell.front.common.errors import soft
+from harebell.model.queue.kind import REJECTED
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.connection import Connection
+
+_REJECTED = REJECTED
+_AT_ONCE = 0
+
+
+class Confirms:
+    """Numbers publishes and tells the publisher what became of them.
+
+    Args:
+        connection: where confirms are written.
+        number: the channel's number.
+
+    Attributes:
+        taken: the number of the last publish.
+        sent: the number of the last publish that was confirmed.
+    """
+
+    __slots__ = (
+        "_commit",
+        "_connection",
+        "_marks",
+        "_number",
+        "_ticket",
+        "_waiting",
+        "sent",
+        "taken",
+    )
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self._connection = connection
+        self._commit = connection.commit
+        self._number = number
+        self.taken = 0
+        self.sent = 0
+        self._waiting = False
+        self._ticket = _AT_ONCE
+        # (ticket, last number, whether that one is refused), before what waits for `_ticket`
+        self._marks: deque[tuple[int, int, bool]] = deque()
+
+    def published(self, result: int) -> int:
+        """Another message was taken, with the bits that its queues answered."""
+        self.taken += 1
+        if result:
+            if result & _REJECTED:
+                return self._refuse()
+            if self._commit.ticket != self._ticket:
+                self._wait()
+        if not self._waiting:
+            self._waiting = True
+            self._connection.confirming.append(self)
+        return 0
+
+    def flush(self) -> int:
+        """Write what is due."""
+        self._waiting = False
+        if self._marks:
+            self._flush_marks(self._commit.done)
+            if self._marks:
+                return 0
+        if self.taken > self.sent and self._ticket <= self._commit.done:
+            self._ack(self.taken)
+        return 0
+
+    def committed(self) -> None:
+        """A commit is on disk: write what waited for it, and go on waiting for what did not."""
+        self.flush()
+        if self.taken > self.sent:
+            self._connection.hub.waiting[self] = None
+
+    def close(self) -> None:
+        """The channel is over: confirms go out behind a barrier, and so does what follows."""
+        self._connection.hub.waiting.pop(self, None)
+        if self.taken > self.sent:
+            self._connection.hold_until(self._ticket)
+            self._flush_marks(self._ticket)
+            if self.taken > self.sent:
+                self._ack(self.taken)
+
+    def _wait(self) -> int:
+        """The publish that was just numbered waits for the commit that gathers now."""
+        self._mark(self.taken - 1)
+        self._ticket = self._commit.ticket
+        self._commit.urgent = True
+        self._connection.hub.waiting[self] = None
+        return 0
+
+    def _refuse(self) -> int:
+        """The publish that was just numbered is refused."""
+        self._mark(self.taken - 1)
+        self._marks.append((_AT_ONCE, self.taken, True))
+        return self.flush()
+
+    def _mark(self, last: int) -> None:
+        """What is taken up to `last` and stands in no mark yet waits for `_ticket`."""
+        covered = self._marks[-1][1] if self._marks else self.sent
+        if last > covered:
+            self._marks.append((self._ticket, last, False))
+
+    def _flush_marks(self, done: int) -> None:
+        while self._marks and self._marks[0][0] <= done:
+            _, last, refused = self._marks.popleft()
+            if refused:
+                self.sent = last
+                self._connection.send(self._number, methods.BasicNack(delivery_tag=last))
+            else:
+                self._ack(last)
+
+    def _ack(self, last: int) -> int:
+        multiple = last - self.sent > 1
+        self.sent = last
+        self._connection.out.ack(self._number, last, multiple)
+        self._connection.touch()
+        return 0
+
+
+def select(channel: Channel, method: methods.ConfirmSelect) -> None:
+    """confirm.select: confirm every publish from now on. Selecting twice changes nothing."""
+    if channel.transaction is not None:
+        raise soft(406, "cannot switch from tx to confirm mode", 85, 10)
+    if channel.confirms is None:
+        channel.confirms = Confirms(channel.connection, channel.number)
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.ConfirmSelectOk())
+
+
+HANDLERS = {methods.ConfirmSelect: select}

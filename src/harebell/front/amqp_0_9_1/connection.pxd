@@ -1,0 +1,22 @@
+cimport cython
+from harebell.base.message cimport Message, Properties
+from harebell.front.common.framed_connection cimport ScannedLink
+from harebell.front.amqp_0_9_1.channel_port cimport ChannelPort
+
+cdef class Connection(ScannedLink):
+    cdef public object profile
+    cdef public object spec
+    cdef public bint intercepts
+    cdef public bint stamps
+    cdef public bint qpid
+    cdef public object known
+    cdef public list confirming
+    cdef public object closed_channels
+    cdef public object bulk
+
+    @cython.locals(opened=ChannelPort)
+    cpdef int publish(self, int channel, int flags, str exchange, str routing_key,
+                      Properties properties, bytes body) except -1
+    @cython.locals(opened=ChannelPort)
+    cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1
+    cpdef int frame(self, int kind, int channel, bytes payload) except -1

@@ -1,0 +1,99 @@
+"""A consumer on a 0-9-1 channel: when it is ready, and how it is served."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import OUTPUT_HIGH_BYTES
+from harebell.base.message import FAMILY_09, Message
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.interceptors import stamped_as_sent
+from harebell.front.common.unacked import new_unacked
+from harebell.front.convert.dispatch import converted
+from harebell.model.consumer import Consumer
+from harebell.model.queue.kind import Queue
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+_OUTPUT_HIGH = OUTPUT_HIGH_BYTES
+_FAMILY = FAMILY_09
+
+
+class ChannelConsumer(Consumer):
+    """Delivers into its connection's output.
+
+    Args:
+        channel: the channel it was started on.
+        queue: what it consumes.
+        tag: its consumer tag, at most 255 octets.
+        **options: as for `Consumer`.
+    """
+
+    __slots__ = ("_channel", "_tag_field")
+
+    def __init__(self, channel: Channel, queue: Queue, tag: str, **options: Any) -> None:
+        super().__init__(queue, tag, **options)
+        self._channel = channel
+        encoded = tag.encode()
+        self._tag_field = bytes((len(encoded),)) + encoded
+
+    def ready(self) -> bool:
+        """Whether there is credit, and room in the connection's output."""
+        channel = self._channel
+        if channel.consumers is None:
+            # The channel is over, and this one of many that are about to be removed.
+            return False
+        if not self.no_ack:
+            if channel.allowed and channel.outstanding >= channel.allowed:
+                if not self.waits:
+                    self.waits = True
+                    channel.wait_turn(self)
+                return False
+            if self.prefetch and self.unacked >= self.prefetch:
+                return False
+        connection = channel.connection
+        if connection.congested or connection.out.size >= _OUTPUT_HIGH:
+            connection.starved = True
+            return False
+        return True
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Write basic.deliver and remember what has to be acknowledged."""
+        channel = self._channel
+        connection = channel.connection
+        if message.family != _FAMILY:
+            message = converted(message, _FAMILY)
+        if connection.stamps:
+            message = stamped_as_sent(connection, message)
+        tag = channel.next_tag
+        channel.next_tag = tag + 1
+        connection.out.deliver(
+            channel.number, self._tag_field, tag, redelivered, message, connection.frame_max
+        )
+        if not connection.dirty:
+            connection.touch()
+        if not self.no_ack:
+            self.unacked += 1
+            channel.outstanding += 1
+            channel.unacked.put(tag, new_unacked(self.queue, self, position, tag))
+        if channel.router.tracer is not None:
+            delivered(channel, message, self.queue.name, redelivered)
+        return 0
+
+    def released(self) -> int:
+        """A delivery was settled or came back: it counts against no limit any more."""
+        self.unacked -= 1
+        self._channel.outstanding -= 1
+        return 0
+
+    def again(self) -> int:
+        """Ask for another turn: consumers that were not served to the end are, in the next."""
+        connection = self._channel.connection
+        connection.starved = True
+        connection.touch()
+        return 0
+
+    def queue_deleted(self) -> None:
+        """Tell the client that its consumer is gone, if it wants to know."""
+        self._channel.consumer_lost(self)

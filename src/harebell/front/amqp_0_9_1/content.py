@@ -1,0 +1,153 @@
+"""A content that arrives as single frames: method, header, body, body, ... (AMQP 0-9-1 4.2.6).
+
+Most contents never come here; the scanner hands them over whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.gauge import Gauge
+from harebell.base.limits import BODY_HARD_MAX_BYTES
+from harebell.base.message import Properties
+from harebell.front.common.errors import hard
+from harebell.kernels.bodies import GatheredBody
+from harebell.wire.v09.content import parse_properties
+from harebell.wire.v09.frames import BODY, HEADER
+from harebell.wire.v09.method import Method
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+_PUBLISH = (60, 40)
+_FIXED = 12
+_NO_BODY = GatheredBody()
+
+
+def publish(channel: Channel, content: Content) -> None:
+    """A basic.publish is whole."""
+    method: Any = content.method
+    flags = method.mandatory | method.immediate << 1
+    channel.publish(flags, method.exchange, method.routing_key, content.properties, content.body())
+
+
+class Content:
+    """What has arrived of one content.
+
+    Args:
+        method: the method that began it.
+        gauge: counts what is kept of a body that is not whole yet.
+        place: class and number of the method.
+        parse: reads the property list of its class.
+        done: called with the channel and this when it is whole.
+
+    Attributes:
+        size: octets of body that the header announced; -1 until it came.
+        properties: from the header.
+    """
+
+    __slots__ = (
+        "_body",
+        "_counted",
+        "_gauge",
+        "_parse",
+        "_received",
+        "done",
+        "method",
+        "place",
+        "properties",
+        "size",
+    )
+
+    def __init__(
+        self,
+        method: Method,
+        gauge: Gauge,
+        place: tuple[int, int] = _PUBLISH,
+        parse: Callable[[bytes], Properties] = parse_properties,
+        done: Callable[[Channel, Content], None] = publish,
+    ) -> None:
+        self.method: Any = method
+        self.place = place
+        self.done = done
+        self._gauge = gauge
+        self._parse = parse
+        self._counted = 0
+        self.size = -1
+        self.properties = Properties(b"\0\0")
+        self._body = _NO_BODY
+        self._received = 0
+
+    def frame(self, kind: int, payload: bytes) -> bool:
+        """Take the next frame; True when the content is whole.
+
+        Raises:
+            ProtocolError: 505 for a frame out of order, 501 for more body than announced.
+        """
+        if self.size < 0:
+            self._header(kind, payload)
+        else:
+            self._body_frame(kind, payload)
+        return self._received == self.size
+
+    def release(self) -> None:
+        """It is whole, or will never be: count its octets here no longer."""
+        self._gauge.take(self._counted)
+        self._gauge.unread -= self._counted
+        self._counted = 0
+
+    def body(self) -> bytes:
+        """The whole body."""
+        return self._body.take()
+
+    def _header(self, kind: int, payload: bytes) -> None:
+        if kind != HEADER:
+            raise hard(
+                505,
+                f"expected content header for class {self.place[0]}, got non content header frame "
+                "instead",
+                *self.place,
+            )
+        if len(payload) < _FIXED:
+            raise hard(505, "content header is too short", *self.place)
+        class_id = int.from_bytes(payload[:2])
+        weight = int.from_bytes(payload[2:4])
+        if class_id != self.place[0] or weight != 0:
+            wrong = f"class {class_id} with weight {weight}" if weight else f"class {class_id}"
+            raise hard(
+                505,
+                f"expected content header for class {self.place[0]}, got one for {wrong} instead",
+                *self.place,
+            )
+        size = int.from_bytes(payload[4:_FIXED])
+        if size > BODY_HARD_MAX_BYTES:
+            raise hard(
+                501,
+                f"content body size {size} exceeds maximum allowed size {BODY_HARD_MAX_BYTES}",
+                *self.place,
+            )
+        self.properties = self._parse(payload[_FIXED:])
+        self.size = size
+        self._body = GatheredBody(size)
+        self.took_header(self.properties)
+
+    def took_header(self, properties: Properties) -> None:
+        """The header has come."""
+
+    def _body_frame(self, kind: int, payload: bytes) -> None:
+        if kind != BODY:
+            raise hard(
+                505, "expected content body, got non content body frame instead", *self.place
+            )
+        self._received += len(payload)
+        if self._received > self.size:
+            raise hard(501, "content body frame exceeds remaining content size", *self.place)
+        self.keep(payload)
+
+    def keep(self, payload: bytes) -> None:
+        """Keep a piece of the body."""
+        self._counted += len(payload)
+        self._gauge.add(len(payload))
+        self._gauge.unread += len(payload)
+        self._body.add(payload)

@@ -1,0 +1,89 @@
+"""Direct reply-to on a 0-9-1 channel: one consumer that is a mailbox without a queue.
+
+Nobody needs a permission for it: what it receives was sent to whoever holds the secret name.
+A reply is sent at most once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import REPLIES_UNSENT_BYTES
+from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
+from harebell.front.common.errors import hard, soft
+from harebell.front.common.names import generated
+from harebell.model.queue.reply import REPLY_PREFIX, REPLY_TO, ReplyQueue
+from harebell.model.resource import missing, refused
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+_CONSUME = (60, 20)
+_PUBLISH = (60, 40)
+_TAG_PREFIX = "amq.ctag-"
+
+
+class ReplyConsumer(ChannelConsumer):
+    """Takes replies whatever its prefetch, until far too many octets wait to be sent."""
+
+    __slots__ = ("_requester",)
+
+    def __init__(self, channel: Channel, queue: ReplyQueue, tag: str) -> None:
+        super().__init__(channel, queue, tag, no_ack=True)
+        self._requester = channel
+
+    def ready(self) -> bool:
+        """Whether the requester takes what it is sent, or at least has not fallen far behind."""
+        requester = self._requester
+        if requester.consumers is None:
+            return False
+        size: int = requester.connection.out.size
+        return size < REPLIES_UNSENT_BYTES
+
+
+def consume_replies(channel: Channel, method: methods.BasicConsume) -> None:
+    """basic.consume of the pseudo queue: once per channel, and without acknowledgements."""
+    random = channel.connection.settings.rng
+    tag = method.consumer_tag or generated(_TAG_PREFIX, random)
+    if channel.consumers is None:
+        channel.consumers = {}
+    other = channel.consumers.get(tag)
+    if other is not None and not isinstance(other, ReplyConsumer):
+        raise hard(530, f"attempt to reuse consumer tag '{tag}'", *_CONSUME)
+    if not method.no_ack:
+        raise soft(406, "reply consumer cannot acknowledge", *_CONSUME)
+    if channel.reply_queue is not None and not channel.reply_queue.deleted:
+        raise soft(406, "reply consumer already set", *_CONSUME)
+    vhost = channel.vhost
+    queue = ReplyQueue(generated(REPLY_PREFIX, random), vhost.name, vhost.router.replies)
+    consumer = ReplyConsumer(channel, queue, tag)
+    channel.consumers[tag] = consumer
+    channel.reply_queue = queue
+    queue.add_consumer(consumer)
+    if not method.nowait:
+        channel.connection.send(channel.number, methods.BasicConsumeOk(consumer_tag=tag))
+
+
+def way_back(channel: Channel) -> str:
+    """The name under which replies reach this channel; it must be consuming them already."""
+    queue: ReplyQueue | None = channel.reply_queue
+    if queue is None or queue.deleted:
+        raise soft(406, "fast reply consumer does not exist", *_PUBLISH)
+    return queue.name
+
+
+def declare_reply(channel: Channel, name: str, *, nowait: bool) -> None:
+    """queue.declare of the pseudo queue, or of a way back: tells whether somebody is there."""
+    if name != REPLY_TO and name not in channel.vhost.router.replies:
+        raise missing("queue", name, channel.vhost.name)
+    channel.last_queue = name
+    if not nowait:
+        reply = methods.QueueDeclareOk(queue=name, message_count=0, consumer_count=1)
+        channel.connection.send(channel.number, reply)
+
+
+def check_not_reply(name: str) -> None:
+    """Refuse to bind what is no queue."""
+    if name.startswith(REPLY_TO):
+        raise refused("cannot bind or unbind to a volatile (direct reply-to) queue")

@@ -1,0 +1,39 @@
+"""Who serves the methods of Harebell's own classes, a file per class; 0-9-1 alone has them.
+
+The files are imported with the first of these methods that comes. Only clients of Harebell's own
+send them, and they bring leases, bulk reads and staged batches, with all of Arrow's format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.extensions import FIRST_CLASS
+
+Handler = Callable[[Any, Any], None]
+
+
+@cache
+def _handlers() -> Mapping[type, Handler]:
+    """What serves each method."""
+    from harebell.front.amqp_0_9_1 import bulk, bulk_names, lease, publisher, stage
+
+    served: dict[type, Handler] = {}
+    for file in (lease, bulk, bulk_names, publisher, stage):
+        served.update(file.HANDLERS)
+    return served
+
+
+def _serve(channel: Any, method: Any) -> None:
+    """Any method of these classes that a client may send."""
+    _handlers()[type(method)](channel, method)
+
+
+HANDLERS: dict[type, Handler] = {
+    spec.type: _serve
+    for spec in AMQP_0_9_1.methods
+    if spec.class_id >= FIRST_CLASS and spec.from_client
+}

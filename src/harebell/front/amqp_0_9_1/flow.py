@@ -1,0 +1,36 @@
+"""The channel class (AMQP 0-9-1 1.5), but for opening, which is the connection's business."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.common.errors import hard
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+
+def flow(channel: Channel, method: methods.ChannelFlow) -> None:
+    """channel.flow: going on is granted; stopping is refused, as RabbitMQ does."""
+    if not method.active:
+        raise hard(540, "active=false", 20, 20)
+    channel.connection.send(channel.number, methods.ChannelFlowOk(active=True))
+
+
+def close(channel: Channel, method: methods.ChannelClose) -> None:
+    """channel.close: everything of the channel ends before its number is free again."""
+    connection = channel.connection
+    connection.drop_channel(channel)
+
+    def answer() -> bool:
+        connection.send(channel.number, methods.ChannelCloseOk())
+        return True
+
+    connection.perform(answer)
+
+
+HANDLERS = {
+    methods.ChannelFlow: flow,
+    methods.ChannelClose: close,
+}

@@ -1,0 +1,217 @@
+"""The connection class: from protocol header to open, and the end (AMQP 0-9-1 1.4 and 2.2.4).
+
+Which method is legal in which state stands in `harebell.wire.v09.states`; this file says what each
+one does. A peer that errs before the connection is open is cut without a word, unless it may be
+told (a bad password, when it announced `authentication_failure_close`; a vhost it may not open; a
+limit it may not negotiate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.sasl import SaslError
+from harebell.base import limits
+from harebell.front.common import login
+from harebell.front.common.admission import check_connection
+from harebell.front.common.errors import hard
+from harebell.front.common.event_exchange import authenticated, connection_created
+from harebell.wire.v09 import methods
+from harebell.wire.v09.extensions import PROPERTY
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from harebell.auth.sasl.exchange import Exchange
+    from harebell.front.amqp_0_9_1.connection import Connection
+
+CAPABILITIES = (
+    "publisher_confirms",
+    "exchange_exchange_bindings",
+    "basic.nack",
+    "consumer_cancel_notify",
+    "connection.blocked",
+    "consumer_priorities",
+    "authentication_failure_close",
+    "per_consumer_qos",
+    "direct_reply_to",
+)
+"""What clients may branch on, each one real."""
+
+LOCALE = "en_US"
+_CLASS = 10
+_QPID = "qpid"
+
+
+def start(connection: Connection) -> None:
+    """connection.start: who we are and how to log in."""
+    settings, profile = connection.settings, connection.profile
+    properties: dict[str, Any] = {
+        "capabilities": dict.fromkeys(CAPABILITIES, True) if profile.extended else {},
+        "cluster_name": settings.cluster_name,
+        "host": settings.host,
+        "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
+        "information": settings.information,
+        "platform": settings.platform,
+        "product": settings.product,
+        "version": settings.version,
+    }
+    if profile.extensions is not None:
+        properties[PROPERTY] = dict(profile.extensions)
+    method = methods.ConnectionStart(
+        version_major=profile.major,
+        version_minor=profile.minor,
+        server_properties=properties,
+        mechanisms=login.offered(connection),
+        locales=LOCALE.encode(),
+    )
+    connection.send(0, method)
+    connection.state = ConnectionState.STARTING
+
+
+def start_ok(
+    connection: Connection, method: methods.ConnectionStartOk, heartbeat: int | None = None
+) -> None:
+    """connection.start-ok: check who it is, then offer limits.
+
+    Args:
+        connection: where it came.
+        method: the method.
+        heartbeat: what to offer; None for what is configured.
+    """
+    connection.client_properties = method.client_properties
+    capabilities = method.client_properties.get("capabilities")
+    product = method.client_properties.get("product")
+    connection.qpid = isinstance(product, str) and product.lower().startswith(_QPID)
+    if isinstance(capabilities, dict) and connection.profile.capable:
+        connection.capabilities = {name for name, on in capabilities.items() if on is True}
+    exchange = login.begun(connection, method.mechanism)
+    if exchange is None:
+        raise hard(503, f"unknown authentication mechanism '{method.mechanism}'", _CLASS, 11)
+    connection.mechanism = method.mechanism
+    try:
+        exchange.step(bytes(method.response))
+    except SaslError as error:
+        connection.settings.journal("warning", f"{connection.peer}: {error}")
+    login.when_clear(connection, exchange, lambda: _logged_in(connection, exchange, heartbeat))
+
+
+def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None) -> None:
+    """It is clear who it is: offer limits, or refuse."""
+    user = exchange.user
+    if user is None:
+        if not login.refused(connection, exchange.name):
+            return
+        raise login.LoginRefused(
+            403,
+            f"Login was refused using authentication mechanism {connection.mechanism}. "
+            "For details see the broker logfile.",
+        )
+    connection.sign_in(user)
+    connection.broker.events.actor = user.name
+    authenticated(connection, user.name)
+    settings = connection.settings
+    tune = methods.ConnectionTune(
+        channel_max=settings.channel_max,
+        frame_max=settings.frame_max,
+        heartbeat=settings.heartbeat if heartbeat is None else heartbeat,
+    )
+    connection.send(0, tune)
+    connection.state = ConnectionState.TUNING
+
+
+def _negotiated(name: str, wanted: int, offered: int, least: int) -> int:
+    """The limit both keep to; a client's 0 leaves it to the server."""
+    if wanted == 0:
+        return offered
+    if wanted < least:
+        raise hard(
+            530,
+            f"negotiated {name} = {wanted} is lower than the minimum allowed value ({least})",
+            _CLASS,
+            31,
+        )
+    if offered and wanted > offered:
+        raise hard(
+            530,
+            f"negotiated {name} = {wanted} is higher than the maximum allowed value ({offered})",
+            _CLASS,
+            31,
+        )
+    return wanted
+
+
+def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
+    """connection.tune-ok: the client's limits, within ours (AMQP 0-9-1 1.4.2.6)."""
+    settings = connection.settings
+    connection.channel_max = _negotiated("channel_max", method.channel_max, settings.channel_max, 1)
+    connection.frame_max = _negotiated(
+        "frame_max", method.frame_max, settings.frame_max, limits.FRAME_MIN_BYTES
+    )
+    connection.heartbeat = method.heartbeat
+    connection.scanner.frame_max = connection.frame_max
+    connection.state = ConnectionState.OPENING
+
+
+def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
+    """connection.open: choose the vhost; from now on there are channels."""
+    name = method.virtual_host
+    vhost = connection.broker.vhosts.get(name)
+    if vhost is None:
+        raise hard(530, f"vhost {name} not found", _CLASS, 40)
+    check_connection(connection, vhost)
+    if name not in connection.user.permissions:
+        user = connection.user.name
+        raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)
+    connection.vhost = vhost
+    connection.state = ConnectionState.OPEN
+    connection.scanner.fast = True
+    connection.broker.events.actor = connection.user.name
+    connection.has_opened()
+    connection_created(connection)
+    connection.send(0, methods.ConnectionOpenOk())
+    connection.settings.journal(
+        "info", f"{connection.peer}: user '{connection.user.name}' opened vhost '{name}'"
+    )
+
+
+def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret) -> None:
+    """connection.update-secret: go on with the user as it is now.
+
+    Passwords do not expire, so there is nothing to refuse. What the user may do is looked up anew,
+    and consumers of queues that it may not read any more are cancelled, as by RabbitMQ.
+    """
+    connection.settings.journal(
+        "info",
+        f"{connection.peer}: user '{connection.user.name}' updates the secret: {method.reason}",
+    )
+    for channel in connection.channels.values():
+        channel.cancel_forbidden()
+    connection.send(0, methods.ConnectionUpdateSecretOk())
+
+
+def close(connection: Connection, method: methods.ConnectionClose) -> None:
+    """connection.close: everything of the connection is gone before the reply."""
+    connection.release()
+
+    def answer() -> bool:
+        connection.send(0, methods.ConnectionCloseOk())
+        connection.part()
+        return True
+
+    connection.perform(answer)
+
+
+def close_ok(connection: Connection, method: methods.ConnectionCloseOk) -> None:
+    """connection.close-ok: the answer to our close."""
+    connection.finish()
+
+
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+    methods.ConnectionStartOk: start_ok,
+    methods.ConnectionTuneOk: tune_ok,
+    methods.ConnectionOpen: open_,
+    methods.ConnectionUpdateSecret: update_secret,
+    methods.ConnectionClose: close,
+    methods.ConnectionCloseOk: close_ok,
+}

@@ -1,0 +1,122 @@
+"""The class lease: claims on a queue's messages. Harebell's own, in 0-9-1 only.
+
+docs/guides/leases.md explains it.
+
+Who may read a queue may lease from it. Answers about durable queues leave when the disk has what
+they say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import READ
+from harebell.front.amqp_0_9_1.queue import find
+from harebell.front.common.names import meant
+from harebell.front.common.permission import QUEUE, check
+from harebell.wire.v09 import lease as wire
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.model.lease_group import Group
+    from harebell.model.queue.kind import Queue
+
+
+def _queue(channel: Channel, name: str) -> Queue:
+    """The queue that is meant, if it may be read."""
+    check(channel, READ, QUEUE, meant(name, channel.last_queue))
+    return find(channel, name)
+
+
+def _group(channel: Channel, method: Any) -> Group:
+    """The group that is meant, if the epoch is the one that it has."""
+    queue = _queue(channel, method.queue)
+    leases = channel.connection.broker.leases
+    group: Group = leases.current(channel.vhost, queue, method.group, method.epoch)
+    return group
+
+
+def _answer(channel: Channel, queue: Queue, reply: Any) -> None:
+    """Answer when the disk has what was changed."""
+    if queue.durable:
+        channel.hold_until_recorded()
+    channel.connection.send(channel.number, reply)
+
+
+def open_group(channel: Channel, method: wire.LeaseOpen) -> None:
+    """lease.open: from now on every older epoch is fenced."""
+    queue = _queue(channel, method.queue)
+    connection = channel.connection
+    group = connection.broker.leases.open(
+        channel.vhost, queue, method.group, method.timeout, connection
+    )
+    claims = [
+        wire.Claim(claim.number, claim.messages, claim.octets, *group.bounds(claim))
+        for claim in group.claims.values()
+    ]
+    reply = wire.LeaseOpenOk(
+        group.epoch,
+        queue.identity,
+        group.committed,
+        group.last,
+        group.lost,
+        group.timeout,
+        wire.encode_claims(claims),
+    )
+    _answer(channel, queue, reply)
+
+
+def claim(channel: Channel, method: wire.LeaseClaim) -> None:
+    """lease.claim: number 0 when nothing is ready."""
+    group = _group(channel, method)
+    connection = channel.connection
+    made = connection.broker.leases.claim(group, method.messages, method.octets, connection)
+    if made is None:
+        connection.send(channel.number, wire.LeaseClaimOk())
+        return
+    reply = wire.LeaseClaimOk(made.number, made.messages, made.octets, *group.bounds(made))
+    _answer(channel, group.queue, reply)
+
+
+def commit(channel: Channel, method: wire.LeaseCommit) -> None:
+    """lease.commit: what was committed before is so still; ordering keys may go on now."""
+    group = _group(channel, method)
+    connection = channel.connection
+    count = connection.broker.leases.commit(group, method.number, connection)
+    _answer(channel, group.queue, wire.LeaseCommitOk(group.committed, count))
+    group.queue.drain()
+
+
+def release(channel: Channel, method: wire.LeaseRelease) -> None:
+    """lease.release: the reply goes out before what is delivered again."""
+    group = _group(channel, method)
+    connection = channel.connection
+    count = connection.broker.leases.release(group, method.number, connection)
+    _answer(channel, group.queue, wire.LeaseReleaseOk(count))
+    group.queue.drain()
+
+
+def renew(channel: Channel, method: wire.LeaseRenew) -> None:
+    """lease.renew: this connection holds the group."""
+    group = _group(channel, method)
+    channel.connection.broker.leases.renew(group, channel.connection)
+    channel.connection.send(channel.number, wire.LeaseRenewOk())
+
+
+def close(channel: Channel, method: wire.LeaseClose) -> None:
+    """lease.close: nobody holds it any more."""
+    group = _group(channel, method)
+    count = channel.connection.broker.leases.close(group, forget=method.forget)
+    _answer(channel, group.queue, wire.LeaseCloseOk(count))
+    group.queue.drain()
+
+
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+    wire.LeaseOpen: open_group,
+    wire.LeaseClaim: claim,
+    wire.LeaseCommit: commit,
+    wire.LeaseRelease: release,
+    wire.LeaseRenew: renew,
+    wire.LeaseClose: close,
+}

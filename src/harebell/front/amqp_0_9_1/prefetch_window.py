@@ -1,0 +1,112 @@
+"""How many octets of a channel's deliveries may be unacknowledged: the prefetch-size of qos.
+
+    size 50    |  20  |  20  |..........|    a message of 10 octets may follow, one of 11 not
+
+A message is sent ahead when it is not longer than the room that is left; one that is longer than
+the whole window goes out alone, or nobody would ever get it. RabbitMQ
+has no such limit, so only the channels of other versions have a window, and only once it is set.
+"""
+
+from __future__ import annotations
+
+from harebell.base.message import Message
+from harebell.front.common.unacked import Unacked
+from harebell.model.consumer import Consumer
+from harebell.model.queue.kind import Queue
+
+FITS = 1
+TOO_LONG = 0
+UNKNOWN = -1
+"""The message is not in its queue yet: ask again in another turn."""
+
+
+class Window:
+    """The window of a channel, or of a connection.
+
+    Attributes:
+        size: octets that may be unacknowledged; 0 is no limit.
+        used: octets that are.
+    """
+
+    __slots__ = ("size", "used")
+
+    def __init__(self, size: int = 0) -> None:
+        self.size = size
+        self.used = 0
+
+    def admits(self, queue: Queue) -> int:
+        """Whether the next message of a queue may go out: FITS, TOO_LONG or UNKNOWN."""
+        if not self.size or not self.used:
+            return FITS
+        if self.used >= self.size:
+            return TOO_LONG
+        head = queue.head()
+        if head is None:
+            return UNKNOWN
+        return FITS if len(head.body) <= self.size - self.used else TOO_LONG
+
+    def entry(
+        self, queue: Queue, consumer: Consumer | None, position: int, tag: int, message: Message
+    ) -> SizedUnacked:
+        """An unacknowledged delivery that counts against this window."""
+        return SizedUnacked(self, len(message.body), queue, consumer, position, tag)
+
+
+class SizedUnacked(Unacked):
+    """An unacknowledged delivery whose octets count.
+
+    Args:
+        window: what they count against.
+        octets: of its body.
+        queue, consumer, position, tag: as for `Unacked`.
+    """
+
+    __slots__ = ("octets", "window")
+
+    def __init__(
+        self,
+        window: Window,
+        octets: int,
+        queue: Queue,
+        consumer: Consumer | None,
+        position: int,
+        tag: int,
+    ) -> None:
+        super().__init__(queue, consumer, position, tag)
+        self.window = window
+        self.octets = octets
+        window.used += octets
+
+    def _leave(self) -> None:
+        self.window.used -= self.octets
+        self.octets = 0
+
+    def forget(self) -> None:
+        """The message goes out again under another tag."""
+        self._leave()
+        super().forget()
+
+    def settle(self) -> int:
+        """The delivery is done with."""
+        self._leave()
+        return super().settle()
+
+    def reject(self) -> int:
+        """The message is refused for good."""
+        self._leave()
+        return super().reject()
+
+    def requeue(self) -> int:
+        """The message goes back to its place in the queue."""
+        self._leave()
+        return super().requeue()
+
+    def give_back(self) -> int:
+        """The same, when the client says that nothing failed."""
+        self._leave()
+        return super().give_back()
+
+    def time_out(self) -> int:
+        """Nobody acknowledged it in time."""
+        self._leave()
+        return super().time_out()

@@ -1,0 +1,75 @@
+"""What tells the versions of the 0-9-1 family apart: one `Profile` per version.
+
+Frames, contents and most methods are the same in 0-8, 0-9, 0-9-1 and the transitional 0-10. The
+rest stands here: methods and their codec, who serves which method, how errors are told, and what a
+client of that version can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harebell.front.amqp_0_9_1.channel import Channel
+from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
+from harebell.front.common.errors import Errors
+from harebell.wire.v09 import methods
+from harebell.wire.v09.spec import ProtocolSpec
+from harebell.wire.v09.states import ConnectionTable
+
+Handlers = Mapping[type, Callable[[Any, Any], None]]
+"""Class of method -> what serves it, called with the connection or the channel, and the method."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One version, as a connection needs it.
+
+    Args:
+        version: for example "0-9-1".
+        major, minor: the version as connection.start gives it.
+        spec: its methods, and their codec.
+        states: which methods a server may be sent on channel 0, by state.
+        connection_handlers: who serves the methods on channel 0.
+        handlers: who serves those on open channels.
+        errors: how errors are told.
+        channel: makes a channel, called with connection and number.
+        consumer: makes a consumer of class basic.
+        extended: the client may be told of what RabbitMQ added: capabilities, and methods of the
+            broker's own that it announces.
+        capable: what the client says it is capable of means something.
+        plain: the client knows five types of table values only, see
+            `harebell.front.convert.plain`.
+        echoed: types beyond the five that a client which sends them gets back.
+        tickets: a publish presents an access ticket that is looked at.
+        extensions: Harebell's own classes that the version has, by name; None tells of none.
+
+    Attributes:
+        channel_ends: the first octets of channel.close and close-ok, and the methods.
+    """
+
+    version: str
+    major: int
+    minor: int
+    spec: ProtocolSpec
+    states: ConnectionTable
+    connection_handlers: Handlers
+    handlers: Handlers
+    errors: Errors
+    channel: Callable[[Any, int], Any] = Channel
+    consumer: Callable[..., Any] = ChannelConsumer
+    extended: bool = False
+    capable: bool = True
+    plain: bool = False
+    echoed: frozenset[int] = frozenset()
+    tickets: bool = False
+    extensions: Mapping[str, int] | None = None
+    channel_ends: dict[bytes, type[methods.Method]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        ends = {
+            self.spec.named(kind.NAME).head: kind
+            for kind in (methods.ChannelClose, methods.ChannelCloseOk)
+        }
+        object.__setattr__(self, "channel_ends", ends)

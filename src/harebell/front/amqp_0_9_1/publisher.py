@@ -1,0 +1,127 @@
+"""The class publisher: publishers whose repeats are dropped.
+
+docs/protocols/extensions.md explains it.
+
+A number counts as taken together with its message: where a queue refuses the message, or the
+publish fails, the number may come again. It is on disk with the message, so a confirm says both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import PUBLISHER_REFUSED_COUNT
+from harebell.base.message import Properties
+from harebell.front.common.errors import soft
+from harebell.kernels.publishing import publishing_id
+from harebell.model.publishers import NUMBERED, STAGED, Entry, Key
+from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.wire.v09 import publisher as methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+_DECLARE = (methods.CLASS_ID, 10)
+_PUBLISH = (60, 40)
+
+
+class Numbered:
+    """The publisher that a channel belongs to.
+
+    Args:
+        channel: the channel.
+        entry: what is known of the publisher.
+    """
+
+    __slots__ = ("_channel", "_number", "_publishers", "entry")
+
+    def __init__(self, channel: Channel, entry: Entry) -> None:
+        self.entry = entry
+        self._channel = channel
+        self._publishers = channel.connection.broker.publishers
+        self._number = -1
+        entry.holders += 1
+
+    def passes_over(self, properties: Properties) -> bool:
+        """Whether a message was published before; if so it is confirmed, and nothing else.
+
+        Raises:
+            ProtocolError: 406, the message has no number.
+        """
+        number = publishing_id(properties.raw)
+        if number < 0:
+            text = (
+                f"a message of publisher '{self.entry.key.name}' has no header x-publishing-id "
+                "with an integer from 0 on"
+            )
+            raise soft(406, text, *_PUBLISH)
+        if number < self.entry.next and number not in self.entry.refused:
+            if self._channel.confirms is not None:
+                # What it repeats may not be on disk yet.
+                self._channel.confirms.published(PENDING)
+            return True
+        self._number = number
+        # Before anything of the message is written.
+        self._channel.connection.commit.joint = True
+        return False
+
+    def taken(self, result: int) -> int:
+        """The queues have answered to the message whose number was looked at last."""
+        number, entry = self._number, self.entry
+        if result & REJECTED:
+            if len(entry.refused) < PUBLISHER_REFUSED_COUNT:
+                entry.refused.add(number)
+            return 0
+        entry.refused.discard(number)
+        if number >= entry.next:
+            self._publishers.advance(entry, number)
+        return 0
+
+    def close(self) -> None:
+        """The channel is over, or belongs to another publisher."""
+        self.entry.holders -= 1
+
+
+def declare(channel: Channel, method: methods.PublisherDeclare) -> None:
+    """publisher.declare: this channel publishes for a publisher from now on."""
+    if not method.publisher:
+        raise soft(406, "publisher.declare: the publisher has no name", *_DECLARE)
+    if channel.transaction is not None:
+        raise soft(406, "a channel with transactions cannot have a publisher", *_DECLARE)
+    entry = channel.connection.broker.publishers.entry(_key(channel, NUMBERED, method.publisher))
+    if channel.publisher is not None:
+        channel.publisher.close()
+    channel.publisher = Numbered(channel, entry)
+    # Nobody is told of a number that a crash could take back.
+    channel.connection.hold_until(channel.connection.commit.ticket)
+    channel.connection.send(channel.number, methods.PublisherDeclareOk(next=entry.next))
+
+
+def forget(channel: Channel, method: methods.PublisherForget) -> None:
+    """publisher.forget: what it has published and staged is not remembered any more."""
+    broker = channel.connection.broker
+    keys = [_key(channel, kind, method.publisher) for kind in (NUMBERED, STAGED)]
+    for key in keys:
+        entry = broker.publishers.find(key)
+        if entry is not None and entry.holders:
+            raise Refusal(
+                ErrorKind.RESOURCE_LOCKED,
+                f"publisher '{method.publisher}' is in use on {entry.holders} channels",
+            )
+    for key in keys:
+        broker.stages.drop_all(key)
+        broker.publishers.forget(key)
+    channel.connection.hold_until(channel.connection.commit.ticket)
+    channel.connection.send(channel.number, methods.PublisherForgetOk())
+
+
+def _key(channel: Channel, kind: int, name: str) -> Key:
+    return Key(kind, channel.vhost.name, channel.connection.user.name, name)
+
+
+HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+    methods.PublisherDeclare: declare,
+    methods.PublisherForget: forget,
+}

@@ -1,0 +1,90 @@
+"""Deliveries that are settled, or come back, many at a time: in slices, under the work budget.
+
+A client may have a million deliveries out, and acknowledge or give them all back with one method,
+or by closing the channel. What comes back is not delivered again before all of it is there, or the
+order would be lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import methodcaller
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import REFUSED_AT_ONCE
+from harebell.front.common.unacked import Unacked
+from harebell.model.queue.kind import Queue
+from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+_PER_STEP = REFUSED_AT_ONCE
+
+
+# By name and not as `Unacked.settle`: deliveries of some versions and classes do it otherwise.
+_ONE_BY_ONE: dict[int, Callable[[Unacked], int]] = {
+    ACCEPT: methodcaller("settle"),
+    REJECT: methodcaller("reject"),
+    REQUEUE: methodcaller("requeue"),
+    GIVE_BACK: methodcaller("give_back"),
+}
+
+
+def settle_all(channel: Channel, last: int, kind: int) -> None:
+    """Settle every delivery up to a tag, and then serve the queues that they came from.
+
+    Args:
+        channel: where they went; it may be closed before all is done.
+        last: the last delivery tag.
+        kind: what happens to each: ACCEPT, REJECT, REQUEUE or GIVE_BACK.
+    """
+    perform(channel, last, _ONE_BY_ONE[kind], {}, channel)
+
+
+def come_back(channel: Channel, left: list[Queue]) -> None:
+    """The channel is over: everything that is out goes back.
+
+    Args:
+        channel: the channel.
+        left: queues that it consumed from, which are served afterwards, too.
+    """
+    perform(channel, channel.next_tag - 1, _ONE_BY_ONE[REQUEUE], dict.fromkeys(left), None)
+
+
+def perform(
+    channel: Channel,
+    last: int,
+    settle: Callable[[Unacked], int],
+    queues: dict[Queue, None],
+    served: Channel | None,
+) -> None:
+    """Do it in slices.
+
+    Args:
+        channel: where the deliveries went.
+        last: the last delivery tag.
+        settle: what happens to each.
+        queues: what is served when all is done; those of the deliveries are added.
+        served: the channel, where it has a limit for all consumers; None when it is over.
+    """
+    work = channel.connection.hub.work
+
+    def step() -> bool:
+        while True:
+            entries = channel.take_some(last, _PER_STEP)
+            if not entries:
+                break
+            for entry in entries:
+                settle(entry)
+                queues[entry.queue] = None
+            if work.charge(len(entries)):
+                return False
+        if served is not None and served.waiting is not None:
+            served.take_turns()
+        for queue in queues:
+            if not queue.deleted:
+                queue.drain()
+        return True
+
+    channel.connection.perform(step)

@@ -1,0 +1,388 @@
+"""Publishing a staged batch: in slices, and all of it or nothing.
+
+    slices      rows are checked like those of basic.publish, routed, and appended to queues, which
+                hide them from readers. Each slice is within the budget of a turn
+    refused     a row cannot be published: the rows that were appended are settled
+    committed   the number of the batch is recorded, and when it is on disk, with all rows, the
+                queues show them
+
+A row is marked in its log, and while the batch is not committed the log of publishers names the
+logs with such rows, so a start after a crash settles them too. One batch is committed at a time;
+the others wait. Input of the connection that commits waits for the end.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from harebell.auth.permissions import WRITE
+from harebell.base.errors import BatchError, ErrorKind, ProtocolError, Refusal
+from harebell.base.limits import (
+    STAGE_FLIGHT_BYTES,
+    STAGE_JOINT_ROWS,
+    STAGE_POLL_MS,
+    STAGE_ROW_UNITS,
+    STAGE_ROWS_PER_LOOK,
+)
+from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.row_columns import columns_of
+from harebell.front.amqp_0_9_1.failure import channel_caught
+from harebell.front.amqp_0_9_1.special_properties import prepared
+from harebell.front.common.errors import soft
+from harebell.front.common.firehose_tap import published
+from harebell.front.common.interceptors import intercepted
+from harebell.front.common.permission import EXCHANGE, check, check_topic, topic_of
+from harebell.front.common.unrouted import NO_ROUTE, ways_of
+from harebell.kernels.rows import Rows
+from harebell.model.resource import rendered
+from harebell.model.routed import Routed
+from harebell.wire.arrow.decode import decode_batch
+from harebell.wire.v09 import stage as methods
+
+if TYPE_CHECKING:
+    from harebell.auth.topics import TopicPermission
+    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.publishers import Entry, Key
+    from harebell.model.queue.kind import Queue
+    from harebell.model.stage_files import Piece
+
+_PLACE = (methods.CLASS_ID, methods.COMMIT_ID)
+_EXAMPLES = 100
+"""Rows that no queue gets which are kept to tell of a few of them."""
+
+
+class _Place(NamedTuple):
+    """An exchange that rows go to.
+
+    Args:
+        exchange: the exchange.
+        topic: which keys may be used there; None for all.
+    """
+
+    exchange: Exchange
+    topic: TopicPermission | None
+
+
+class StagedCommit:
+    """The commit of one batch, in slices.
+
+    Args:
+        channel: where the batch is committed.
+        method: the commit.
+        key: the publisher.
+        done: called when everything is in the queues; its reply has to wait for the disk.
+
+    Attributes:
+        rows: how many were taken so far.
+        unroutable: how many of them no queue gets.
+        repeated: whether the batch was committed before, and nothing was done.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        method: methods.StageCommit,
+        key: Key,
+        done: Callable[[Channel, StagedCommit], None],
+    ) -> None:
+        self.rows = 0
+        self.unroutable = 0
+        self.repeated = False
+        self._channel = channel
+        self._method = method
+        self._key = key
+        self._entry: Entry | None = None
+        self._pieces: deque[tuple[int, Piece]] = deque()
+        self._done = done
+        self._broker = channel.connection.broker
+        self._commit = channel.connection.commit
+        self._staging = 0
+        self._routed = Routed()
+        self._loaded: Rows | None = None
+        self._row = 0
+        self._lost = 0
+        self._examples: list[Message] = []
+        self._places: dict[str, _Place] = {}
+        self._ticket = 0
+        # Whether it is too large for the redo file, and the commit that has to be done first.
+        self._large = False
+        self._before = 0
+        self._flight = 0
+        self._before_end = False
+        router = channel.router
+        # Where these are wanted every row gets its own look.
+        self._watched = channel.connection.intercepts or router.origins or router.tracer is not None
+
+    # --- in slices ------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """Publish rows until the turn is over; True when the batch is committed or refused."""
+        try:
+            entry = self._entry = self._checked_run()
+            self.repeated = self._method.batch < entry.next
+            if not self.repeated:
+                if not self._may_go_on():
+                    return False
+                if not self._staging:
+                    self._begin(entry)
+                self._commit.staging = self._staging
+                self._broker.events.actor = self._key.user
+                if not self._slice():
+                    return False
+        except (Refusal, ProtocolError) as error:
+            self._roll_back()
+            if isinstance(error, Refusal) and error.kind is ErrorKind.FENCED:
+                self._broker.stages.drop(self._key, self._method.batch)
+            channel_caught(self._channel.connection, self._channel, error, *_PLACE)
+            return True
+        except BaseException:
+            self._roll_back()
+            raise
+        finally:
+            self._commit.staging = 0
+        self._finish()
+        return True
+
+    def _may_go_on(self) -> bool:
+        """Whether it is this batch's turn, and memory and disk have room; else it is woken."""
+        connection = self._channel.connection
+        if not self._broker.stages.begin(self, connection.wake):
+            connection.suspend()
+            return False
+        hub = connection.hub
+        if self._waits():
+            return False
+        if self._staging and (hub.short or hub.gauge.over):
+            connection.suspend()
+            timer = self._broker.timers.timer(connection.wake)
+            timer.set_earlier(self._broker.clock.steady + STAGE_POLL_MS)
+            return False
+        return True
+
+    def _waits(self) -> bool:
+        """Whether a commit of the disk has to be done first; then it is woken."""
+        if self._before <= self._commit.done:
+            return False
+        connection = self._channel.connection
+        connection.suspend()
+        connection.hub.waiting[self] = None
+        return True
+
+    def _checked_run(self) -> Entry:
+        """The publisher, as long as no other run has taken the place of this one.
+
+        Raises:
+            Refusal: FENCED, or NOT_FOUND where it was forgotten meanwhile.
+        """
+        method, publishers = self._method, self._broker.publishers
+        return publishers.check(publishers.find(self._key), method.publisher, method.run)
+
+    def _begin(self, entry: Entry) -> None:
+        """Find what is to be published, and say that there will be rows of it in logs.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED, it is not here, or there is no room for it.
+        """
+        method, stages = self._method, self._broker.stages
+        parts = methods.decode_parts(method.parts)
+        self._pieces = deque(stages.chosen(self._key, method.batch, parts))
+        self._large = sum(piece.rows for _, piece in self._pieces) > STAGE_JOINT_ROWS
+        stages.check_commit(self._key, method.batch, [piece for _, piece in self._pieces])
+        self._staging = self._broker.publishers.begin(entry, method.batch)
+        stages.committing(self._key, method.batch, under_way=True)
+
+    def _slice(self) -> bool:
+        """Publish rows; True when there are no more of them, and all of them may be published.
+
+        Raises:
+            ProtocolError, Refusal: the batch cannot be published.
+        """
+        work = self._channel.connection.hub.work
+        while self._pieces or self._loaded is not None:
+            if self._loaded is None:
+                self._load()
+                continue
+            spent = work.charge(self._take() * STAGE_ROW_UNITS)
+            if self._large and (self._commit.joint or self._flight >= STAGE_FLIGHT_BYTES):
+                # That a log has rows goes through the redo file, and only few rows with it.
+                self._flight = 0
+                self._before = self._commit.ticket
+                self._commit.urgent = True
+            if spent or self._waits():
+                return False
+        if self._large and not self._before_end:
+            # The end goes through the redo file, and nothing but the end.
+            self._before_end = True
+            self._before = self._commit.ticket
+            self._commit.urgent = True
+            if self._waits():
+                return False
+        if self._lost and self._method.mandatory:
+            raise soft(NO_ROUTE, self._complaint(), *_PLACE)
+        if not self._routed.has_room():
+            text = (
+                f"batch {self._method.batch} has {self.rows} rows, and a queue that gets some of "
+                "them has no room; nothing was published"
+            )
+            raise soft(406, text, *_PLACE)
+        return True
+
+    def _load(self) -> None:
+        """Read the next piece."""
+        method, (part, piece) = self._method, self._pieces[0]
+        data = self._broker.stages.read(self._key, method.batch, piece)
+        columns, fields = columns_of(piece.columns)
+        rows = Rows(columns, fields, method.exchange, method.routing_key, method.delivery_mode)
+        # Nobody could be sent what no frame has room for.
+        rows.frame_max = self._channel.connection.frame_max
+        try:
+            rows.load(data, *decode_batch(data, columns, fields))
+        except BatchError as error:
+            raise self._bad(part, error) from None
+        self._loaded, self._row = rows, 0
+
+    def _take(self) -> int:
+        """Publish some rows of the piece; returns how many."""
+        rows, first = self._loaded, self._row
+        assert rows is not None, "a piece is loaded"
+        end = min(first + STAGE_ROWS_PER_LOOK, rows.rows)
+        try:
+            row = first
+            while (row := self._routed.take(rows, row, end, self._channel.router)) < end:
+                self._take_one(rows.message(row), rows.properties)
+                row += 1
+        except BatchError as error:
+            raise self._bad(self._pieces[0][0], error) from None
+        if self._routed.lost:
+            self._send_on()
+        self._row = end
+        self._flight += (end - first) * self._pieces[0][1].size // rows.rows
+        self.rows += end - first
+        if end == rows.rows:
+            self._pieces.popleft()
+            self._loaded = None
+        return end - first
+
+    def _bad(self, part: int, error: BatchError) -> ProtocolError:
+        return soft(406, f"part {part} of batch {self._method.batch}: {error}", *_PLACE)
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        """Every row is in its queues: write down that the batch is committed, as one with them."""
+        entry, stages, batch = self._entry, self._broker.stages, self._method.batch
+        assert entry is not None, "the run was known in this slice"
+        if not self.repeated:
+            for exchange, count in self._routed.counts.items():
+                self._places[exchange].exchange.published += count
+            self._broker.publishers.advance(entry, batch)
+            self._broker.publishers.finish(entry)
+            stages.committing(self._key, batch, under_way=False)
+            stages.drop_below(self._key, entry.next)
+        self._ticket = self._commit.ticket
+        self._done(self._channel, self)
+        self.committed()
+
+    def committed(self) -> None:
+        """When the batch is on disk, its rows are for everybody to see."""
+        if not self._ticket:
+            self._channel.connection.wake()
+            return
+        if self._commit.done < self._ticket:
+            self._channel.connection.hub.waiting[self] = None
+            return
+        self._routed.commit_batch()
+        self._broker.stages.end(self)
+
+    def _roll_back(self) -> None:
+        """The batch is refused: nobody has seen any of it. Every row is taken back, as one."""
+        if self._staging and self._entry is not None:
+            self._commit.joint = True
+            self._routed.roll_back_batch()
+            self._broker.publishers.finish(self._entry)
+            self._broker.stages.committing(self._key, self._method.batch, under_way=False)
+        self._broker.stages.end(self)
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _take_one(self, message: Message, properties: Properties) -> None:
+        """Publish a row that needs more than to be routed."""
+        channel = self._channel
+        name = message.exchange
+        place = self._places.get(name)
+        if place is None:
+            place = self._find(name)
+        exchange, topic = place
+        if channel.connection.intercepts:
+            properties = intercepted(channel, properties)
+            message = new_message(name, message.routing_key, properties, message.body)
+        if properties.suspect:
+            message, queues = self._prepared(place, message, properties)
+        else:
+            if topic is not None:
+                check_topic(channel, WRITE, name, message.routing_key)
+            queues = channel.router.route(exchange, message)
+        if channel.router.origins:
+            message.origin = channel.connection.origin
+        self._routed.counts[name] += 1
+        if channel.router.tracer is not None:
+            published(channel, message, properties, queues)
+        self._routed.put(message, queues)
+
+    def _find(self, name: str) -> _Place:
+        channel = self._channel
+        check(channel, WRITE, EXCHANGE, name)
+        exchange = channel.vhost.exchange(name)
+        if exchange.internal:
+            thing = rendered("exchange", name, channel.vhost.name)
+            raise soft(403, f"cannot publish to internal {thing}", *_PLACE)
+        place = self._places[name] = _Place(exchange, topic_of(channel, exchange))
+        self._routed.counts[name] = 0
+        if place.topic is None and not self._watched:
+            self._routed.plain[name] = exchange
+        return place
+
+    def _prepared(
+        self, place: _Place, message: Message, properties: Properties
+    ) -> tuple[Message, tuple[Queue, ...]]:
+        """The same as for a publish, which asks the channel what may be published."""
+        channel, before = self._channel, self._channel.topic
+        channel.topic = place.topic
+        try:
+            return prepared(channel, place.exchange, message.routing_key, properties, message.body)
+        finally:
+            channel.topic = before
+
+    # --- rows that no queue gets ----------------------------------------------------------------
+
+    def _send_on(self) -> None:
+        """Send rows that no queue gets to the exchange for such rows, if there is one."""
+        lost, self._routed.lost = self._routed.lost, []
+        self.unroutable += len(lost)
+        other = self._method.dead_letter
+        for message in lost:
+            if other and self._sent_on(message, other):
+                continue
+            self._lost += 1
+            if len(self._examples) < _EXAMPLES:
+                self._examples.append(message)
+
+    def _sent_on(self, message: Message, other: str) -> bool:
+        """Whether a message reaches a queue by the exchange for those that reach none."""
+        place = self._places.get(other) or self._find(other)
+        if place.topic is not None:
+            check_topic(self._channel, WRITE, other, message.routing_key)
+        copy = copy_message(message, other, message.routing_key)
+        queues = self._channel.router.route(place.exchange, copy)
+        if queues:
+            self._routed.put(copy, queues)
+        return bool(queues)
+
+    def _complaint(self) -> str:
+        return (
+            f"{self._lost} of {self.rows} rows of batch {self._method.batch} reach no queue, with "
+            f"routing key {ways_of(self._examples)}; nothing was published"
+        )

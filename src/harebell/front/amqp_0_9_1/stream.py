@@ -1,0 +1,85 @@
+"""The stream class (AMQP 0-8, class stream): packets that nobody acknowledges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.front.amqp_0_9_1.content import Content
+from harebell.front.file_stream.classes import classes_of, shared_of
+from harebell.front.file_stream.consuming import Wish, start
+from harebell.front.file_stream.consuming import cancel as cancel_consumer
+from harebell.front.file_stream.publishing import Publish, accept, allowed, routed
+from harebell.front.file_stream.stream_consumer import StreamConsumer
+from harebell.model.queue.kind import Queue
+from harebell.wire.v09 import methods_stream as methods
+from harebell.wire.v09.property_list import STREAM
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+_CLASS = 80
+_PUBLISH = 40
+
+
+def qos(channel: Channel, method: methods.StreamQos) -> None:
+    """stream.qos: for the channel, or with `global` for the connection as a whole."""
+    lane = classes_of(channel).packets
+    shared = shared_of(channel.connection)
+    window, rate = (shared.packets, shared.rate) if method.global_ else (lane.window, lane.rate)
+    window.limit(method.prefetch_count, method.prefetch_size)
+    rate.limit(method.consume_rate)
+    channel.connection.send(channel.number, methods.StreamQosOk())
+    lane.go_on()
+
+
+def consume(channel: Channel, method: methods.StreamConsume) -> None:
+    """stream.consume: packets come at the rate that was asked for."""
+    lane = classes_of(channel).packets
+
+    def make(queue: Queue, tag: str, options: dict[str, Any]) -> StreamConsumer:
+        return StreamConsumer(lane, queue, tag, **options)
+
+    wish = Wish(
+        _CLASS,
+        method.queue,
+        method.consumer_tag,
+        method.no_local,
+        method.exclusive,
+        method.nowait,
+        method.filter,
+        method.ticket,
+    )
+    start(channel, wish, make, methods.StreamConsumeOk)
+
+
+def cancel(channel: Channel, method: methods.StreamCancel) -> None:
+    """stream.cancel: what waits for the consumer goes back to the queue."""
+    cancel_consumer(channel, method.consumer_tag, method.nowait, methods.StreamCancelOk)
+
+
+def publish(channel: Channel, method: methods.StreamPublish) -> None:
+    """stream.publish: its content follows."""
+    place = (_CLASS, _PUBLISH)
+    allowed(channel, _wish(method))
+    gauge = channel.connection.hub.gauge
+    channel.content = Content(method, gauge, place, STREAM.parse, _published)
+    channel.connection.scanner.pending += 1
+
+
+def _wish(method: methods.StreamPublish) -> Publish:
+    flags = method.mandatory | method.immediate << 1
+    return Publish(STREAM, _PUBLISH, method.exchange, method.routing_key, flags, method.ticket)
+
+
+def _published(channel: Channel, content: Content) -> None:
+    wish = _wish(content.method)
+    found = routed(channel, wish, content.properties, content.body())
+    accept(channel, found, wish.flags)
+
+
+HANDLERS = {
+    methods.StreamQos: qos,
+    methods.StreamConsume: consume,
+    methods.StreamCancel: cancel,
+    methods.StreamPublish: publish,
+}

@@ -1,0 +1,121 @@
+"""The tx class: publishes and acknowledgements that take effect together at tx.commit.
+
+What waits for the commit is in `harebell.model.transaction`. A rollback forgets the publishes and
+makes the acknowledged deliveries outstanding again.
+
+A client may announce the capability `tx_mandatory`. Then a commit with a mandatory publish that no
+queue gets is refused as a whole. Otherwise such a message is returned, as RabbitMQ does it, and
+what was acknowledged together with it is gone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import TRANSACTION_SLICE
+from harebell.base.slices import Slices, stepped
+from harebell.front.amqp_0_9_1.lasting import is_open, perform
+from harebell.front.common.errors import soft
+from harebell.front.common.unacked import Unacked
+from harebell.front.common.unrouted import NO_ROUTE, ways_of
+from harebell.model.queue.kind import PENDING
+from harebell.model.transaction import Transaction, pinned
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+
+MANDATORY = "tx_mandatory"
+"""The capability."""
+_CLASS = 90
+_MANDATORY_FLAG = 1
+
+
+class ChannelTransaction(Transaction[Unacked]):
+    """What one channel has done since the last commit or rollback."""
+
+    __slots__ = ()
+
+    def do(self, channel: Channel) -> Slices[None]:
+        """Do it all; what follows waits for the disk.
+
+        Where a full queue would refuse one of the publishes nothing is done.
+
+        Raises:
+            ProtocolError: 406 or 312 for the channel; what was acknowledged comes back.
+        """
+        doing = self._do(channel)
+        yield from (pinned(channel.connection.commit, doing) if self.large else doing)
+
+    def _do(self, channel: Channel) -> Slices[None]:
+        if channel.connection.wants(MANDATORY):
+            self._check_routes()
+        if not self.has_room():
+            raise soft(406, "partial tx completion", _CLASS, 20)
+        connection = channel.connection
+        now = connection.broker.clock.steady
+        result = yield from self.commit(channel, connection.commit, now)
+        if result & PENDING and is_open(channel):
+            connection.hold_until(connection.commit.ticket)
+        connection.look_whether_finished()
+
+    def _check_routes(self) -> None:
+        lost = [
+            message
+            for message, queues, flags in self.publishes
+            if flags & _MANDATORY_FLAG and all(queue.deleted for queue in queues)
+        ]
+        if lost:
+            text = (
+                f"{len(lost)} of {len(self.publishes)} messages reach no queue, with routing key "
+                f"{ways_of(lost)}; nothing was committed"
+            )
+            raise soft(NO_ROUTE, text, _CLASS, 20)
+
+    def rollback(self, channel: Channel) -> None:
+        """Do none of it: the acknowledged deliveries are outstanding again."""
+        for entries in self.forget():
+            for entry in entries:
+                channel.unacked.put(entry.tag, entry)
+        channel.connection.look_whether_finished()
+
+
+def _transaction(channel: Channel, method_id: int) -> ChannelTransaction:
+    transaction = channel.transaction
+    if not isinstance(transaction, ChannelTransaction):
+        raise soft(406, "channel is not transactional", _CLASS, method_id)
+    return transaction
+
+
+def select(channel: Channel, method: methods.TxSelect) -> None:
+    """tx.select: gather from now on. Selecting twice changes nothing."""
+    if channel.confirms is not None:
+        raise soft(406, "cannot switch from confirm to tx mode", _CLASS, 10)
+    if channel.publisher is not None:
+        raise soft(406, "a channel with a publisher cannot have transactions", _CLASS, 10)
+    if channel.transaction is None:
+        channel.transaction = ChannelTransaction(channel.connection.hub.gauge)
+    elif not isinstance(channel.transaction, ChannelTransaction):
+        raise soft(503, "the channel works on a distributed transaction", _CLASS, 10)
+    channel.connection.send(channel.number, methods.TxSelectOk())
+
+
+def commit(channel: Channel, method: methods.TxCommit) -> None:
+    """tx.commit: do what was gathered; returns go out before commit-ok."""
+
+    def done(_: None) -> None:
+        if is_open(channel):
+            channel.connection.send(channel.number, methods.TxCommitOk())
+
+    doing = _transaction(channel, 20).do(channel)
+    step = stepped(doing, channel.connection.hub.work, TRANSACTION_SLICE, done)
+    perform(channel, step, (_CLASS, 20))
+
+
+def rollback(channel: Channel, method: methods.TxRollback) -> None:
+    """tx.rollback: forget what was gathered."""
+    _transaction(channel, 30).rollback(channel)
+    channel.connection.send(channel.number, methods.TxRollbackOk())
+
+
+HANDLERS = {methods.TxSelect: select, methods.TxCommit: commit, methods.TxRollback: rollback}

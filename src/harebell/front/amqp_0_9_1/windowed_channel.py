@@ -1,0 +1,111 @@
+"""A channel of 0-8 or 0-9: what those versions promise and RabbitMQ leaves out.
+
+    immediate        a message that no consumer takes at once comes back (313)
+    channel.flow     deliveries stop, and go on
+    prefetch-size    octets that may be out, beside their number
+    tickets          what a client says it is going to do, checked when it presents one
+
+The immediate bit has another place inside: an ordinary channel refuses it where it stands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.message import FAMILY_09, Message, Properties
+from harebell.front.amqp_0_8.access import check_ticket, check_write
+from harebell.front.amqp_0_9_1.channel import Channel
+from harebell.front.amqp_0_9_1.prefetch_window import Window
+from harebell.front.common.immediate import takers
+from harebell.front.convert.plain import tags_in
+from harebell.front.file_stream.outgoing import send_back
+from harebell.model.queue.kind import Queue
+from harebell.wire.v09 import methods
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.connection import Connection
+
+_MANDATORY = 1
+_IMMEDIATE = 2
+_AT_ONCE = 4
+_TICKET_SHIFT = 8
+_NO_ROUTE = (312, "NO_ROUTE")
+_NO_CONSUMERS = (313, "NO_CONSUMERS")
+
+
+class OlderChannel(Channel):
+    """One channel of a connection that speaks 0-8 or 0-9.
+
+    Args:
+        connection: the connection it belongs to.
+        number: its channel number, from 1.
+
+    Attributes:
+        stopped: the client wants no deliveries for now.
+        window: octets of deliveries that may be unacknowledged.
+        windowed: whether there is such a limit.
+        asked: the client has asked for a ticket on this channel.
+        looked_at: the headers whose types were looked at last.
+        good_ticket: the ticket that was found good for publishing last.
+    """
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        super().__init__(connection, number)
+        self.stopped = False
+        self.window = Window()
+        self.windowed = False
+        self.asked = False
+        self.good_ticket = 0
+        self.looked_at: Properties | None = None
+
+    def may_deliver(self) -> bool:
+        """Whether the client wants deliveries now."""
+        return not self.stopped
+
+    def publish(
+        self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """Take a published message, after a look at its ticket."""
+        if flags >> _TICKET_SHIFT != self.good_ticket:
+            check_write(self, flags >> _TICKET_SHIFT)
+        kept = flags & _MANDATORY
+        if flags & _IMMEDIATE:
+            kept |= _AT_ONCE
+        if properties.has_headers and properties is not self.looked_at:
+            # Types that some documents of the version have: what a client sends it can read.
+            self.looked_at = properties
+            self.connection.known |= tags_in(properties.raw) & self.connection.profile.echoed
+        return Channel.publish(self, kept, exchange_name, routing_key, properties, body)
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Hand a routed message to its queues, or to those alone that can deliver it at once."""
+        if not flags & _AT_ONCE:
+            return Channel.accept(self, message, queues, flags)
+        taking = takers(queues, message)
+        if not taking:
+            missing = not queues and flags & _MANDATORY
+            self.give_back_to_publisher(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
+        return Channel.accept(self, message, taking, 0)
+
+    def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
+        """Refuse what an access ticket does not allow."""
+        if self.connection.profile.tickets:
+            check_ticket(self, number, right, place)
+
+    def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
+        """basic.return of a message that nobody gets, or that of its class."""
+        if message.family != FAMILY_09 and send_back(self, message, code):
+            return
+        method = methods.BasicReturn(
+            reply_code=code,
+            reply_text=text,
+            exchange=message.exchange,
+            routing_key=message.routing_key,
+        )
+        self.connection.send_content(self.number, method, message)
+
+    def close(self) -> None:
+        """The channel is over, and so are its tickets."""
+        super().close()
+        if self.asked:
+            self.connection.hub.tickets.forget(self)

@@ -1,0 +1,52 @@
+"""A consumer on a channel of 0-8 or 0-9: it can be stopped, and reads plain headers only."""
+
+from __future__ import annotations
+
+from harebell.base.message import FAMILY_09, Message
+from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
+from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN
+from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+from harebell.front.convert.dispatch import converted
+from harebell.front.convert.plain import plain_message
+
+_FAMILY = FAMILY_09
+_TOO_LONG = TOO_LONG
+_UNKNOWN = UNKNOWN
+
+
+class OlderConsumer(ChannelConsumer):
+    """Delivers into the output of a connection that speaks 0-8 or 0-9."""
+
+    __slots__ = ()
+
+    def ready(self) -> bool:
+        """Whether the client wants more, there is credit, and room in the output."""
+        channel: OlderChannel = self._channel  # type: ignore[assignment]
+        if channel.stopped:
+            return False
+        if channel.windowed and not self.no_ack:
+            fits = channel.window.admits(self.queue)
+            if fits == _UNKNOWN:
+                # The message is not in its queue yet; it will be in another turn.
+                self.again()
+            if fits == _TOO_LONG and not self.waits:
+                self.waits = True
+                channel.wait_turn(self)
+            if fits in (_UNKNOWN, _TOO_LONG):
+                return False
+        return ChannelConsumer.ready(self)
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Write basic.deliver with headers that the client can read."""
+        channel: OlderChannel = self._channel  # type: ignore[assignment]
+        if message.family != _FAMILY:
+            message = converted(message, _FAMILY)
+        if message.has_headers or message.offset >= 0 or message.deliveries > 0:
+            message = plain_message(message, channel.connection.known)
+        tag = channel.next_tag
+        ChannelConsumer.deliver(self, message, position, redelivered)
+        if channel.windowed and not self.no_ack:
+            channel.unacked.take(tag)
+            entry = channel.window.entry(self.queue, self, position, tag, message)
+            channel.unacked.put(tag, entry)
+        return 0

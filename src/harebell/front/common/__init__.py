@@ -1,0 +1,1 @@
+"""What the connections and channels of every version share: limits, permissions, events, turns."""

@@ -1,0 +1,115 @@
+"""Who is let in: limits of connections, channels and consumers, in RabbitMQ's words.
+
+They are asked when a connection, a channel or a consumer is new; who is in already stays when a
+limit is lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.common.errors import hard
+from harebell.model.vhost_limits import MAX_CONNECTIONS, over
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from harebell.front.common.base_connection import Link
+    from harebell.model.vhost import VHost
+
+_CONNECTION_OPEN = (10, 40)
+_CHANNEL_OPEN = (20, 10)
+
+
+def _opened(connection: Link) -> list[Link]:
+    """All connections that are open, this one's not."""
+    return [each for each in connection.hub.connections if each.state is ConnectionState.OPEN]
+
+
+def _counted(connection: Link) -> int:
+    """Connections that count beside this one: those that are open, and those that came earlier."""
+    ending = (ConnectionState.CLOSING, ConnectionState.CLOSED)
+    return sum(
+        (each.state is ConnectionState.OPEN or each.origin < connection.origin)
+        and each.state not in ending
+        and not each.closing
+        for each in connection.hub.connections
+    )
+
+
+def check_connection(connection: Link, vhost: VHost) -> None:
+    """Refuse a connection that is one too many.
+
+    Raises:
+        ProtocolError: 530, for the whole connection.
+    """
+    user = connection.user
+    most = connection.settings.connection_max
+    if most and _counted(connection) >= most:
+        text = f"connection refused: node connection limit ({most}) is reached"
+        raise hard(530, text, *_CONNECTION_OPEN)
+    if vhost.limits:
+        count = sum(each.vhost is vhost for each in _opened(connection))
+        limit = over(vhost.limits, MAX_CONNECTIONS, count)
+        if limit is not None:
+            raise hard(
+                530,
+                f"access to vhost '{vhost.name}' refused for user '{user.name}': connection limit "
+                f"({limit}) is reached",
+                *_CONNECTION_OPEN,
+            )
+    if user.max_connections >= 0:
+        count = sum(each.user.name == user.name for each in _opened(connection))
+        if count >= user.max_connections:
+            raise hard(
+                530,
+                f"connection refused for user '{user.name}': user connection limit "
+                f"({user.max_connections}) is reached",
+                *_CONNECTION_OPEN,
+            )
+
+
+def check_channel(connection: Link) -> None:
+    """Refuse a channel that is one too many.
+
+    Raises:
+        ProtocolError: 530, for the whole connection.
+    """
+    count, most = len(connection.channels), connection.channel_max
+    if most and count >= most:
+        raise hard(
+            530,
+            f"number of channels opened ({count}) has reached the negotiated channel_max ({most})",
+            *_CHANNEL_OPEN,
+        )
+    settings, user = connection.settings, connection.user
+    if settings.channel_max_per_node:
+        count = sum(len(each.channels) for each in connection.hub.connections)
+        if count >= settings.channel_max_per_node:
+            raise hard(
+                530,
+                f"number of channels opened on node '{settings.cluster_name}' has reached the "
+                f"maximum allowed limit of ({settings.channel_max_per_node})",
+                *_CHANNEL_OPEN,
+            )
+    if user.max_channels >= 0:
+        count = sum(
+            len(each.channels) for each in connection.hub.connections if each.user.name == user.name
+        )
+        if count >= user.max_channels:
+            raise hard(
+                530,
+                f"number of channels opened for user '{user.name}' has reached the maximum allowed "
+                f"user limit of ({user.max_channels})",
+                *_CHANNEL_OPEN,
+            )
+
+
+def check_consumer_count(connection: Link, count: int, place: tuple[int, int]) -> None:
+    """Refuse a consumer that is one too many on its channel.
+
+    Raises:
+        ProtocolError: 530, for the whole connection.
+    """
+    most = connection.settings.consumer_max
+    if most and count >= most:
+        raise hard(530, f"reached maximum ({most}) of consumers per channel", *place)

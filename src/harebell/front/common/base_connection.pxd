@@ -1,0 +1,45 @@
+from harebell.base.ports cimport Commit
+from harebell.front.common.connection_registry cimport Hub
+from harebell.front.common.turns cimport Account
+from harebell.kernels.frames cimport FrameSink
+from harebell.kernels.output cimport OutBuffer
+
+cdef class Link(FrameSink):
+    cdef public object broker
+    cdef public Commit commit
+    cdef public object users
+    cdef public Hub hub
+    cdef public object settings
+    cdef public object peer
+    cdef public str version
+    cdef public OutBuffer out
+    cdef public object state
+    cdef public object vhost
+    cdef public object user
+    cdef public object client_properties
+    cdef public object capabilities
+    cdef public str mechanism
+    cdef public bint announced
+    cdef public long long origin
+    cdef public dict channels
+    cdef public int channel_max
+    cdef public Py_ssize_t frame_max
+    cdef public Py_ssize_t message_max
+    cdef public int heartbeat
+    cdef public bint closing
+    cdef public bint paused
+    cdef public bint congested
+    cdef public bint starved
+    cdef public bint dirty
+    cdef public bint published
+    cdef public bint blocked
+    cdef public double connected_at
+    cdef public double now
+    cdef public double _sent_at
+    cdef public double deadline
+    cdef public object shell
+    cdef public object held
+    cdef public Account account
+    cdef public object shared
+
+    cpdef int touch(self) except -1

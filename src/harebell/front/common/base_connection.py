@@ -1,0 +1,319 @@
+"""What the shell and the hub know of a connection, whatever version of AMQP it speaks.
+
+The shell calls `receive` with what it read, `tick` now and then, `take_output` once per turn, and
+looks at `closing`, `paused` and `held_back`. A link never blocks, and it knows no socket.
+
+    Arrival           until the protocol header is there       harebell.front.arrival
+    Connection        0-8, 0-9, 0-9-1                          harebell.front.amqp_0_9_1.connection
+
+An arrival is followed by the connection of the version that was asked for (`succeed` there).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.users import User, Users
+from harebell.front.common.connection_registry import Hub
+from harebell.front.common.output_barrier import Held
+from harebell.front.common.peer import Peer
+from harebell.front.common.settings import Settings
+from harebell.kernels.frames import FrameSink
+from harebell.kernels.output import OutBuffer
+from harebell.model.broker import Broker
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from harebell.model.vhost import VHost
+
+_NOBODY = User("", "")
+
+
+class Link(FrameSink):
+    """The server's side of one connection; versions derive from it.
+
+    Args:
+        broker: the broker it serves.
+        users: who may log in.
+        hub: what it shares with the other connections.
+        settings: limits and texts.
+        peer: where it comes from.
+        now: the time it was accepted, in seconds.
+        version: the version of AMQP: "0-8", "0-9", "0-9-1", "0-10", "0-10t"; "" before the header.
+
+    Attributes:
+        account: pays for the work that the peer causes: its user's, once that is known.
+        state: see `harebell.wire.v09.states`; only HEADER, OPEN, CLOSING and CLOSED mean something
+            to others.
+        commit: of the broker's store.
+        held: the output that waits for commits; None when there is none.
+        channels: what is open in it, by number.
+        closing: nothing more is read. See `finished`.
+        paused: the shell shall not read from it.
+        congested: the shell says that the peer does not take our output.
+        starved: a consumer was not served for lack of room in the output.
+        dirty: the hub knows that there is something to do.
+        now: when something was last received.
+        deadline: when to cut the connection unless it goes on; 0 for never.
+        mechanism: what it logged in with.
+        announced: its opening was told, and its end not yet.
+        origin: the number of the connection, which no other one of the process has.
+        shared: what all channels share of the classes file and stream; None until one is used.
+        shell: whatever the shell keeps here to find its socket again.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        users: Users,
+        hub: Hub,
+        settings: Settings,
+        peer: Peer,
+        now: float,
+        version: str = "",
+    ) -> None:
+        self.broker = broker
+        self.commit = broker.commit
+        self.users = users
+        self.hub = hub
+        self.settings = settings
+        self.peer = peer
+        self.version = version
+        self.out = OutBuffer()
+        self.state = ConnectionState.HEADER
+        self.vhost: VHost | None = None
+        self.user = _NOBODY
+        self.client_properties: Mapping[str, Any] = {}
+        self.capabilities: set[str] = set()
+        self.mechanism = ""
+        self.announced = False
+        self.channels: dict[int, Any] = {}
+        self.channel_max = settings.channel_max
+        self.frame_max = settings.frame_max
+        self.message_max = settings.message_max
+        self.heartbeat = 0
+        self.closing = False
+        self.paused = False
+        self.congested = False
+        self.starved = False
+        self.dirty = False
+        self.published = False
+        self.shared: Any = None
+        self.blocked = False
+        self.connected_at = now
+        self.now = now
+        self._sent_at = now
+        self.deadline = now + settings.handshake_timeout
+        self.shell: Any = None
+        self.held: Held | None = None
+        self.origin = 0
+        self.account = hub.turns.account(f"address {peer.address}")
+
+    # --- what a version does in its own way -----------------------------------------------------
+
+    def begin(self) -> None:
+        """The protocol header was this version's: answer it."""
+        raise NotImplementedError
+
+    def receive(self, data: bytes | memoryview, now: float) -> None:
+        """Take what was read."""
+        raise NotImplementedError
+
+    def resume(self, now: float) -> None:
+        """Go on with input that was held back while the output was too long."""
+
+    def relieved(self) -> None:
+        """Output was written: serve the consumers that had no room for it."""
+
+    @property
+    def held_back(self) -> bool:
+        """Whether input is held back, and reading more would only fill memory."""
+        return False
+
+    def tick(self, now: float) -> None:
+        """Time has passed: heartbeats and deadlines."""
+        raise NotImplementedError
+
+    def excuse(self, late: float) -> None:
+        """Do not count time in which the broker itself stood still.
+
+        Args:
+            late: so many seconds long nothing was read from anybody.
+        """
+        self.now += late
+        if self.deadline:
+            self.deadline += late
+
+    def force_close(self, reason: str, now: float) -> None:
+        """The broker ends the connection, for example because it stops."""
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Let go of everything the peer held."""
+
+    def log_loss(self) -> None:
+        """Log what a peer that is gone left undone."""
+
+    def has_begun(self) -> bool:
+        """Whether a message is not read to its end, or publishes wait for their commit."""
+        return False
+
+    def tell_blocked(self, blocked: bool) -> None:
+        """Publishers are held back, or not any more: tell the client, if it wants to know."""
+
+    def finish(self) -> None:
+        """The close handshake is done."""
+        self.state = ConnectionState.CLOSED
+        self.closing = True
+        self.touch()
+
+    # --- output ---------------------------------------------------------------------------------
+
+    def touch(self) -> int:
+        """Tell the hub that there is something to do."""
+        if not self.dirty:
+            self.dirty = True
+            self.hub.dirty.append(self)
+        return 0
+
+    def take_output(self, now: float) -> bytes:
+        """What the shell shall write now."""
+        if self.held is None:
+            data = self.out.take()
+        else:
+            data = self.held.take(self.commit.done, self.out)
+            if not self.held.ticket:
+                self.held = None
+        if data:
+            self._sent_at = now
+        return data
+
+    @property
+    def finished(self) -> bool:
+        """Whether the shell shall end the connection when it has written what it took."""
+        return self.closing and self.held is None
+
+    def hold_until(self, ticket: int) -> None:
+        """What is written from now on leaves when that commit is on disk."""
+        if ticket <= self.commit.done:
+            return
+        if ticket == self.commit.ticket:
+            self.commit.urgent = True
+        if self.held is None:
+            self.held = Held()
+        self.held.cut(ticket, self.out)
+        self.hub.waiting[self] = None
+
+    def committed(self) -> None:
+        """A commit is on disk: some of the held output may leave."""
+        held = self.held
+        if held is not None:
+            self.touch()
+            if held.ticket > self.commit.done:
+                self.hub.waiting[self] = None
+
+    def drop_held(self) -> None:
+        """Nobody will read what was held."""
+        if self.held is not None:
+            self.held = None
+            self.out.take()
+            self.hub.waiting.pop(self, None)
+
+    # --- holding publishers back ----------------------------------------------------------------
+
+    def hold_publisher(self) -> None:
+        """Something was published: hold the publisher back when memory or disk is short."""
+        self.published = False
+        self.hub.gauge.crossed()
+        short = self.hub.gauge.over or self.hub.short
+        self.look_whether_finished()
+        if short and not self.blocked and not self.closing:
+            self.blocked = True
+            self.paused = True
+            self.hub.blocked.append(self)
+            self.tell_blocked(True)
+            self.touch()
+
+    def unblock(self) -> None:
+        """Nothing is short any more."""
+        if self.hub.finishing is self:
+            self.hub.finishing = None
+        self.blocked = False
+        self.paused = False
+        if self.state is ConnectionState.OPEN:
+            self.tell_blocked(False)
+        self.touch()
+
+    def look_whether_finished(self) -> None:
+        """Something came to an end: whether that was all that the connection was let in for."""
+        if self.hub.finishing is self and not self.has_begun():
+            self.has_finished()
+
+    def has_finished(self) -> None:
+        """What was let in although memory is short is whole, or will never be."""
+        if self.hub.finishing is self:
+            self.hub.finishing = None
+            self.paused = self.blocked
+
+    def forget_blocked(self) -> None:
+        """The connection ends: it waits for memory no longer."""
+        if self.blocked:
+            self.blocked = False
+            if self in self.hub.blocked:
+                self.hub.blocked.remove(self)
+        if self.hub.finishing is self:
+            self.hub.finishing = None
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def wants(self, capability: str) -> bool:
+        """Whether the client announced a capability."""
+        return capability in self.capabilities
+
+    def eof(self) -> None:
+        """The peer is gone."""
+        if self.state is not ConnectionState.CLOSED:
+            self.log_loss()
+            self.release()
+            self.state = ConnectionState.CLOSED
+        self.closing = True
+        self.drop_held()
+        self.hub.connections.discard(self)
+        self.hub.newcomers.remove(self.origin)
+
+    def cut(self) -> None:
+        """End the connection without a word more."""
+        self.release()
+        self.drop_held()
+        self.finish()
+
+    def begins_in_time(self, now: float) -> bool:
+        """Look at the deadline; False, once, when the handshake took too long.
+
+        A connection that is cut for it says so in the log.
+        """
+        if not self.deadline or now < self.deadline:
+            return True
+        self.deadline = 0.0
+        if self.state is ConnectionState.CLOSED:
+            if not self.closing:
+                # The close handshake is done, and the client has had time to end its side.
+                self.finish()
+            return False
+        if self.state is ConnectionState.OPEN:
+            return True
+        if not self.closing:
+            why = f"timed out in {self.state.value}"
+            self.settings.journal("warning", f"{self.peer}: {why}")
+            self.cut()
+        return False
+
+    def has_opened(self) -> None:
+        """The handshake is done, and whoever is there may stay."""
+        self.hub.newcomers.remove(self.origin)
+        self.hub.offenders.opened(self.peer.address, self.user.name)
+
+    def remember_failure(self) -> None:
+        """It failed before it was open: whoever keeps doing that is turned away."""
+        self.hub.offenders.failed(self.peer.address, self.now, self.settings.journal)

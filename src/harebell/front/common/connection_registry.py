@@ -1,0 +1,163 @@
+"""What all connections share: who has output to write, who is held back, who waits for the disk.
+
+The shell asks the hub once per turn. Holding publishers back is AMQP's business (who is told, and
+what), so it is decided here and not in the shell.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harebell.base.gauge import Gauge
+from harebell.base.work import Work
+from harebell.front.common.access_tickets import Tickets
+from harebell.front.common.checkpoints import Checkpoints
+from harebell.front.common.handshake_throttle import Offenders
+from harebell.front.common.pending_logins import Newcomers
+from harebell.front.common.turns import Turns
+
+if TYPE_CHECKING:
+    from harebell.front.common.base_connection import Link
+
+
+_FEW = 32
+MEMORY = "memory"
+"""Queued messages take more than they may."""
+DISK = "disk"
+"""The data directory is full, or nearly."""
+FILES = "file handles"
+"""No more files can be opened."""
+
+
+class Waiting(Protocol):
+    """Who waits for a commit: a connection with held output, or a channel's confirms."""
+
+    def committed(self) -> None:
+        """A commit is on disk; who still waits for another puts itself into `Hub.waiting`."""
+
+
+def in_turns(connections: list[Link]) -> list[Link]:
+    """Many connections in such an order that no user waits for all those of another."""
+    if len(connections) <= _FEW:
+        return connections
+    users: dict[object, list[Link]] = {}
+    for connection in connections:
+        users.setdefault(connection.account, []).append(connection)
+    if len(users) == 1:
+        return connections
+    rounds = zip_longest(*users.values())
+    return [connection for each in rounds for connection in each if connection is not None]
+
+
+class Hub:
+    """The connections of one broker.
+
+    Args:
+        gauge: the memory that queued messages take.
+        work: counts what is done; the broker's.
+
+    Attributes:
+        turns: whose turn it is.
+        dirty: connections with something for the shell to do, each once.
+        connections: all that are connected.
+        blocked: those not read because something is short.
+        waiting: who waits for a commit, in the order of their coming.
+        shortages: what is short beside memory: DISK, FILES.
+        short: whether there are any.
+        accepted: how many connections there were.
+        finishing: the publisher that may bring its message or transaction to an end although memory
+            is short.
+        named_sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
+        newcomers: the connections that are not open yet.
+        offenders: who keeps failing to begin a connection.
+        sessions: those of transitional 0-10 that outlive their channels, by identifier.
+        tickets: the access tickets of versions before 0-9-1.
+        checkpoints: message bodies whose sending was interrupted; None before the first.
+    """
+
+    def __init__(self, gauge: Gauge, work: Work | None = None) -> None:
+        self.gauge = gauge
+        self.work = Work() if work is None else work
+        self.turns = Turns(self.work)
+        self.dirty: list[Link] = []
+        self.connections: set[Link] = set()
+        self.blocked: list[Link] = []
+        self.waiting: dict[Waiting, None] = {}
+        self.shortages: set[str] = set()
+        self.short = False
+        self.finishing: Link | None = None
+        self.newcomers = Newcomers()
+        self.offenders = Offenders()
+        self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
+        self.accepted = 0
+        self.sessions: dict[bytes, Any] = {}
+        self.tickets = Tickets()
+        self.checkpoints: Checkpoints | None = None
+
+    def take_dirty(self) -> list[Link]:
+        """The connections with something to do; none are dirty afterwards."""
+        taken, self.dirty = self.dirty, []
+        for connection in taken:
+            connection.dirty = False
+        return taken
+
+    def dirty_again(self, connections: list[Link]) -> None:
+        """There was no time for these; they come before what follows."""
+        late = [connection for connection in connections if not connection.dirty]
+        for connection in late:
+            connection.dirty = True
+        self.dirty[:0] = late
+
+    def relieve(self) -> None:
+        """Let publishers go again when nothing is short any more."""
+        self.gauge.crossed()
+        if not self.blocked or self.short:
+            return
+        if not self.gauge.over:
+            released, self.blocked = self.blocked, []
+            for connection in released:
+                connection.unblock()
+        elif self.finishing is None:
+            gauge = self.gauge
+            if gauge.used - gauge.unread - gauge.uncommitted < gauge.low:
+                self._let_one_finish()
+
+    def _let_one_finish(self) -> None:
+        """Nothing but what publishers have begun takes the memory, and no consumer can free that.
+
+        One publisher after the other brings its message, or its transaction, to an end, and waits
+        again.
+        """
+        for connection in self.blocked:
+            if connection.has_begun():
+                self.finishing = connection
+                connection.paused = False
+                connection.touch()
+                return
+
+    def set_short(self, what: str, short: bool) -> bool:
+        """Something besides memory became short, or is so no longer; True when that is news."""
+        if short == (what in self.shortages):
+            return False
+        if short:
+            self.shortages.add(what)
+        else:
+            self.shortages.discard(what)
+        self.short = bool(self.shortages)
+        return True
+
+    def short_of(self) -> set[str]:
+        """What is short, memory included."""
+        return self.shortages | ({MEMORY} if self.gauge.over else set())
+
+    def reason(self) -> str:
+        """What is short, in the words of connection.blocked."""
+        memory = [MEMORY] if self.gauge.over else []
+        return "low on " + " & ".join(memory + sorted(self.shortages))
+
+    def committed(self) -> None:
+        """A commit is on disk: let out what waited for it."""
+        waiting, self.waiting = self.waiting, {}
+        for each in waiting:
+            each.committed()

@@ -1,0 +1,118 @@
+"""Closes channels that hold a delivery for too long without acknowledging it, and ends sessions.
+
+Nothing is noted per message. At every look a mark is set: up to this delivery tag everything was
+delivered by now. The first mark at or after the oldest unacknowledged tag tells since when, at
+least, that delivery is out: a channel may be closed a little late, and never early. As with
+RabbitMQ 3.13 only the oldest delivery of a channel is looked at.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from harebell.base import limits
+from harebell.model.queue.arguments import CONSUMER_TIMEOUT
+from harebell.model.resource import rendered
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_10.file_stream_adapter import Lodger
+    from harebell.front.amqp_0_10.session import Session
+    from harebell.front.common.connection_registry import Hub
+    from harebell.model.queue.kind import Queue
+
+    Place = Channel | Session | Lodger
+    """What holds deliveries; the tags of a session are the numbers of its transfers."""
+
+Marks = deque[tuple[int, float]]
+"""Delivery tags, and when everything up to them was out, in seconds."""
+
+_SETTING = "consumer-timeout"
+_MS = 1_000
+
+
+class Overdue:
+    """Looks after the acknowledgements of all channels of a hub.
+
+    Args:
+        hub: whose connections.
+        timeout_ms: for deliveries of queues and consumers without a timeout of their own; 0 is
+            no limit.
+    """
+
+    def __init__(self, hub: Hub, timeout_ms: int) -> None:
+        self._hub = hub
+        self._timeout_ms = timeout_ms or None
+        self._marks: dict[Place, Marks] = {}
+
+    def excuse(self, late: float) -> None:
+        """Do not count so many seconds, in which no acknowledgement could be read."""
+        for channel, marks in self._marks.items():
+            self._marks[channel] = deque((tag, since + late) for tag, since in marks)
+
+    def look(self, now: float) -> None:
+        """Close the channels whose oldest delivery is out for too long.
+
+        Args:
+            now: the time in seconds.
+        """
+        # The marks of channels that are gone, or hold nothing, are left behind.
+        before, self._marks = self._marks, {}
+        known: dict[Queue, int | None] = {}
+        for connection in list(self._hub.connections):
+            for channel in list(connection.channels.values()):
+                # A session that uses the classes file and stream keeps its files apart.
+                for place in (channel, getattr(channel, "extras", None)):
+                    if place is not None and place.unacked.count:
+                        self._look_at(place, before.get(place) or deque(), known, now)
+
+    def _look_at(
+        self, channel: Place, marks: Marks, known: dict[Queue, int | None], now: float
+    ) -> None:
+        oldest = channel.unacked.first()
+        entry: Any = channel.unacked.get(oldest)
+        timeout_ms = self._timeout_of(channel, entry, known)
+        if timeout_ms is None:
+            return
+        while marks and marks[0][0] < oldest:
+            marks.popleft()
+        newest = channel.next_tag - 1
+        # Marks that lie apart by a share of the timeout are few, however long it is.
+        apart = timeout_ms / _MS / limits.TIMEOUT_MARKS
+        if not marks or (newest > marks[-1][0] and now - marks[-1][1] >= apart):
+            marks.append((newest, now))
+        if (now - marks[0][1]) * _MS >= timeout_ms:
+            _close(channel, entry, timeout_ms)
+        else:
+            self._marks[channel] = marks
+
+    def _timeout_of(self, channel: Place, entry: Any, known: dict[Queue, int | None]) -> int | None:
+        """In ms: the consumer's, or the queue's by argument or policy, or that of the broker."""
+        if entry.consumer is not None:
+            own: int | None = entry.consumer.arguments.get(CONSUMER_TIMEOUT)
+            if own is not None:
+                return own
+        queue = entry.queue
+        if queue not in known:
+            settings = channel.vhost.policies.settings_of(queue)
+            known[queue] = settings.get(_SETTING, self._timeout_ms)
+        return known[queue]
+
+
+def _close(channel: Place, entry: Any, timeout_ms: int) -> None:
+    """Close a channel for its oldest delivery; everything that it holds goes back."""
+    connection = channel.connection
+    tag = entry.consumer.tag if entry.consumer is not None else ""
+    queue = rendered("queue", entry.queue.name, channel.vhost.name)
+    connection.settings.journal(
+        "warning",
+        f"{connection.peer}: consumer '{tag}' of {queue} on channel {channel.number} has not "
+        f"acknowledged the delivery with tag {entry.tag} within {timeout_ms} ms",
+    )
+    text = (
+        f"delivery acknowledgement on channel {channel.number} timed out. Timeout value used: "
+        f"{timeout_ms} ms. This timeout value can be configured, see consumers doc guide to "
+        "learn more"
+    )
+    channel.overdue(entry, text)

@@ -1,0 +1,143 @@
+"""What is told about connections, channels and consumers on the event exchange.
+
+RabbitMQ names the processes that serve a connection and a channel, as `pid` and `channel`; here
+their place is taken by the name of the connection, and of the channel in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.wire import as_tuple
+
+if TYPE_CHECKING:
+    from harebell.front.common.base_connection import Link
+    from harebell.model.consumer import Consumer
+
+
+def _name(channel: Any) -> str:
+    return f"{channel.connection.peer.connection_name} ({channel.number})"
+
+
+def _given_name(connection: Link) -> dict[str, Any]:
+    given = connection.client_properties.get("connection_name")
+    return {"user_provided_name": given} if isinstance(given, str) else {}
+
+
+def _origin(connection: Link) -> dict[str, Any]:
+    peer = connection.peer
+    return {
+        "host": peer.host,
+        "peer_host": peer.address,
+        "peer_port": peer.port,
+        "protocol": as_tuple(connection.version),
+        "auth_mechanism": connection.mechanism,
+        "ssl": peer.tls,
+    }
+
+
+def authenticated(connection: Link, user: str, error: str = "") -> None:
+    """Somebody logged in, or failed to."""
+    events = connection.broker.events
+    if not events.wanted:
+        return
+    facts = {
+        "connection_type": "network",
+        "name": user,
+        "connection_name": connection.peer.connection_name,
+        **_origin(connection),
+    }
+    if error:
+        events.note("user.authentication.failure", {**facts, "error": error})
+    else:
+        events.note("user.authentication.success", facts)
+
+
+def connection_created(connection: Link) -> None:
+    """A connection is open."""
+    connection.announced = True
+    events = connection.broker.events
+    if not events.wanted or connection.vhost is None:
+        return
+    facts = {
+        "type": "network",
+        "pid": connection.peer.connection_name,
+        "name": connection.peer.connection_name,
+        "port": connection.peer.host_port,
+        **_origin(connection),
+        "user": connection.user.name,
+        "vhost": connection.vhost.name,
+        "timeout": connection.heartbeat,
+        "frame_max": connection.frame_max,
+        "channel_max": connection.channel_max,
+        "client_properties": connection.client_properties,
+        "connected_at": connection.broker.clock.ms,
+        "node": events.node,
+    }
+    events.note("connection.created", facts | _given_name(connection))
+
+
+def connection_closed(connection: Link) -> None:
+    """A connection that was open is not any more."""
+    events = connection.broker.events
+    if events.wanted:
+        name = connection.peer.connection_name
+        facts = {
+            "name": name,
+            "pid": name,
+            "node": events.node,
+            "client_properties": connection.client_properties,
+        }
+        events.note("connection.closed", facts | _given_name(connection))
+
+
+def channel_created(channel: Any) -> None:
+    """A channel was opened."""
+    events = channel.connection.broker.events
+    if events.wanted:
+        facts = {
+            "pid": _name(channel),
+            "name": _name(channel),
+            "connection": channel.connection.peer.connection_name,
+            "number": channel.number,
+            "user": channel.connection.user.name,
+            "vhost": channel.vhost.name,
+        }
+        events.note("channel.created", facts)
+
+
+def channel_closed(channel: Any) -> None:
+    """A channel is over."""
+    events = channel.connection.broker.events
+    if events.wanted:
+        events.note("channel.closed", {"pid": _name(channel), "name": _name(channel)})
+
+
+def _consumer(consumer: Consumer, channel: Any) -> dict[str, Any]:
+    return {
+        "consumer_tag": consumer.tag,
+        "channel": _name(channel),
+        "queue": consumer.queue.name,
+        "vhost": consumer.queue.vhost,
+    }
+
+
+def consumer_created(channel: Any, consumer: Consumer) -> None:
+    """A consumer was started."""
+    events = channel.connection.broker.events
+    if events.wanted:
+        facts = {
+            **_consumer(consumer, channel),
+            "exclusive": bool(consumer.exclusive),
+            "ack_required": not consumer.no_ack,
+            "prefetch_count": consumer.prefetch,
+            "arguments": consumer.arguments,
+        }
+        events.note("consumer.created", facts)
+
+
+def consumer_deleted(channel: Any, consumer: Consumer) -> None:
+    """A consumer was cancelled, by either side."""
+    events = channel.connection.broker.events
+    if events.wanted:
+        events.note("consumer.deleted", _consumer(consumer, channel))

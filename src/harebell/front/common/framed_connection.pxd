@@ -1,0 +1,14 @@
+cimport cython
+from harebell.front.common.base_connection cimport Link
+from harebell.front.common.turns cimport Turns
+
+cdef class ScannedLink(Link):
+    cdef public object scanner
+    cdef public bint deferred
+    cdef public bint departed
+    cdef public object tasks
+
+    @cython.locals(turns=Turns)
+    cpdef object receive(self, object data, double now)
+    cpdef int _take(self, object data) except -1
+    cpdef int _put_off(self) except -1

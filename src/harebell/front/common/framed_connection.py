@@ -1,0 +1,308 @@
+"""A connection whose input goes through a scanner: what all versions with frames have in common.
+
+receive     octets to the scanner, which calls what the version makes of them
+go_on       what had to wait for another turn: a long operation, then input
+perform     a long operation in slices; what follows on the connection waits for its end
+_tell       what gathered in the turn is written: confirms, completions
+relieved    the output is short again: channels go on
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from harebell.auth.users import User, Users
+from harebell.base import limits
+from harebell.base.work import Step
+from harebell.front.common.base_connection import Link
+from harebell.front.common.connection_registry import Hub
+from harebell.front.common.event_exchange import connection_closed
+from harebell.front.common.peer import Peer
+from harebell.front.common.settings import Settings
+from harebell.model.broker import Broker
+from harebell.model.queue.kind import Queue
+from harebell.wire.v09.states import ConnectionState
+
+_OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
+
+
+class ScannedLink(Link):
+    """The server's side of one connection; versions derive from it.
+
+    Args:
+        broker, users, hub, settings, peer, now, version: as for `Link`.
+
+    Attributes:
+        scanner: takes frames apart; a version sets it.
+        deferred: whether it waits for another turn.
+        departed: whether the peer is gone while the connection waits for another turn.
+        tasks: long operations that are under way, one after the other.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        users: Users,
+        hub: Hub,
+        settings: Settings,
+        peer: Peer,
+        now: float,
+        version: str,
+    ) -> None:
+        super().__init__(broker, users, hub, settings, peer, now, version)
+        self.scanner: Any = None
+        self.deferred = False
+        self.departed = False
+        self.tasks: deque[Step] = deque()
+
+    # --- what a version does in its own way -----------------------------------------------------
+
+    def caught(self, error: Exception) -> None:
+        """Close a channel or the connection because of an error."""
+        raise NotImplementedError
+
+    def beat(self) -> None:
+        """Write a heartbeat, before whatever waits for a commit."""
+        raise NotImplementedError
+
+    def _tell(self) -> None:
+        """Write what gathered in this turn."""
+
+    # --- the shell's side -----------------------------------------------------------------------
+
+    def receive(self, data: bytes | memoryview, now: float) -> None:
+        """Take what was read; it waits when the user has caused enough work in this turn."""
+        self.now = now
+        if self.closing:
+            return
+        turns = self.hub.turns
+        if self.deferred or not turns.begin(self.account):
+            self.scanner.hold = True
+            self.scanner.feed(data)
+            self._put_off()
+            return
+        try:
+            self._take(data)
+        finally:
+            turns.end()
+
+    def _take(self, data: bytes | memoryview) -> int:
+        """Carry out what was read, as much as there is time for."""
+        try:
+            self.scanner.feed(data)
+        except Exception as error:
+            # The frames themselves are broken: nothing after this can be understood.
+            self.caught(error)
+            self.scanner.stopped = True
+        self._end_of_turn()
+        if self.scanner.cut:
+            self.scanner.cut = False
+            self._put_off()
+        return 0
+
+    def _put_off(self) -> int:
+        """Go on in another turn."""
+        if not self.deferred:
+            self.deferred = True
+            self.hub.turns.wait(self.account, self)
+        return 0
+
+    def go_on(self) -> None:
+        """It is this connection's turn again: long operations first, for input came after them."""
+        self.deferred = False
+        tasks = self.tasks
+        while tasks:
+            if not self._step(tasks[0]):
+                self._put_off()
+                return
+            tasks.popleft()
+        if self.closing or not self.scanner.hold:
+            pass
+        elif self.departed or not (self.paused or self.congested or self.out.size > _OUTPUT_STOP):
+            self.scanner.hold = False
+            self._take(b"")
+        if self.starved and not self.congested:
+            self.relieve()
+        if self.departed and not self.deferred:
+            self.eof()
+        self.touch()
+
+    def _step(self, step: Step) -> bool:
+        """A slice of a long operation; one that fails is over."""
+        try:
+            return step()
+        except Exception as error:
+            self.caught(error)
+            return True
+
+    def perform(self, step: Step) -> None:
+        """Do a long operation in slices; what the peer sends meanwhile waits for its end.
+
+        The operation goes on when the peer is gone.
+
+        Args:
+            step: does a slice, and at the end of the last one what is to follow, like a reply.
+        """
+        if self.tasks or not self._begin_task(step):
+            self.tasks.append(step)
+            self.scanner.hold = True
+            self._put_off()
+
+    def _begin_task(self, step: Step) -> bool:
+        """The first slice, which is the only one of most."""
+        turns = self.hub.turns
+        if turns.current is not None:
+            return step()
+        turns.begin_anyway(self.account)
+        try:
+            return step()
+        finally:
+            turns.end()
+
+    def suspend(self) -> None:
+        """Have the long operation wait until `wake` is called, instead of for the next turn."""
+        self.deferred = True
+
+    def wake(self) -> None:
+        """Go on with the long operation that has called `suspend`."""
+        if self.tasks:
+            self.deferred = False
+            self._put_off()
+
+    def sign_in(self, user: User) -> None:
+        """The peer has logged in: from now on its user pays for what it causes."""
+        self.user = user
+        self.account = self.hub.turns.account(f"user {user.name}")
+
+    def resume(self, now: float) -> None:
+        """Go on with input that was held back while the output was too long."""
+        if (
+            self.scanner.hold
+            and not self.deferred
+            and not self.congested
+            and not self.closing
+            and self.out.size <= _OUTPUT_STOP
+            and self.origin not in self.hub.newcomers.verifying
+        ):
+            self.scanner.hold = False
+            self.receive(b"", now)
+
+    @property
+    def held_back(self) -> bool:
+        """Whether input is held back, and reading more would only fill memory."""
+        held: bool = self.scanner.hold
+        return held
+
+    def relieved(self) -> None:
+        """Output was written: serve the consumers that had no room for it."""
+        if not self.starved or self.congested:
+            return
+        turns = self.hub.turns
+        if self.deferred or not turns.begin(self.account):
+            self._put_off()
+            return
+        try:
+            self.relieve()
+        finally:
+            turns.end()
+
+    def relieve(self) -> None:
+        """Serve the channels whose consumers had no room."""
+        self.starved = False
+        # A channel that gets something is last the next time: a flooded one would take all room.
+        for number, channel in list(self.channels.items()):
+            before = self.out.size
+            channel.serve()
+            if self.out.size > before and self.channels.get(number) is channel:
+                self.channels[number] = self.channels.pop(number)
+
+    def eof(self) -> None:
+        """The peer is gone; what it sent before is carried out."""
+        if self.deferred and not self.departed and not self.closing:
+            self.departed = True
+            # Nothing more is delivered to it.
+            self.congested = True
+            return
+        super().eof()
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Nothing more comes: have no cycle, which only a rare collection of garbage would find."""
+        self.scanner.let_go()
+
+    def log_loss(self) -> None:
+        """Log what the peer left undone (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""
+        journal = self.settings.journal
+        if self.state is ConnectionState.CLOSING:
+            journal("error", f"{self.peer}: lost before connection.close-ok")
+        elif self.state is ConnectionState.OPEN:
+            journal("warning", f"{self.peer}: closed without connection.close")
+
+    def tick(self, now: float) -> None:
+        """Time has passed: heartbeats and deadlines."""
+        if not self.begins_in_time(now):
+            return
+        if not self.heartbeat or self.closing or self.state is ConnectionState.CLOSED:
+            return
+        if 2 * (now - self._sent_at) >= self.heartbeat:
+            self._sent_at = now
+            self.beat()
+            self.touch()
+        if self.paused or self.scanner.hold:
+            # A connection we do not read cannot show that it lives; its time starts when we do.
+            self.now = now
+        if now - self.now >= self.heartbeat * 2:
+            if self.shell is not None and self.shell.unread():
+                # Its heartbeats may be there: a busy broker reads them before it judges.
+                return
+            text = f"missed heartbeats from client, timeout: {self.heartbeat}s"
+            self.settings.journal("warning", f"{self.peer}: {text}")
+            self.cut()
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def part(self) -> None:
+        """The peer has closed and was answered: it may close again, or end its side, for a time."""
+        self.state = ConnectionState.CLOSED
+        self.deadline = self.now + limits.LINGER_SECONDS
+        self.paused = False
+        self.scanner.fast = False
+        if not self.tasks:
+            # Otherwise the input goes on when they are done.
+            self.scanner.hold = False
+        self.touch()
+
+    def finish(self) -> None:
+        """The close handshake is done."""
+        self.scanner.stopped = True
+        super().finish()
+
+    def _let_go(self, left: list[Queue]) -> None:
+        """The channels are closed: nothing of the peer is left, and others get what it had.
+
+        Args:
+            left: queues that it consumed from.
+        """
+        events = self.broker.events
+        if self.vhost is not None:
+            self.vhost.drop_owned(self)
+        if self.announced:
+            self.announced = False
+            connection_closed(self)
+        for queue in left:
+            if not queue.deleted:
+                queue.drain()
+        self.forget_blocked()
+        if events.waiting:
+            events.tell()
+
+    def _end_of_turn(self) -> None:
+        """Write what is due, and hold a publisher back when something is short."""
+        self._tell()
+        if self.published:
+            self.hold_publisher()
+        if self.held is not None and self.out.size > _OUTPUT_STOP:
+            self.scanner.hold = True
+        if self.broker.events.waiting:
+            self.broker.events.tell()

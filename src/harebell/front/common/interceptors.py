@@ -1,0 +1,60 @@
+"""Interceptors: what the broker writes into every message, where that is configured.
+
+    as it comes in: set_header_timestamp     header timestamp_in_ms, and the property timestamp (s)
+                    set_header_routing_node  header x-routed-by: the name of the broker
+    as it goes out: timestamp                header x-opt-rabbitmq-sent-time
+
+What comes in loses what its publisher wrote there only where it may be overwritten (RabbitMQ's
+`message_interceptors`). Without interceptors none of this is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import FAMILY_09, Message, Properties, new_message
+from harebell.base.values import Long
+from harebell.front.convert.dispatch import converted
+from harebell.wire.v09.content import (
+    decode_properties,
+    parse_properties,
+)
+from harebell.wire.v09.edit import edited, stamped
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.connection import Connection
+
+TIMESTAMP = "timestamp_in_ms"
+NODE = "x-routed-by"
+SENT = "x-opt-rabbitmq-sent-time"
+_MS = 1000
+
+
+def intercepted(channel: Channel, properties: Properties) -> Properties:
+    """The properties of a message that was just published, with what the broker adds."""
+    connection = channel.connection
+    settings = connection.settings
+    decoded = decode_properties(properties.raw)
+    headers = decoded.headers or {}
+    changes: dict[str, Any] = {}
+    raw = properties.raw
+    ms = connection.broker.clock.ms
+    if settings.stamp_time is not None:
+        if settings.stamp_time or TIMESTAMP not in headers:
+            changes[TIMESTAMP] = Long(ms)
+        if settings.stamp_time or decoded.timestamp is None:
+            raw = stamped(raw, ms // _MS)
+    if settings.stamp_node is not None and (settings.stamp_node or NODE not in headers):
+        changes[NODE] = connection.broker.events.node
+    return parse_properties(edited(raw, changes) if changes else raw)
+
+
+def stamped_as_sent(connection: Connection, message: Message) -> Message:
+    """A copy of a message that says when it was sent to this client."""
+    if message.family != FAMILY_09:
+        message = converted(message, FAMILY_09)
+    raw = edited(message.raw, {SENT: Long(connection.broker.clock.ms)})
+    copy = new_message(message.exchange, message.routing_key, parse_properties(raw), message.body)
+    copy.offset, copy.deliveries = message.offset, message.deliveries
+    return copy

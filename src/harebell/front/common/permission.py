@@ -1,0 +1,161 @@
+"""May this user do that? Asked by every method before it does anything.
+
+docs/reference/permissions.md has the table of all methods and of what each asks for; the tests read
+it there.
+Every method asks before it looks for the thing: whether there is one is for users to know who have
+a permission for its name.
+
+A topic is the routing key at an exchange that routes by topic, where the user has topic
+permissions. A publish asks when the exchange of its channel changes or the router's epoch does,
+which every change of permissions moves on, so an ordinary publish pays nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import ACTIONS, READ, WRITE
+from harebell.model.exchange.delayed import TYPE, DelayedExchange
+from harebell.model.exchange.topic import TopicExchange
+from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
+from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.resource import refused, rendered
+
+if TYPE_CHECKING:
+    from harebell.auth.topics import TopicPermission
+    from harebell.front.common.channel_like import Place
+    from harebell.model.exchange.kind import Exchange
+
+QUEUE = "queue"
+EXCHANGE = "exchange"
+DEFAULT_EXCHANGE = "amq.default"
+"""What the default exchange is called where permissions are meant."""
+
+
+def check(channel: Place, action: str, kind: str, name: str) -> None:
+    """Refuse what the channel's user may not do.
+
+    Args:
+        channel: where it is asked for.
+        action: configure, write or read.
+        kind: QUEUE or EXCHANGE.
+        name: of the queue or exchange, which need not exist.
+
+    Raises:
+        Refusal: ACCESS_REFUSED.
+    """
+    vhost = channel.vhost.name
+    user = channel.connection.user
+    held = user.permissions.get(vhost)
+    if kind == EXCHANGE and name == "":
+        name = DEFAULT_EXCHANGE
+    if held is None or not held.allow(action, name):
+        thing = rendered(kind, name, vhost)
+        raise refused(f"{action} access to {thing} refused for user '{user.name}'")
+
+
+def may_see(channel: Place, kind: str, name: str) -> bool:
+    """Whether the channel's user has any permission for a name."""
+    held = channel.connection.user.permissions.get(channel.vhost.name)
+    if kind == EXCHANGE and name == "":
+        name = DEFAULT_EXCHANGE
+    return held is not None and any(held.allow(action, name) for action in ACTIONS)
+
+
+def check_any(channel: Place, kind: str, name: str) -> None:
+    """Refuse to say what a thing is like, or whether there is one, without any permission for it.
+
+    Args:
+        channel: where it is asked for.
+        kind: QUEUE or EXCHANGE.
+        name: of the queue or exchange, which need not exist.
+
+    Raises:
+        Refusal: ACCESS_REFUSED.
+    """
+    if not may_see(channel, kind, name):
+        shown = DEFAULT_EXCHANGE if kind == EXCHANGE and name == "" else name
+        thing = rendered(kind, shown, channel.vhost.name)
+        raise refused(f"access to {thing} refused for user '{channel.connection.user.name}'")
+
+
+def check_binding_seen(channel: Place, exchange: str, queue: str, key: str) -> None:
+    """Refuse to say whether a binding exists to users without permissions for both of its ends.
+
+    Args:
+        channel: where it is asked for.
+        exchange: the source.
+        queue: the destination; "" when none is asked for.
+        key: the binding key, which is the name of a queue at the default exchange.
+
+    Raises:
+        Refusal: ACCESS_REFUSED.
+    """
+    check_any(channel, EXCHANGE, exchange)
+    for name in (queue, key if exchange == "" else ""):
+        if name:
+            check_any(channel, QUEUE, name)
+
+
+def topic_of(channel: Place, exchange: Exchange) -> TopicPermission | None:
+    """What the channel's user may do with the topics of an exchange; None for everything."""
+    held = channel.connection.user.topic_permissions.get(channel.vhost.name)
+    if held is None:
+        return None
+    delays = exchange.KIND == DelayedExchange.KIND
+    kind = exchange.arguments.get(TYPE) if delays else exchange.KIND
+    return held.get(exchange.name) if kind == TopicExchange.KIND else None
+
+
+def check_topic(
+    channel: Place, action: str, name: str, key: str, *, made_later: bool = False
+) -> None:
+    """Refuse a routing key that the channel's user may not use with an exchange.
+
+    Args:
+        channel: where it is asked for.
+        action: write or read.
+        name: of the exchange, which need not exist.
+        key: the routing key.
+        made_later: whether an exchange that does not exist counts as one that routes by topic.
+
+    Raises:
+        Refusal: ACCESS_REFUSED.
+    """
+    exchange = channel.vhost.exchanges.get(name)
+    topic = None if exchange is None else topic_of(channel, exchange)
+    if exchange is None and made_later:
+        held = channel.connection.user.topic_permissions.get(channel.vhost.name)
+        topic = None if held is None else held.get(name)
+    if topic is not None and not topic.allow(action, key):
+        thing = rendered(EXCHANGE, name, channel.vhost.name)
+        user = channel.connection.user.name
+        raise refused(f"{action} access to topic '{key}' in {thing} refused for user '{user}'")
+
+
+def check_other_exchange(
+    channel: Place, kind: str, name: str, arguments: Mapping[str, Any], key: str
+) -> None:
+    """Refuse a thing whose messages go on to an exchange that the user may not publish to."""
+    other = arguments.get(key)
+    if isinstance(other, str):
+        check(channel, READ, kind, name)
+        check(channel, WRITE, EXCHANGE, other)
+
+
+def check_forwarding(channel: Place, name: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse a queue whose messages go on to where the user may not publish.
+
+    The exchange may be for dead letters, or the alternate one of 0-10, which every version can
+    write as an argument. A routing key that all dead letters get is asked for, too: it would be a
+    way around the user's own topic permissions.
+
+    Raises:
+        Refusal: ACCESS_REFUSED.
+    """
+    for key in (DEAD_LETTER_EXCHANGE, ALTERNATE):
+        check_other_exchange(channel, QUEUE, name, arguments, key)
+    other, fixed = arguments.get(DEAD_LETTER_EXCHANGE), arguments.get(DEAD_LETTER_KEY)
+    if isinstance(other, str) and isinstance(fixed, str):
+        check_topic(channel, WRITE, other, fixed, made_later=True)

@@ -1,0 +1,32 @@
+"""In which order deliveries go back that a client gives back together.
+
+RabbitMQ gives back what one consumer had, serves the queue, and goes on with the next consumer: by
+the names of the queues, then by the consumer tags, before which comes what was asked for by
+basic.get. Who gets what next depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harebell.front.common.unacked import Unacked
+    from harebell.model.consumer import Consumer
+    from harebell.model.queue.kind import Queue
+
+
+def by_consumer(entries: Iterable[Unacked]) -> list[list[Unacked]]:
+    """The deliveries of each consumer of each queue, in RabbitMQ's order."""
+    groups: dict[tuple[Queue, Consumer | None], list[Unacked]] = {}
+    for entry in entries:
+        groups.setdefault((entry.queue, entry.consumer), []).append(entry)
+    if len(groups) < 2:
+        return list(groups.values())
+    return [groups[key] for key in sorted(groups, key=_turn)]
+
+
+def _turn(key: tuple[Queue, Consumer | None]) -> tuple[bytes, bool, bytes]:
+    queue, consumer = key
+    tag = "" if consumer is None else consumer.tag
+    return queue.name.encode(), consumer is not None, tag.encode()

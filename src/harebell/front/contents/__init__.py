@@ -1,5 +1,0 @@
-"""Files and packets: what the classes `file` and `stream` do, in every version that has them.
-
-Nothing here knows a version. A channel that serves these classes has what `Channel` of session09
-has: a number, a connection that sends methods, unacknowledged deliveries and consumers.
-"""

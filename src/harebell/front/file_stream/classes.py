@@ -1,0 +1,96 @@
+"""What a channel keeps of the classes `file` and `stream`, and what its connection does.
+
+Both are made when one of their methods is used for the first time: a channel that only knows
+`basic` pays for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.front.file_stream.file_consumer import FileConsumer
+from harebell.front.file_stream.file_lane import FileLane
+from harebell.front.file_stream.incoming import Arrivals
+from harebell.front.file_stream.stream_consumer import StreamConsumer, StreamLane
+from harebell.front.file_stream.windows import Rate, Window
+from harebell.model.consumer import Consumer
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.common.base_connection import Link
+    from harebell.front.file_stream.file_stream_channel import Carrier
+
+
+class Shared:
+    """What all channels of a connection share: the limits that were set for it as a whole.
+
+    Attributes:
+        files: of files that are not acknowledged.
+        packets: how many packets may wait for a consumer.
+        rate: of packets.
+    """
+
+    def __init__(self) -> None:
+        self.files = Window()
+        self.packets = Window()
+        self.rate = Rate()
+
+
+class Classes:
+    """What one channel keeps.
+
+    Args:
+        channel: the channel.
+
+    Attributes:
+        arrivals: files that are being staged and published here.
+        files: files on their way to the channel's consumers.
+        packets: packets on their way to them.
+    """
+
+    def __init__(self, channel: Carrier) -> None:
+        shared = shared_of(channel.connection)
+        self.arrivals = Arrivals(channel)
+        self.files = FileLane(channel, shared.files)
+        self.packets = StreamLane(channel, shared.packets, shared.rate)
+
+    def cancelled(self, consumer: Consumer) -> None:
+        """A consumer of the channel is gone: what waits for it comes back."""
+        if isinstance(consumer, FileConsumer):
+            self.files.cancelled(consumer)
+        elif isinstance(consumer, StreamConsumer):
+            consumer.close()
+
+    def move(self, shared: Shared) -> None:
+        """The channel goes on in another connection, with what its channels share."""
+        self.files.move(shared.files)
+        self.packets.move(shared.packets, shared.rate)
+
+    def go_on(self) -> None:
+        """Something may go that had to wait."""
+        self.files.go_on()
+        self.packets.go_on()
+
+    def close(self) -> None:
+        """The channel is over: nothing arrives or leaves here any more."""
+        self.arrivals.close()
+        self.files.close()
+        self.packets.close()
+
+
+def shared_of(connection: Link) -> Shared:
+    """What the channels of a connection share."""
+    found = connection.shared
+    if found is None:
+        found = connection.shared = Shared()
+    assert isinstance(found, Shared)
+    return found
+
+
+def classes_of(channel: Channel) -> Classes:
+    """What a channel keeps."""
+    found = channel.classes
+    if found is None:
+        found = channel.classes = Classes(channel)
+    assert isinstance(found, Classes)
+    return found

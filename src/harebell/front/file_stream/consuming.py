@@ -1,0 +1,121 @@
+"""How a consumer of class `file` or `stream` is started and cancelled.
+
+The checks are those of basic.consume; what the documents of these classes say otherwise is here: an
+empty queue name without a queue before it, and a consumer tag used twice, end the connection with
+530, and a queue that cannot be had alone is 405.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import READ
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import CONSUMERS_PER_CHANNEL
+from harebell.front.common.errors import hard, soft
+from harebell.front.common.event_exchange import consumer_created, consumer_deleted
+from harebell.front.common.names import clean, generated
+from harebell.front.common.permission import QUEUE, check
+from harebell.model.consumer import Consumer
+from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.model.queue.kind import Queue
+from harebell.model.resource import rendered
+from harebell.wire.v09.method import Method
+
+if TYPE_CHECKING:
+    from harebell.front.file_stream.file_stream_channel import Carrier
+
+TAG_PREFIX = "amq.ctag-"
+_CONSUME = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a method consume asks for.
+
+    Args:
+        class_id: of the method.
+        queue, tag: as given.
+        no_local, exclusive, nowait: as given.
+        filter: as given; {} in a version without one.
+        ticket: the access ticket; 0 where there is none.
+    """
+
+    class_id: int
+    queue: str
+    tag: str
+    no_local: bool
+    exclusive: bool
+    nowait: bool
+    filter: Mapping[str, Any]
+    ticket: int = 0
+
+
+def start(
+    channel: Carrier,
+    wish: Wish,
+    make: Callable[[Queue, str, dict[str, Any]], Consumer],
+    reply: type[Method],
+) -> None:
+    """Start a consumer: the reply goes out before the first delivery.
+
+    Args:
+        channel: where it was asked for.
+        wish: what was asked for.
+        make: makes the consumer, from queue, tag and options.
+        reply: the method that confirms it.
+    """
+    class_id = wish.class_id
+    tag = wish.tag or generated(TAG_PREFIX, channel.connection.settings.rng)
+    consumers = channel.started()
+    if tag in consumers:
+        raise hard(530, f"attempt to reuse consumer tag '{tag}'", class_id, _CONSUME)
+    name = clean(wish.queue) or channel.last_queue
+    if not name:
+        raise hard(530, "no previously declared queue", class_id, _CONSUME)
+    channel.check_presented(wish.ticket, READ, (class_id, _CONSUME))
+    check(channel, READ, QUEUE, name)
+    queue = channel.find_queue(name)
+    if CONSUMERS_PER_CHANNEL and len(consumers) >= CONSUMERS_PER_CHANNEL:
+        text = f"reached maximum ({CONSUMERS_PER_CHANNEL}) of consumers per channel"
+        raise hard(530, text, class_id, _CONSUME)
+    thing = rendered("queue", queue.name, channel.vhost.name)
+    check_consumer_arguments(thing, queue.arguments, wish.filter)
+    exclusive = queue.check_consumer(
+        wish.tag, wish.filter, no_ack=False, exclusive=wish.exclusive, prefetch=1
+    )
+    try:
+        channel.vhost.check_consumer(queue, exclusive=exclusive)
+    except Refusal as refusal:
+        if refusal.kind is not ErrorKind.ACCESS_REFUSED:
+            raise
+        raise soft(405, refusal.text, class_id, _CONSUME) from None
+    options = {
+        "exclusive": exclusive,
+        "arguments": wish.filter,
+        "excluded": channel.connection.origin if wish.no_local else 0,
+    }
+    consumer = make(queue, tag, options)
+    if wish.no_local:
+        channel.router.origins = True
+    consumers[tag] = consumer
+    if not wish.nowait:
+        channel.say(reply(tag))
+    consumer_created(channel, consumer)
+    queue.add_consumer(consumer)
+
+
+def cancel(channel: Carrier, tag: str, nowait: bool, reply: type[Method]) -> None:
+    """Cancel a consumer: deliveries that are out stay out; an unknown tag is fine."""
+    consumer = channel.started().pop(tag, None)
+    if not nowait:
+        channel.say(reply(tag))
+    if consumer is not None:
+        consumer_deleted(channel, consumer)
+        if channel.classes is not None:
+            channel.classes.cancelled(consumer)
+        channel.vhost.remove_consumer(consumer)
+        if not consumer.queue.deleted:
+            consumer.queue.drain()

@@ -1,0 +1,130 @@
+"""A consumer of files, and a delivery of one that is not acknowledged yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import FILE_DELIVERIES_COUNT
+from harebell.base.message import Message
+from harebell.front.common.unacked import Unacked
+from harebell.model.consumer import Consumer
+from harebell.model.queue.competing import CompetingQueue
+from harebell.model.queue.kind import Queue
+from harebell.model.queue.quorum import QuorumQueue
+from harebell.model.queue.retry import FAILURES
+
+if TYPE_CHECKING:
+    from harebell.front.file_stream.file_lane import FileLane
+
+
+class FileConsumer(Consumer):
+    """Takes one file at a time, for each has to be staged at the client first.
+
+    Args:
+        lane: of its channel.
+        queue: what it consumes.
+        tag: its consumer tag.
+        automatic: whether a file counts as acknowledged when it has been delivered.
+        **options: as for `Consumer`.
+
+    To its queue it always acknowledges: a file whose staging breaks off comes back.
+    """
+
+    def __init__(
+        self, lane: FileLane, queue: Queue, tag: str, *, automatic: bool, **options: Any
+    ) -> None:
+        super().__init__(queue, tag, **options)
+        self.lane = lane
+        self.automatic = automatic
+
+    def ready(self) -> bool:
+        """Whether its channel can stage another file."""
+        return self.lane.ready()
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Stage a file at the client, and deliver it then."""
+        self.unacked += 1
+        self.lane.take(self, message, position, redelivered)
+        return 0
+
+    def again(self) -> int:
+        """Ask for another turn."""
+        connection = self.lane.channel.connection
+        connection.starved = True
+        connection.touch()
+        return 0
+
+    def queue_deleted(self) -> None:
+        """Tell the client that its consumer is gone, if it wants to know."""
+        self.lane.channel.consumer_lost(self)
+
+
+class FileUnacked(Unacked):
+    """A file that was delivered and not acknowledged.
+
+    Args:
+        lane: of its channel.
+        consumer: who got it.
+        position: its position in the queue's log.
+        tag: its delivery tag.
+        octets: of its body.
+
+    Attributes:
+        refused: the client gave it back and is not to get it again.
+    """
+
+    def __init__(
+        self, lane: FileLane, consumer: FileConsumer, position: int, tag: int, octets: int
+    ) -> None:
+        super().__init__(consumer.queue, consumer, position, tag)
+        self.lane = lane
+        self.octets = octets
+        self.refused = False
+
+    def settle(self) -> int:
+        """The delivery is done with."""
+        self.lane.released(self.octets)
+        return super().settle()
+
+    def reject(self) -> int:
+        """The file is refused for good."""
+        self.lane.released(self.octets)
+        return super().reject()
+
+    def requeue(self) -> int:
+        """The file goes back, unless it did that too often and there is a place for such."""
+        if failed_too_often(self.queue, self.position):
+            return self.reject()
+        if self.refused:
+            self.lane.refused(self.queue, self.position)
+        self.lane.released(self.octets)
+        return super().requeue()
+
+    def give_back(self) -> int:
+        """The same, when the client says that nothing failed."""
+        self.lane.released(self.octets)
+        return super().give_back()
+
+    def forget(self) -> None:
+        """It counts against no limit any more; the file stays out."""
+        self.lane.released(self.octets)
+        super().forget()
+
+    def time_out(self) -> int:
+        """Nobody acknowledged it in time."""
+        self.lane.released(self.octets)
+        return super().time_out()
+
+
+def failed_too_often(queue: Queue, position: int) -> bool:
+    """Count a delivery that was not acknowledged; whether the file is a dead letter now.
+
+    Without a dead-letter exchange it stays in its queue, however often it fails. A quorum queue
+    counts on its own.
+    """
+    if not isinstance(queue, CompetingQueue) or isinstance(queue, QuorumQueue) or queue.deleted:
+        return False
+    count = queue.failures(position)
+    if count & FAILURES < FAILURES:
+        queue.set_failures(position, count + 1)
+    return queue.dead_letters is not None and (count & FAILURES) + 1 >= FILE_DELIVERIES_COUNT

@@ -1,0 +1,265 @@
+"""Files on their way to the consumers of one channel: staged at the client, then delivered.
+
+    open  ->                identifier and size
+          <-  open-ok       how much the client has already
+    stage ->                the rest, as a content
+    deliver ->              by the identifier
+
+open-ok does not say what it answers, so one file goes at a time. The identifier is made of queue
+and position: when the same file is delivered once more, after a connection broke, the client can
+say how much of it has arrived.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import FILE_ASIDE_COUNT, FILE_RETRY_MS
+from harebell.base.message import FAMILY_FILE, Message
+from harebell.front.common.errors import hard, soft
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.convert import converted
+from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
+from harebell.front.file_stream.outgoing import may_deliver
+from harebell.front.file_stream.windows import Window
+from harebell.model.queue.competing import CompetingQueue
+from harebell.model.queue.kind import Queue
+from harebell.wire.v09.methods_file import FileDeliver, FileOpen, FileStage
+from harebell.wire.v09.property_list import FILE
+
+if TYPE_CHECKING:
+    from harebell.front.file_stream.file_stream_channel import Carrier
+
+_CLASS = 70
+_OPEN_OK = 41
+
+
+class Outgoing:
+    """A file on its way.
+
+    Args:
+        consumer: who gets it.
+        message: the file.
+        position: its position in the queue's log.
+        redelivered: whether it was delivered before.
+
+    Attributes:
+        opened: whether the client was told of it.
+    """
+
+    def __init__(
+        self, consumer: FileConsumer, message: Message, position: int, redelivered: bool
+    ) -> None:
+        self.consumer = consumer
+        self.message = message
+        self.position = position
+        self.redelivered = redelivered
+        self.opened = False
+        self.identifier = f"{consumer.queue.identity}-{position}"
+
+
+class FileLane:
+    """What is on its way, and what may not go this way.
+
+    Args:
+        channel: the channel.
+        shared: the window of its connection.
+
+    Attributes:
+        channel: as given.
+        window: of the channel.
+    """
+
+    def __init__(self, channel: Carrier, shared: Window) -> None:
+        self.channel = channel
+        self.window = Window()
+        self._shared = shared
+        self._now: Outgoing | None = None
+        # More than one waits only where a client asked for all its deliveries once more.
+        self._waiting: deque[Outgoing] = deque()
+        # Files that this client refused for now, and those of them that came here again.
+        self._refused: dict[tuple[Queue, int], None] = {}
+        self._aside: list[tuple[FileConsumer, int]] = []
+        self._standing_back = False
+        self._over = False
+        self._timer = channel.connection.broker.timers.timer(self._retry)
+
+    # --- what the queue asks --------------------------------------------------------------------
+
+    def ready(self) -> bool:
+        """Whether another file can be staged."""
+        if self._now is not None or self._standing_back or len(self._aside) >= FILE_ASIDE_COUNT:
+            return False
+        if self._over:
+            return False
+        return may_deliver(self.channel)
+
+    def take(
+        self, consumer: FileConsumer, message: Message, position: int, redelivered: bool
+    ) -> None:
+        """A file for a consumer."""
+        if (consumer.queue, position) in self._refused:
+            self._take_refused(consumer, position)
+            return
+        message = converted(message, FAMILY_FILE)
+        self._waiting.append(Outgoing(consumer, message, position, redelivered))
+        self.go_on()
+
+    # --- staging at the client ------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Tell the client of the file that is next, when the windows have room for it."""
+        if self._now is None and self._waiting:
+            self._now = self._waiting.popleft()
+        now = self._now
+        if now is None or now.opened:
+            return
+        octets = len(now.message.body)
+        if not now.consumer.automatic:
+            if not (self.window.fits(octets) and self._shared.fits(octets)):
+                return
+            self.window.add(octets)
+            self._shared.add(octets)
+        now.opened = True
+        self.channel.say(FileOpen(now.identifier, octets))
+
+    def opened(self, staged: int) -> None:
+        """file.open-ok: send what the client does not have, and deliver the file.
+
+        Raises:
+            ProtocolError: 503 when nothing was opened, 406 when the client has more than there is.
+        """
+        now, channel = self._now, self.channel
+        if now is None or not now.opened:
+            raise hard(503, "file.open-ok answers no file.open", _CLASS, _OPEN_OK)
+        message, consumer = now.message, now.consumer
+        if staged > len(message.body):
+            text = f"staged-size {staged} is more than the {len(message.body)} octets of the file"
+            raise soft(406, text, _CLASS, _OPEN_OK)
+        channel.send_body(FileStage(), FILE, message.raw, message.body, staged)
+        self._now = None
+        tag = channel.next_tag
+        channel.next_tag = tag + 1
+        deliver = FileDeliver(
+            consumer.tag, tag, now.redelivered, message.exchange, message.routing_key,
+            now.identifier,
+        )  # fmt: skip
+        channel.say(deliver)
+        if channel.router.tracer is not None:
+            delivered(channel, message, consumer.queue.name, now.redelivered)
+        if consumer.automatic:
+            consumer.released()
+            consumer.queue.settle(now.position)
+        else:
+            channel.outstanding += 1
+            octets = len(message.body)
+            channel.unacked.put(tag, FileUnacked(self, consumer, now.position, tag, octets))
+        self.go_on()
+        channel.serve()
+
+    def released(self, octets: int) -> None:
+        """A file was acknowledged, or came back: there may be room for the next one."""
+        self.channel.outstanding -= 1
+        self._make_room(octets)
+
+    def _make_room(self, octets: int) -> None:
+        self.window.remove(octets)
+        self._shared.remove(octets)
+        for each in self.channel.companions():
+            each.files.go_on()
+
+    def move(self, shared: Window) -> None:
+        """The channel goes on in another connection, whose window counts what is out here."""
+        self._shared.count -= self.window.count
+        self._shared.octets -= self.window.octets
+        shared.count += self.window.count
+        shared.octets += self.window.octets
+        self._shared = shared
+
+    def cancelled(self, consumer: FileConsumer) -> None:
+        """A consumer is gone: what the client was not told of comes back."""
+        if self._now is not None and not self._now.opened:
+            self._waiting.appendleft(self._now)
+            self._now = None
+        waiting, self._waiting = self._waiting, deque()
+        for each in waiting:
+            if each.consumer is consumer:
+                self._give_back(consumer, each.position, again=each.redelivered)
+            else:
+                self._waiting.append(each)
+        aside, self._aside = self._aside, []
+        for other, position in aside:
+            if other is consumer:
+                self._give_back(consumer, position)
+            else:
+                self._aside.append((other, position))
+        self.go_on()
+
+    def _give_back(self, consumer: FileConsumer, position: int, *, again: bool = True) -> None:
+        consumer.released()
+        consumer.queue.let_go(position, again)
+
+    # --- what the client refused for now --------------------------------------------------------
+
+    def refused(self, queue: Queue, position: int) -> None:
+        """file.reject with requeue: the file never comes to this channel again."""
+        self._refused[queue, position] = None
+        while len(self._refused) > FILE_ASIDE_COUNT:
+            del self._refused[next(iter(self._refused))]
+
+    def _take_refused(self, consumer: FileConsumer, position: int) -> None:
+        """It came again: others may have it later; if there are none, it is a dead letter."""
+        queue = consumer.queue
+        letters = isinstance(queue, CompetingQueue) and queue.dead_letters is not None
+        if letters and not any(self._is_other(each) for each in queue.consumers):
+            consumer.released()
+            queue.reject(position)
+        else:
+            self._put_aside(consumer, position)
+
+    def _put_aside(self, consumer: FileConsumer, position: int) -> None:
+        """Hold a file that nobody else was there for; others may come."""
+        self._aside.append((consumer, position))
+        self._timer.set_earlier(self.channel.connection.broker.clock.steady + FILE_RETRY_MS)
+
+    def _retry(self) -> None:
+        """Offer what was put aside to others."""
+        aside, self._aside = self._aside, []
+        for consumer, position in aside:
+            queue = consumer.queue
+            if queue.deleted:
+                consumer.released()
+            elif any(self._is_other(each) and each.ready() for each in queue.consumers):
+                self._standing_back = True
+                try:
+                    self._give_back(consumer, position)
+                    queue.drain()
+                finally:
+                    self._standing_back = False
+                queue.drain()
+            else:
+                self._aside.append((consumer, position))
+        if self._aside:
+            self._timer.set_earlier(self.channel.connection.broker.clock.steady + FILE_RETRY_MS)
+
+    def _is_other(self, consumer: object) -> bool:
+        return getattr(consumer, "lane", None) is not self
+
+    def close(self) -> None:
+        """The channel is over: what is on its way comes back."""
+        self._over = True
+        self._timer.stop()
+        now, self._now = self._now, None
+        aside, self._aside = self._aside, []
+        if now is not None:
+            if now.opened and not now.consumer.automatic:
+                self._make_room(len(now.message.body))
+            aside.append((now.consumer, now.position))
+        aside += [(each.consumer, each.position) for each in self._waiting]
+        self._waiting.clear()
+        for consumer, position in aside:
+            self._give_back(consumer, position)
+        for queue in {consumer.queue: None for consumer, _ in aside}:
+            if not queue.deleted:
+                queue.drain()

@@ -1,0 +1,94 @@
+"""What the classes file and stream ask of the channel or the session that they are used on.
+
+Staging, windows and rates are the same in every version; how something is said to the peer is not.
+
+    Channel     0-8, 0-9, transitional 0-10     harebell.front.amqp_0_9_1.channel
+    Lodger      final 0-10, beside a session    harebell.front.amqp_0_10.file_stream_adapter
+
+Whoever carries them out sees no more than this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harebell.front.common.channel_like import Place
+
+if TYPE_CHECKING:
+    from harebell.base.message import Message
+    from harebell.base.sequence import Sequence
+    from harebell.front.file_stream.classes import Classes
+    from harebell.model.consumer import Consumer
+    from harebell.model.queue.kind import Queue
+    from harebell.wire.v09.method import Method
+    from harebell.wire.v09.property_list import PropertyList
+
+
+class Carrier(Place, Protocol):
+    """A channel, or what stands for one.
+
+    Attributes:
+        next_tag: the next delivery tag, from 1.
+        outstanding: files that are delivered and not acknowledged.
+    """
+
+    next_tag: int
+    outstanding: int
+
+    @property
+    def classes(self) -> Classes | None:
+        """What the classes keep here; None until one of them is used."""
+
+    @property
+    def unacked(self) -> Sequence:
+        """Deliveries that are not acknowledged, by their tags."""
+
+    @property
+    def last_queue(self) -> str:
+        """The queue that was declared last; "" for none."""
+
+    def started(self) -> dict[str, Any]:
+        """The consumers that were started here, by tag."""
+
+    def companions(self) -> list[Classes]:
+        """What the classes keep on this connection, here and elsewhere."""
+
+    def find_queue(self, name: str) -> Queue:
+        """The queue that a name means."""
+
+    def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
+        """Refuse what an access ticket does not allow, where the version has tickets."""
+
+    def say(self, method: Method) -> None:
+        """Tell the peer something."""
+
+    def send_body(
+        self, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
+    ) -> None:
+        """Send a method with a content: properties, and the body from an octet on."""
+
+    def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Publish what was routed, at once or in a transaction; the bits its queues answered."""
+
+    def put_off(self) -> int:
+        """The publish that is being carried out has to wait; returns its number, 0 for none."""
+
+    def went_through(self, number: int, result: int) -> None:
+        """A publish is done.
+
+        Args:
+            number: from `put_off`; 0 for the one that is being carried out.
+            result: the bits that its queues answered.
+        """
+
+    def stop_publisher(self, stop: bool) -> None:
+        """Nothing more can be taken for now, or can again."""
+
+    def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
+        """A publish that had to wait has failed."""
+
+    def consumer_lost(self, consumer: Consumer) -> None:
+        """The queue of a consumer is gone."""
+
+    def serve(self) -> int:
+        """Deliver what the consumers here can take now."""

@@ -1,0 +1,250 @@
+"""Files that arrive on one channel: opened, staged, and published by their identifier.
+
+          <-  open          identifier and size
+open-ok   ->                how much is here already
+          <-  stage         the rest, as a content
+          <-  publish       by the identifier, perhaps from another channel and before that
+
+A file is never thrown away because a queue is full: its publish waits, the file stays where it is
+staged, and the channel's publisher is told to stop, where its version has a word for that, until
+there is room.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from harebell.base.errors import ErrorKind, ProtocolError, Refusal
+from harebell.base.limits import FILE_RETRY_MS
+from harebell.front.common.errors import hard, soft
+from harebell.front.file_stream.publishing import Publish, Routed, accept, allowed, routed
+from harebell.model.staging import Key, StagedFile
+from harebell.wire.v09.methods_file import FileOpenOk
+from harebell.wire.v09.property_list import FILE
+
+if TYPE_CHECKING:
+    from harebell.front.file_stream.file_stream_channel import Carrier
+
+_CLASS = 70
+_OPEN, _STAGE, _PUBLISH = 40, 50, 60
+
+
+class _Held:
+    """A publish that waits for its file, or for room.
+
+    Args:
+        wish: what was asked for.
+        staged: the file.
+
+    Attributes:
+        number: what its carrier knows it by; 0 while it is being carried out.
+    """
+
+    __slots__ = ("number", "staged", "wish")
+
+    def __init__(self, wish: Publish, staged: StagedFile) -> None:
+        self.wish = wish
+        self.staged = staged
+        self.number = 0
+
+
+class Arrivals:
+    """What arrives on one channel.
+
+    Args:
+        channel: the channel.
+
+    Attributes:
+        staging: the staging area of the broker.
+        opened: the file that is opened; None for none.
+        told: how much of it the peer was told is here already.
+    """
+
+    def __init__(self, channel: Carrier) -> None:
+        broker = channel.connection.broker
+        self.channel = channel
+        self.staging = broker.staging
+        self.opened: StagedFile | None = None
+        self.told = 0
+        self._held: deque[_Held] = deque()
+        self._routed: Routed | None = None
+        self._timer = broker.timers.timer(self._go_on)
+        self._stopped = False
+        self._over = False
+
+    def _key(self, identifier: str) -> Key:
+        return self.channel.vhost.name, self.channel.connection.user.name, identifier
+
+    # --- staging --------------------------------------------------------------------------------
+
+    def open(self, identifier: str, size: int) -> None:
+        """file.open: say how much of a file is here.
+
+        Raises:
+            ProtocolError: 311, the file is larger than a message may be.
+            Refusal: there is no room for it.
+        """
+        most = self.channel.connection.message_max
+        if size > most:
+            text = f"message size {size} is larger than configured max size {most}"
+            raise soft(311, text, _CLASS, _OPEN)
+        if self.opened is not None:
+            self.let_go(self.opened)
+        self.opened = self.staging.open(self._key(identifier), size, self)
+        self.told = self.opened.staged
+        self.channel.say(FileOpenOk(self.told))
+
+    def to_stage(self) -> StagedFile:
+        """The file that file.stage brings.
+
+        Raises:
+            ProtocolError: 503, nothing was opened.
+        """
+        if self.opened is None:
+            raise hard(503, "file.stage without file.open before it", _CLASS, _STAGE)
+        return self.opened
+
+    def describe(self, staged: StagedFile, raw: bytes) -> None:
+        """Take the encoded property list of a file.
+
+        Raises:
+            ProtocolError: 405, another channel stages it now.
+        """
+        self.check_holder(staged)
+        self.staging.describe(staged, raw)
+
+    def write(self, staged: StagedFile, payload: bytes) -> None:
+        """Take the next octets of a file.
+
+        Raises:
+            ProtocolError: 405, another channel stages it now.
+            Refusal: there is no room for them.
+        """
+        self.check_holder(staged)
+        self.staging.write(staged, payload)
+
+    def check_holder(self, staged: StagedFile) -> None:
+        """Refuse to go on with what somebody else goes on with.
+
+        Raises:
+            ProtocolError: 405, another channel stages it now.
+        """
+        if staged.holder is not self:
+            text = f"file '{staged.key[2]}' is staged by another channel now"
+            raise soft(405, text, _CLASS, _STAGE)
+
+    def let_go(self, staged: StagedFile) -> None:
+        """A file is staged here no longer."""
+        if self.opened is staged:
+            self.opened = None
+        if staged.holder is self:
+            self.staging.release(staged)
+
+    # --- publishing -----------------------------------------------------------------------------
+
+    def publish(self, wish: Publish, identifier: str) -> None:
+        """file.publish: now, or when the file is whole and there is room for it.
+
+        Raises:
+            Refusal: there is no such file, or the user may not publish it.
+            ProtocolError: it is not whole, and nobody is staging it.
+        """
+        allowed(self.channel, wish)
+        staged = self.staging.find(self._key(identifier))
+        if staged is None:
+            raise Refusal(ErrorKind.NOT_FOUND, f"no file '{identifier}' is staged")
+        held = _Held(wish, staged)
+        if staged.whole:
+            self._held.append(held)
+            self._publish_held()
+            if held in self._held:
+                held.number = self.channel.put_off()
+        elif staged.holder is None:
+            raise self._incomplete(staged)
+        else:
+            held.number = self.channel.put_off()
+            staged.waiting.append(lambda: self._whole(held))
+
+    def _incomplete(self, staged: StagedFile) -> Exception:
+        return soft(
+            406,
+            f"file '{staged.key[2]}' is not whole: {staged.staged} of {staged.size} octets are "
+            "staged",
+            _CLASS,
+            _PUBLISH,
+        )
+
+    def _whole(self, held: _Held) -> None:
+        """Whoever staged a file has let go of it."""
+        if self._over:
+            return
+        try:
+            if not held.staged.whole:
+                raise self._incomplete(held.staged)
+            self._held.append(held)
+            self._publish_held()
+        except (Refusal, ProtocolError) as error:
+            self._failed(error, held.number)
+
+    def _go_on(self) -> None:
+        """Publish what has waited for room."""
+        if self._over or not self._held:
+            return
+        first = self._held[0].number
+        try:
+            self._publish_held()
+        except (Refusal, ProtocolError) as error:
+            self._failed(error, first)
+
+    def _failed(self, error: Exception, number: int) -> None:
+        self.channel.caught(error, _CLASS, _PUBLISH, number)
+
+    def _publish_held(self) -> None:
+        while self._held:
+            held = self._held[0]
+            if self._routed is None:
+                # Once: to route a message can have effects of its own.
+                self._routed = self._route(held.wish, held.staged)
+            found = self._routed
+            octets = len(found.message.body)
+            if not all(queue.takes(octets) for queue in found.queues if not queue.deleted):
+                self._wait()
+                return
+            self._held.popleft()
+            self._routed = None
+            result = accept(self.channel, found, held.wish.flags)
+            self.staging.published(held.staged)
+            self.channel.went_through(held.number, result)
+        if self._stopped:
+            self._stopped = False
+            self.channel.stop_publisher(stop=False)
+
+    def _route(self, wish: Publish, staged: StagedFile) -> Routed:
+        """Read a file, and find its queues; what cannot be published is not tried again."""
+        body = self.staging.body(staged)
+        try:
+            if body is None:
+                self.staging.drop(staged)
+                text = f"file '{staged.key[2]}' could not be read again and has to be staged anew"
+                raise soft(406, text, _CLASS, _PUBLISH)
+            return routed(self.channel, wish, FILE.parse(staged.properties or b"\0\0"), body)
+        except (Refusal, ProtocolError):
+            self._held.popleft()
+            raise
+
+    def _wait(self) -> None:
+        """Stop the publisher until there is room (AMQP 0-8, class file: never discard)."""
+        if not self._stopped:
+            self._stopped = True
+            self.channel.stop_publisher(stop=True)
+        clock = self.channel.connection.broker.clock
+        self._timer.set_earlier(clock.steady + FILE_RETRY_MS)
+
+    def close(self) -> None:
+        """The channel is over; what is staged stays until somebody goes on with it."""
+        self._over = True
+        self._timer.stop()
+        self._held.clear()
+        if self.opened is not None:
+            self.let_go(self.opened)

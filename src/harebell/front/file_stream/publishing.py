@@ -1,0 +1,175 @@
+"""Publishing a file or a packet: what a channel does with a message of class `basic`, for these.
+
+Permissions, topics, interceptors, CC and BCC, transactions, limits and tracing hold here as they
+do there. Both classes have no expiration and no user-id; a reply-to that asks for a direct reply
+means nothing in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import WRITE
+from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.values import Long
+from harebell.front.common.errors import soft
+from harebell.front.common.firehose_tap import actor
+from harebell.front.common.interceptors import NODE, TIMESTAMP
+from harebell.front.common.permission import EXCHANGE, check, check_topic
+from harebell.front.common.property_checks import check_user_id
+from harebell.front.convert.carried import USER_ID
+from harebell.model.blind import Blind
+from harebell.model.equivalence import type_name
+from harebell.model.exchange.kind import Exchange
+from harebell.model.queue.kind import Queue
+from harebell.model.resource import rendered
+from harebell.wire.v09.content import BasicProperties
+from harebell.wire.v09.property_list import PropertyList
+
+if TYPE_CHECKING:
+    from harebell.front.file_stream.file_stream_channel import Carrier
+
+MANDATORY = 1
+IMMEDIATE = 2
+AT_ONCE = 4
+"""What a channel is told of an immediate message; see `OlderChannel`."""
+_COPIES = ("CC", "BCC")
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """A method publish of either class.
+
+    Args:
+        listed: the property list of its class.
+        method_id: its number.
+        exchange, routing_key: as given.
+        flags: MANDATORY and IMMEDIATE.
+        ticket: the access ticket; 0 where there is none.
+    """
+
+    listed: PropertyList
+    method_id: int
+    exchange: str
+    routing_key: str
+    flags: int
+    ticket: int = 0
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Class and method, for errors."""
+        return self.listed.class_id, self.method_id
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A message that is checked, and where it goes."""
+
+    message: Message
+    queues: tuple[Queue, ...]
+    keys: tuple[str, ...]
+
+
+def allowed(channel: Carrier, wish: Publish) -> Exchange:
+    """The exchange, where the user may publish to it.
+
+    Raises:
+        Refusal: he may not, or there is none.
+        ProtocolError: 403, it is internal.
+    """
+    channel.check_presented(wish.ticket, WRITE, wish.place)
+    check(channel, WRITE, EXCHANGE, wish.exchange)
+    exchange: Exchange = channel.vhost.exchange(wish.exchange)
+    if exchange.internal:
+        thing = rendered("exchange", wish.exchange, channel.vhost.name)
+        raise soft(403, f"cannot publish to internal {thing}", *wish.place)
+    return exchange
+
+
+def routed(channel: Carrier, wish: Publish, properties: Properties, body: bytes) -> Routed:
+    """Check a message, and find its queues.
+
+    Raises:
+        Refusal: the user may not publish it.
+        ProtocolError: it is too large, or its headers cannot be used.
+    """
+    connection, router = channel.connection, channel.router
+    if len(body) > connection.message_max:
+        most = connection.message_max
+        text = f"message size {len(body)} is larger than configured max size {most}"
+        raise soft(311, text, *wish.place)
+    exchange = allowed(channel, wish)
+    decoded = wish.listed.decode(properties.raw)
+    headers: Mapping[str, Any] = decoded.headers or {}
+    check_user_id(BasicProperties(user_id=_user_id(headers)), connection.user)
+    keys = [key for name in _COPIES for key in _further_keys(headers, name, wish)]
+    for key in (wish.routing_key, *keys):
+        check_topic(channel, WRITE, wish.exchange, key)
+    settings = connection.settings
+    if settings.stamp_time is not None or settings.stamp_node is not None:
+        properties = _stamped(channel, wish.listed, decoded)
+    message = new_message(exchange.name, wish.routing_key, properties, body)
+    if keys:
+        copies = [copy_message(message, exchange.name, key) for key in keys]
+        queues = router.route_all(exchange, (message, *copies))
+    else:
+        queues = router.route(exchange, message)
+    if "BCC" in headers and queues:
+        decoded.headers = {name: value for name, value in headers.items() if name != "BCC"}
+        seen = wish.listed.made(decoded)
+        message = Blind(exchange.name, wish.routing_key, seen, properties, body)
+    if router.origins:
+        message.origin = connection.origin
+    exchange.published += 1
+    return Routed(message, queues, (wish.routing_key, *keys))
+
+
+def accept(channel: Carrier, found: Routed, flags: int) -> int:
+    """Hand a routed message to its queues, at once or with the channel's transaction.
+
+    Returns the bits that the queues answered, all together.
+    """
+    connection = channel.connection
+    connection.published = True
+    message, queues = found.message, found.queues
+    firehose = channel.router.tracer
+    if firehose is not None:
+        firehose.published(message, list(found.keys), queues, actor(channel))
+    if flags & IMMEDIATE:
+        flags = flags & ~IMMEDIATE | AT_ONCE
+    return channel.hand_over(message, queues, flags)
+
+
+def _user_id(headers: Mapping[str, Any]) -> str | None:
+    """What class basic will take for a user-id, which nobody may forge."""
+    value = headers.get(USER_ID)
+    return value if isinstance(value, str) else None
+
+
+def _further_keys(headers: Mapping[str, Any], name: str, wish: Publish) -> list[str]:
+    """The routing keys in a header; what is no text among them is passed over."""
+    if name not in headers:
+        return []
+    value = headers[name]
+    if not isinstance(value, list | tuple):
+        text = f'invalid message: {{unacceptable_type_in_header,"{name}",{type_name(value)}}}'
+        raise soft(406, text, *wish.place)
+    return [key for key in value if isinstance(key, str)]
+
+
+def _stamped(channel: Carrier, listed: PropertyList, decoded: Any) -> Properties:
+    """The properties with what the broker writes into every message, where that is configured."""
+    connection = channel.connection
+    settings, ms = connection.settings, connection.broker.clock.ms
+    headers = dict(decoded.headers or {})
+    if settings.stamp_time is not None:
+        if settings.stamp_time or TIMESTAMP not in headers:
+            headers[TIMESTAMP] = Long(ms)
+        if settings.stamp_time or decoded.timestamp is None:
+            decoded.timestamp = ms // 1000
+    if settings.stamp_node is not None and (settings.stamp_node or NODE not in headers):
+        headers[NODE] = connection.broker.events.node
+    decoded.headers = headers
+    return listed.made(decoded)

@@ -1,0 +1,271 @@
+"""A consumer of packets: at its rate, the urgent ones first, and nobody acknowledges.
+
+A packet that cannot go at once, because the rate or the socket does not allow it, waits in a small
+window of the consumer, and the rest in the queue. When the window is full and a packet of a higher
+priority comes, the least urgent packet is discarded for it (AMQP 0-8, class stream). Messages that
+were not published as packets are never discarded: they wait.
+
+    queue ... p3 p7 p1  ->  [ next ]  ->  window  9 7 5 5 1  ->  socket
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import (
+    STREAM_RETRY_MS,
+    STREAM_WINDOW_BYTES,
+    STREAM_WINDOW_MESSAGES,
+)
+from harebell.base.message import FAMILY_STREAM, Message
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.convert import converted
+from harebell.front.file_stream.outgoing import may_deliver
+from harebell.front.file_stream.windows import Rate, Window
+from harebell.model.consumer import Consumer
+from harebell.model.queue.kind import Queue
+from harebell.wire.v09.methods_stream import StreamDeliver
+from harebell.wire.v09.property_list import STREAM
+
+if TYPE_CHECKING:
+    from harebell.front.file_stream.file_stream_channel import Carrier
+
+_HIGHEST = 9
+
+
+class Packet:
+    """What waits for a consumer.
+
+    Args:
+        message: as it was published.
+        position: its position in the queue's log.
+
+    Attributes:
+        discardable: whether it was published as a packet.
+        again: whether it may have been delivered before.
+    """
+
+    __slots__ = ("again", "discardable", "message", "position")
+
+    def __init__(self, message: Message, position: int, again: bool) -> None:
+        self.discardable = message.family == FAMILY_STREAM
+        self.message = converted(message, FAMILY_STREAM)
+        self.position = position
+        self.again = again
+
+    @property
+    def level(self) -> int:
+        """How urgent it is: 0 to 9."""
+        return min(max(self.message.priority, 0), _HIGHEST)
+
+    @property
+    def octets(self) -> int:
+        """Of its body."""
+        return len(self.message.body)
+
+
+class StreamLane:
+    """The limits of one channel's consumers of packets, and of its connection's.
+
+    Args:
+        channel: the channel.
+        shared: how much may wait for a consumer of the connection.
+        shared_rate: of the connection.
+
+    Attributes:
+        channel: as given.
+        window: how much may wait for a consumer of the channel.
+        rate: of the channel.
+        consumers: that something may wait for.
+    """
+
+    def __init__(self, channel: Carrier, shared: Window, shared_rate: Rate) -> None:
+        self.channel = channel
+        self.window = Window()
+        self.rate = Rate()
+        self.consumers: list[StreamConsumer] = []
+        self._shared = shared
+        self._shared_rate = shared_rate
+
+    def allows(self, now: int) -> bool:
+        """Whether the rates allow one."""
+        return self.rate.allows(now) and self._shared_rate.allows(now)
+
+    def sent(self, octets: int, now: int) -> None:
+        """A packet went."""
+        self.rate.sent(octets, now)
+        self._shared_rate.sent(octets, now)
+
+    def free_at(self) -> float:
+        """When the rates allow the next one."""
+        return max(self.rate.free_at, self._shared_rate.free_at)
+
+    def fits(self, count: int, octets: int) -> bool:
+        """Whether so many packets of so many octets may wait."""
+        if count == 1:
+            return True
+        most = _least(self.window.most, self._shared.most) or STREAM_WINDOW_MESSAGES
+        most_octets = (
+            _least(self.window.most_octets, self._shared.most_octets) or STREAM_WINDOW_BYTES
+        )
+        return count <= most and octets <= most_octets
+
+    def go_on(self) -> None:
+        """The limits have changed."""
+        for consumer in list(self.consumers):
+            consumer.go_on()
+
+    def move(self, shared: Window, shared_rate: Rate) -> None:
+        """The channel goes on in another connection."""
+        self._shared = shared
+        self._shared_rate = shared_rate
+
+    def close(self) -> None:
+        """The channel is over: what waits for its consumers comes back."""
+        consumers, self.consumers = self.consumers, []
+        for consumer in consumers:
+            consumer.close()
+
+
+def _least(one: int, other: int) -> int:
+    """The stricter of two limits; 0 is none."""
+    return min(one, other) if one and other else one or other
+
+
+class StreamConsumer(Consumer):
+    """Takes packets as fast as they may go.
+
+    Args:
+        lane: of its channel.
+        queue: what it consumes.
+        tag: its consumer tag.
+        **options: as for `Consumer`.
+
+    Attributes:
+        discarded: packets that were discarded for more urgent ones.
+
+    To its queue it acknowledges, a packet as soon as it is sent: what still waits for its turn when
+    the client goes away comes back.
+    """
+
+    def __init__(self, lane: StreamLane, queue: Queue, tag: str, **options: Any) -> None:
+        super().__init__(queue, tag, **options)
+        self.lane = lane
+        self.discarded = 0
+        self._window: list[Packet] = []
+        self._octets = 0
+        self._next: Packet | None = None
+        self._timer = lane.channel.connection.broker.timers.timer(self.go_on)
+        self._over = False
+        lane.consumers.append(self)
+
+    # --- what the queue asks --------------------------------------------------------------------
+
+    def ready(self) -> bool:
+        """Whether it can look at another message."""
+        return self._next is None and not self._over
+
+    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+        """Send a packet, or let it wait for its turn."""
+        self.unacked += 1
+        self._next = Packet(message, position, redelivered)
+        self._flush()
+        return 0
+
+    def again(self) -> int:
+        """Ask for another turn."""
+        connection = self.lane.channel.connection
+        connection.starved = True
+        connection.touch()
+        return 0
+
+    def queue_deleted(self) -> None:
+        """Tell the client that its consumer is gone, if it wants to know."""
+        self.close()
+        self.lane.channel.consumer_lost(self)
+
+    # --- sending --------------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Time has passed: send what may go, and see what else is there."""
+        if not self._over:
+            self._flush()
+            if self._next is None and not self.queue.deleted:
+                self.queue.drain()
+
+    def _flush(self) -> None:
+        lane = self.lane
+        clock = lane.channel.connection.broker.clock
+        while True:
+            self._admit()
+            if not self._window or not lane.allows(clock.steady) or not may_deliver(lane.channel):
+                break
+            self._send(self._window.pop(0))
+        if self._window:
+            due = max(int(lane.free_at()), clock.steady + 1)
+            if lane.allows(clock.steady):
+                due = clock.steady + STREAM_RETRY_MS
+            self._timer.set(due)
+
+    def _admit(self) -> None:
+        """Let the next packet into the window, if need be for one that is less urgent."""
+        packet = self._next
+        if packet is None:
+            return
+        count, octets = len(self._window) + 1, self._octets + packet.octets
+        while not self.lane.fits(count, octets):
+            last = self._least_urgent(packet.level)
+            if last is None:
+                return
+            self._window.remove(last)
+            self._octets -= last.octets
+            self._settled(last)
+            self.discarded += 1
+            count, octets = count - 1, octets - last.octets
+        self._next = None
+        at = len(self._window)
+        while at and self._window[at - 1].level < packet.level:
+            at -= 1
+        self._window.insert(at, packet)
+        self._octets += packet.octets
+
+    def _least_urgent(self, level: int) -> Packet | None:
+        """The packet to discard for one of that level: the oldest of the lowest level."""
+        found: Packet | None = None
+        for packet in self._window:
+            lower = packet.level < (level if found is None else found.level)
+            if lower and packet.discardable:
+                found = packet
+        return found
+
+    def _send(self, packet: Packet) -> None:
+        channel, message = self.lane.channel, packet.message
+        self._octets -= packet.octets
+        tag = channel.next_tag
+        channel.next_tag = tag + 1
+        method = StreamDeliver(self.tag, tag, message.exchange, self.queue.name)
+        channel.send_body(method, STREAM, message.raw, message.body)
+        self.lane.sent(packet.octets, channel.connection.broker.clock.steady)
+        if channel.router.tracer is not None:
+            delivered(channel, message, self.queue.name, False)
+        self._settled(packet)
+
+    def _settled(self, packet: Packet) -> None:
+        self.released()
+        self.queue.settle(packet.position)
+
+    def close(self) -> None:
+        """It is cancelled, or its channel over: what waits comes back to the queue."""
+        self._over = True
+        if self in self.lane.consumers:
+            self.lane.consumers.remove(self)
+        self._timer.stop()
+        packets, self._window, self._octets = self._window, [], 0
+        if self._next is not None:
+            packets.append(self._next)
+            self._next = None
+        for packet in packets:
+            self.released()
+            self.queue.let_go(packet.position, packet.again)
+        if packets and not self.queue.deleted:
+            self.queue.drain()

@@ -1,0 +1,125 @@
+"""Thousands of deliveries are settled in slices, and what follows waits for their end."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.wire.v09 import methods as m
+from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
+
+UNITS = 300
+
+
+def ready(world: World, queue: str) -> int:
+    return world.broker.vhosts["/"].queues[queue].ready_count()
+
+
+def fill(world: World, peer: OctetPeer, queue: str, count: int) -> None:
+    peer.ask(m.QueueDeclare(queue=queue))
+    peer.give(b"".join(publish(b"%d" % number, queue) for number in range(count)))
+    assert ready(world, queue) == count
+
+
+def test_a_negative_acknowledgement_of_thousands_comes_back_in_slices_and_in_order() -> None:
+    world = World()
+    peer = world.peer()
+    fill(world, peer, "q", 5000)
+    peer.send(m.BasicConsume(queue="q", consumer_tag="c"))
+    peer.frames()
+    world.turn()
+    assert ready(world, "q") == 0
+    world.limit(UNITS)
+    peer.send(m.BasicNack(delivery_tag=0, multiple=True, requeue=True), m.ChannelFlow(active=True))
+    assert 0 < ready(world, "q") < 5000
+    # Nothing goes out again, and nothing that follows is carried out, before all is back.
+    assert peer.frames() == []
+    while peer.connection.tasks:
+        assert world.woken == 1
+        assert peer.frames() == []
+        world.next_turn()
+    bodies: list[bytes] = []
+    flows = 0
+    for _ in range(200):
+        frames = peer.frames()
+        bodies += [load for kind, _, load in frames if kind == 3]
+        flows += sum(load[:4] == b"\0\x14\0\x15" for kind, _, load in frames if kind == 1)
+        if world.woken:
+            world.next_turn()
+        world.turn()
+    assert bodies == [b"%d" % number for number in range(5000)]
+    assert flows == 1
+
+
+@pytest.mark.parametrize("requeue", [False, True])
+def test_the_next_methods_wait_until_thousands_are_settled(requeue: bool) -> None:
+    world = World()
+    peer = world.peer()
+    fill(world, peer, "q", 3000)
+    for _ in range(3000):
+        peer.send(m.BasicGet(queue="q"))
+    peer.frames()
+    world.turn()
+    world.limit(UNITS)
+    peer.send(
+        m.BasicNack(delivery_tag=2500, multiple=True, requeue=requeue),
+        m.QueueDeclare(queue="q", passive=True),
+    )
+    assert peer.methods() == []
+    assert world.turns() >= 3
+    (answer,) = peer.methods()
+    assert answer == m.QueueDeclareOk("q", 2500 if requeue else 0, 0)
+    assert world.broker.vhosts["/"].queues["q"].unacked == 500
+
+
+def test_a_hundred_refused_deliveries_become_dead_letters_in_slices() -> None:
+    world = World()
+    peer = world.peer()
+    given = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    peer.ask(m.QueueDeclare(queue="dead"))
+    peer.ask(m.QueueDeclare(queue="q", arguments=given))
+    peer.give(b"".join(publish(b"%d" % number, "q") for number in range(100)))
+    for _ in range(100):
+        peer.send(m.BasicGet(queue="q"))
+    peer.frames()
+    world.turn()
+    world.limit(UNITS)
+    peer.send(m.BasicNack(multiple=True), m.QueueDeclare(queue="dead", passive=True))
+    assert 0 < ready(world, "dead") <= 32
+    assert peer.methods() == []
+    world.turns()
+    assert peer.methods() == [m.QueueDeclareOk("dead", 100, 0)]
+
+
+def test_an_acknowledgement_of_thousands_is_carried_out_when_the_peer_is_gone() -> None:
+    world = World()
+    peer = world.peer()
+    fill(world, peer, "q", 3000)
+    for _ in range(3000):
+        peer.send(m.BasicGet(queue="q"))
+    peer.frames()
+    world.turn()
+    world.limit(UNITS)
+    peer.send(m.BasicAck(delivery_tag=2999, multiple=True))
+    assert world.broker.vhosts["/"].queues["q"].unacked > 1000
+    peer.connection.eof()
+    world.turns()
+    assert world.broker.vhosts["/"].queues["q"].unacked == 0
+    assert ready(world, "q") == 1
+    assert peer.connection not in world.hub.connections
+
+
+def test_a_channel_is_closed_when_what_it_held_is_back() -> None:
+    world = World()
+    peer = world.peer()
+    fill(world, peer, "q", 3000)
+    for _ in range(3000):
+        peer.send(m.BasicGet(queue="q"))
+    peer.frames()
+    world.turn()
+    world.limit(UNITS)
+    peer.send(m.ChannelClose(200, "", 0, 0))
+    assert peer.methods() == []
+    assert 0 < ready(world, "q") < 3000
+    world.turns()
+    assert ready(world, "q") == 3000
+    assert peer.methods() == [m.ChannelCloseOk()]

@@ -1,0 +1,266 @@
+"""The hub: who has something to do, and who is held back while memory is short."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.base import limits
+from harebell.front.common.connection_registry import DISK, FILES, Hub, in_turns
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.frames import BODY
+from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, frame, publish
+
+
+def test_a_connection_is_dirty_once_however_much_it_writes() -> None:
+    world = World()
+    peer = world.peer()
+    world.hub.take_dirty()
+    for _ in range(3):
+        peer.send(m.BasicQos(0, 1))
+    assert world.hub.dirty == [peer.connection]
+    assert world.hub.take_dirty() == [peer.connection]
+    assert world.hub.dirty == []
+    assert not peer.connection.dirty
+
+
+def test_a_publisher_that_takes_memory_over_the_mark_is_told_and_not_read() -> None:
+    world = World(watermark=10_000)
+    publisher = world.peer()
+    publisher.ask(m.QueueDeclare("q"))
+    publisher.give(publish(b"x" * 12_000))
+    assert publisher.methods() == [m.ConnectionBlocked("low on memory")]
+    assert publisher.connection.paused
+    assert world.hub.blocked == [publisher.connection]
+
+
+def test_a_client_that_cannot_be_told_is_held_all_the_same() -> None:
+    world = World(watermark=10_000)
+    publisher = world.peer(capabilities={})
+    publisher.ask(m.QueueDeclare("q"))
+    publisher.give(publish(b"x" * 12_000))
+    assert publisher.methods() == []
+    assert publisher.connection.paused
+
+
+def test_a_consumer_is_not_held_and_its_taking_frees_the_publisher() -> None:
+    world = World(watermark=10_000)
+    publisher, consumer = world.peer(), world.peer()
+    publisher.ask(m.QueueDeclare("q"))
+    publisher.give(publish(b"x" * 12_000))
+    publisher.methods()
+    world.hub.relieve()
+    assert publisher.connection.paused, "nothing was taken yet"
+    consumer.send(m.BasicGet("q", no_ack=True))
+    assert not consumer.connection.paused
+    world.hub.relieve()
+    assert publisher.methods() == [m.ConnectionUnblocked()]
+    assert not publisher.connection.paused
+    assert world.hub.blocked == []
+
+
+def test_a_blocked_publisher_that_goes_away_is_forgotten() -> None:
+    world = World(watermark=10_000)
+    publisher = world.peer()
+    publisher.ask(m.QueueDeclare("q"))
+    publisher.give(publish(b"x" * 12_000))
+    publisher.connection.eof()
+    assert world.hub.blocked == []
+    assert world.hub.connections == set()
+
+
+def _pieces(body: bytes, count: int) -> list[bytes]:
+    """A publish whose body comes in so many frames; the first piece has method and header too."""
+    size = len(body) // count
+    head = publish(body)[: -len(body) - 8]
+    frames = [frame(BODY, 1, body[at : at + size]) for at in range(0, len(body), size)]
+    return [head + frames[0], *frames[1:]]
+
+
+def test_publishers_whose_own_halves_take_the_memory_finish_one_after_the_other() -> None:
+    world = World(watermark=10_000)
+    consumer = world.peer()
+    consumer.ask(m.QueueDeclare("q"))
+    first, second = world.peer(), world.peer()
+    pieces = _pieces(b"x" * 16_000, 4)
+    first.give(pieces[0] + pieces[1])
+    second.give(pieces[0])
+    assert second.connection.paused
+    first.give(pieces[2])
+    assert world.hub.gauge.unread == 16_000
+    for peer, other, rest in ((second, first, pieces[1:]), (first, second, pieces[3:])):
+        world.hub.relieve()
+        assert (peer.connection.paused, other.connection.paused) == (False, True)
+        for piece in rest:
+            assert not peer.connection.paused
+            peer.give(piece)
+        # It waits again, and nobody else is let in while its message is in the queue.
+        assert peer.connection.paused
+        world.hub.relieve()
+        assert peer.connection.paused
+        assert other.connection.paused
+        consumer.send(m.BasicGet("q", no_ack=True))
+        assert consumer.bodies() == [b"x" * 16_000]
+    world.hub.relieve()
+    assert not first.connection.paused
+    assert (world.hub.gauge.unread, world.hub.gauge.used) == (0, 0)
+
+
+def test_a_publisher_that_goes_before_it_finishes_makes_room_for_the_next() -> None:
+    world = World(watermark=10_000)
+    first, second = world.peer(), world.peer()
+    pieces = _pieces(b"x" * 16_000, 4)
+    for peer in (first, second):
+        peer.give(pieces[0] + pieces[1] + pieces[2])
+    world.hub.relieve()
+    assert (first.connection.paused, second.connection.paused) == (False, True)
+    first.connection.eof()
+    world.hub.relieve()
+    assert not second.connection.paused
+    assert world.hub.finishing is second.connection
+
+
+def test_a_publisher_is_told_of_everything_that_is_short() -> None:
+    world = World(watermark=10_000)
+    publisher = world.peer()
+    publisher.ask(m.QueueDeclare("q"))
+    assert world.hub.set_short(DISK, True)
+    assert not world.hub.set_short(DISK, True)
+    publisher.give(publish(b"x" * 12_000))
+    assert publisher.methods() == [m.ConnectionBlocked("low on memory & disk")]
+    world.broker.vhosts["/"].queues["q"].purge()
+    world.hub.relieve()
+    assert publisher.connection.paused
+    assert world.hub.set_short(DISK, False)
+    world.hub.relieve()
+    assert publisher.methods() == [m.ConnectionUnblocked()]
+
+
+def test_a_shortage_holds_nobody_who_does_not_publish() -> None:
+    world = World()
+    peer = world.peer()
+    world.hub.set_short(FILES, True)
+    peer.ask(m.QueueDeclare("q"))
+    assert not peer.connection.paused
+    assert world.hub.reason() == "low on file handles"
+    assert world.hub.short
+
+
+class Waits:
+    def __init__(self, hub: Hub, commits: int) -> None:
+        self.hub = hub
+        self.commits = commits
+        hub.waiting[self] = None
+
+    def committed(self) -> None:
+        self.commits -= 1
+        if self.commits:
+            self.hub.waiting[self] = None
+
+
+def test_who_waits_for_another_commit_stays_and_who_does_not_goes() -> None:
+    hub = World().hub
+    one, two = Waits(hub, 1), Waits(hub, 2)
+    hub.committed()
+    assert list(hub.waiting) == [two]
+    hub.committed()
+    assert (one.commits, two.commits) == (0, 0)
+    assert hub.waiting == {}
+
+
+def _transactional(world: World) -> OctetPeer:
+    peer = world.peer()
+    peer.ask(m.TxSelect())
+    return peer
+
+
+def test_what_a_transaction_publishes_counts_until_it_ends() -> None:
+    world = World(watermark=100_000)
+    peer = _transactional(world)
+    peer.ask(m.QueueDeclare("q"))
+    gauge = world.hub.gauge
+    for end, left in ((m.TxRollback(), 0), (m.TxCommit(), 1), (m.ChannelClose(200, "", 0, 0), 1)):
+        peer.give(publish(b"x" * 5_000))
+        assert gauge.uncommitted > 5_000
+        peer.ask(end)
+        assert gauge.uncommitted == 0
+        assert world.broker.vhosts["/"].queues["q"].ready_count() == left
+        assert (gauge.used > 5_000) == bool(left)
+
+
+def test_transactions_that_take_all_memory_finish_one_after_the_other() -> None:
+    world = World(watermark=10_000)
+    consumer = world.peer()
+    consumer.ask(m.QueueDeclare("q"))
+    first, second = _transactional(world), _transactional(world)
+    first.give(publish(b"1" * 6_000))
+    second.give(publish(b"2" * 6_000))
+    assert (first.connection.paused, second.connection.paused) == (False, True)
+    first.give(publish(b"3" * 6_000))
+    assert first.connection.paused
+    world.hub.relieve()
+    assert (first.connection.paused, second.connection.paused) == (True, False)
+    # It goes on as long as its transaction does, and then waits again.
+    second.give(publish(b"4" * 6_000))
+    assert not second.connection.paused
+    second.send(m.TxCommit())
+    assert second.connection.paused
+    world.hub.relieve()
+    assert first.connection.paused, "what was committed has to be consumed first"
+    for body in (b"2", b"4"):
+        consumer.send(m.BasicGet("q", no_ack=True))
+        assert consumer.bodies() == [body * 6_000]
+    world.hub.relieve()
+    assert (first.connection.paused, second.connection.paused) == (False, True)
+    first.send(m.TxRollback())
+    world.hub.relieve()
+    assert not first.connection.paused
+    assert not second.connection.paused
+    assert (world.hub.gauge.uncommitted, world.hub.gauge.used) == (0, 0)
+
+
+def test_a_transaction_that_publishes_too_much_is_refused_and_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "TRANSACTION_BYTES", 10_000)
+    world = World()
+    peer = _transactional(world)
+    peer.ask(m.QueueDeclare("q"))
+    # A message that is too large by itself is let through: there is a limit for those.
+    peer.give(publish(b"x" * 12_000))
+    assert peer.ask(m.TxCommit()) == m.TxCommitOk()
+    peer.give(publish(b"x" * 6_000))
+    peer.give(publish(b"x" * 6_000))
+    (closed,) = peer.methods()
+    assert isinstance(closed, m.ChannelClose)
+    assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 60, 40)
+    assert "the transaction publishes more than 10000 octets" in closed.reply_text
+    assert world.broker.vhosts["/"].queues["q"].ready_count() == 1
+    assert world.hub.gauge.uncommitted == 0
+
+
+def test_many_connections_with_output_are_written_user_by_user() -> None:
+    world = World()
+    world.users.add("ann", "ann", vhosts=("/",))
+    busy = [world.connect() for _ in range(40)]
+    healthy = world.connect()
+    for peer in busy:
+        peer.log_in({})
+    healthy.log_in({}, user=b"ann")
+    links = [peer.connection for peer in [*busy, healthy]]
+    assert in_turns(links)[1] is healthy.connection
+    assert sorted(map(id, in_turns(links))) == sorted(map(id, links))
+    assert in_turns(links[:5]) == links[:5]
+
+
+def test_connections_that_were_not_written_in_time_come_first_in_the_next_turn() -> None:
+    world = World()
+    first, second, third = (world.connect().connection for _ in range(3))
+    for link in (first, second):
+        link.touch()
+    taken = world.hub.take_dirty()
+    assert taken == [first, second]
+    third.touch()
+    world.hub.dirty_again(taken)
+    assert world.hub.dirty == [first, second, third]
+    second.touch()
+    assert world.hub.dirty == [first, second, third]

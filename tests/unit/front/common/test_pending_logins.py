@@ -1,0 +1,47 @@
+"""Connections without a login: how many there may be, and what the log says of the others."""
+
+from __future__ import annotations
+
+from harebell.front.common.pending_logins import Newcomers
+
+
+class Door:
+    """Newcomers under limits, and the lines they log."""
+
+    def __init__(self, most: int = 0, most_per_address: int = 0) -> None:
+        self.lines: list[str] = []
+        self.newcomers = Newcomers()
+        self.newcomers.most = most
+        self.newcomers.most_per_address = most_per_address
+
+    def comes(self, origin: int, address: str = "a") -> bool:
+        admitted = self.newcomers.admits(address, lambda _, line: self.lines.append(line))
+        if admitted:
+            self.newcomers.add(origin, address)
+        return admitted
+
+
+def test_without_limits_everybody_may_come() -> None:
+    door = Door()
+    assert all(door.comes(number) for number in range(100))
+    assert len(door.newcomers) == 100
+
+
+def test_one_address_does_not_take_the_place_of_others() -> None:
+    door = Door(most_per_address=2)
+    assert [door.comes(number) for number in range(4)] == [True, True, False, False]
+    assert door.comes(9, "b")
+    assert door.lines == ["2 connections from a have not logged in yet: more are turned away"]
+
+
+def test_who_has_opened_makes_room_and_is_forgotten() -> None:
+    door = Door(most=2)
+    assert [door.comes(number) for number in range(3)] == [True, True, False]
+    door.newcomers.remove(0)
+    door.newcomers.remove(0)
+    assert door.comes(3)
+    door.newcomers.remove(1)
+    door.newcomers.remove(3)
+    assert len(door.newcomers) == 0
+    assert [door.comes(number) for number in (4, 5, 6)] == [True, True, False]
+    assert door.lines == ["2 connections have not logged in yet: more are turned away"] * 2
