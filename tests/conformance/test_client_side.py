@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.message import Message, Properties
-from harebell.client.core import Connection
 from harebell.client.errors import AuthenticationFailed, ProtocolMismatch
-from harebell.client.life import State
+from harebell.client.protocol.core import Connection
+from harebell.client.protocol.life import State
 from harebell.client.url import URL
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1

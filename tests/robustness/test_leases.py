@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harebell.client import blocking
-from harebell.client.blocking_channel import Channel
+from harebell.client.blocking.channel import Channel
 from harebell.client.errors import Fenced, LeaseLost, NotFound, PreconditionFailed
 from tests.patience import eventually
 from tests.running import RunningBroker

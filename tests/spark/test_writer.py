@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from harebell.base.errors import BatchError
-from harebell.client.blocking_rows import RowPublisher
+from harebell.client.blocking.rows import RowPublisher
 from harebell.client.errors import NotFound
 from harebell.spark.aim import Aim, SinkError
 from harebell.spark.option_values import OptionError

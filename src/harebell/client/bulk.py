@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from harebell.client.call import Call
-from harebell.client.channel_parts import Got
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel_parts import Got
 from harebell.wire.arrow.columns import COLUMNS, selection
 from harebell.wire.arrow.encode import schema_message
 from harebell.wire.v09 import bulk as m
@@ -74,7 +74,7 @@ def schema_of(columns: Iterable[str]) -> bytes:
 
 
 class BulkVerbs:
-    """The verbs of the class; see `harebell.client.verbs`."""
+    """The verbs of the class; see `harebell.client.protocol.verbs`."""
 
     def call(
         self, method: Method, reply: tuple[type[Method], ...], convert: Callable[[Any], T]

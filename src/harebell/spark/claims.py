@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harebell.client import leases
 from harebell.client.blocking import Channel
-from harebell.client.call import Call
 from harebell.client.errors import ChannelClosed
-from harebell.client.leases import Claim
+from harebell.client.protocol import leases
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.leases import Claim
 from harebell.spark.leased import Ask, LeasedPart
 from harebell.spark.link import LOST, Link
 

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from harebell.base.limits import SPARK_EXAMPLES
 from harebell.client import blocking
-from harebell.client.blocking_rows import RowPublisher
+from harebell.client.blocking.rows import RowPublisher
 from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
 from harebell.client.message import Message
-from harebell.client.recovery import recoverable
+from harebell.client.protocol.recovery import recoverable
 from harebell.spark.aim import Aim, Done, SinkError
 from harebell.spark.sink_options import PUBLISHING_ID
 

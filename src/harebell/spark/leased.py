@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from harebell.base.limits import LEASE_CLAIM_MESSAGES
 from harebell.client.blocking import Channel
 from harebell.client.errors import Fenced, LeaseLost, NotFound, PreconditionFailed
-from harebell.client.leases import Claim, Lease
+from harebell.client.protocol.leases import Claim, Lease
 from harebell.spark.bounds import EARLIEST
 from harebell.spark.intake import QueueGone, SourceError
 from harebell.spark.link import Link

@@ -15,7 +15,7 @@ from typing import TypeVar
 from harebell.base.limits import SPARK_RETRY_SECONDS
 from harebell.client.blocking import Connection
 from harebell.client.errors import AMQPError, ConnectionFailed
-from harebell.client.recovery import recoverable, refused
+from harebell.client.protocol.recovery import recoverable, refused
 from harebell.spark.aim import Aim, SinkError
 
 _LOG = logging.getLogger("harebell.spark")

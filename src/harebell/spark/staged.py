@@ -16,9 +16,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from harebell.base.limits import SPARK_KEPT_BYTES, SPARK_PIECES_IN_FLIGHT
-from harebell.client import blocking, stages
-from harebell.client.call import Call
+from harebell.client import blocking
 from harebell.client.errors import AMQPError, ChannelClosed, Fenced, NotFound, PreconditionFailed
+from harebell.client.protocol import stages
+from harebell.client.protocol.call import Call
 from harebell.spark.aim import Aim, Done, SinkError, Task
 from harebell.spark.reconnecting import carried_out
 

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from harebell.client import aio, blocking, blocking_consumer
+from harebell.client import aio, blocking
+from harebell.client.blocking import consumer as blocking_consumer
 from tests.interop.client.brokers import Broker
 
 _TIMEOUT = 0.3

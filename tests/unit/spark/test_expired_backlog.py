@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from harebell.client.leases import Claim, Lease
+from harebell.client.protocol.leases import Claim, Lease
 from harebell.spark.leased import LeasedPart
 from harebell.spark.link import Link
 from harebell.spark.options import parse

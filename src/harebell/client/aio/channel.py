@@ -1,0 +1,418 @@
+"""Channels under asyncio: publishing, consuming, declaring."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
+
+from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
+from harebell.client.aio.consumer import Consumer, Delivery, PendingConfirm
+from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
+from harebell.client.message import (
+    Body,
+    Item,
+    Message,
+    PropertyArguments,
+    encode_arguments,
+    outgoing,
+    outgoing_item,
+)
+from harebell.client.protocol import leases, stages
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel import Channel as Core
+from harebell.client.protocol.channel_parts import Got, Mode, State
+from harebell.client.protocol.confirms import MANDATORY, Bulk
+from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.verbs import Verbs
+
+if TYPE_CHECKING:
+    from harebell.client.aio.connection import Connection
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PUBLISHES_PER_TURN = 256
+
+
+def awaited(
+    verb: Callable[Concatenate[Any, P], Call[T]],
+) -> Callable[Concatenate[Channel, P], Coroutine[Any, Any, T]]:
+    """The verb of the core as a coroutine."""
+
+    @functools.wraps(verb)
+    async def run(channel: Channel, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        await channel.connection.usable()
+        return await channel.connection.finish(verb(channel.core, *args, **kwargs))
+
+    return run
+
+
+class Channel:
+    """A channel: the verbs of AMQP as coroutines. Get one from `Connection.channel()`.
+
+    Args:
+        connection: the connection.
+        core: its protocol state.
+    """
+
+    def __init__(self, connection: Connection, core: Core) -> None:
+        self.connection = connection
+        self.core = core
+        self.inboxes: set[Inbox] = set()
+        self.on_return: Callable[[PublishReturned], None] | None = None
+        self._flowing = asyncio.Event()
+        self.adopt(core)
+
+    declare_exchange = awaited(Verbs.declare_exchange)
+    delete_exchange = awaited(Verbs.delete_exchange)
+    bind_exchange = awaited(Verbs.bind_exchange)
+    unbind_exchange = awaited(Verbs.unbind_exchange)
+    declare_queue = awaited(Verbs.declare_queue)
+    bind_queue = awaited(Verbs.bind_queue)
+    unbind_queue = awaited(Verbs.unbind_queue)
+    purge_queue = awaited(Verbs.purge_queue)
+    delete_queue = awaited(Verbs.delete_queue)
+    qos = awaited(Verbs.qos)
+    recover = awaited(Verbs.recover)
+    lease_open = awaited(leases.lease_open)
+    lease_claim = awaited(leases.lease_claim)
+    lease_commit = awaited(leases.lease_commit)
+    lease_release = awaited(leases.lease_release)
+    lease_renew = awaited(leases.lease_renew)
+    lease_close = awaited(leases.lease_close)
+    span = awaited(Verbs.span)
+    read_arrow = awaited(Verbs.read_arrow)
+    queue_names = awaited(Verbs.queue_names)
+    stage_open = awaited(stages.stage_open)
+    stage_append = awaited(stages.stage_append)
+    stage_commit = awaited(stages.stage_commit)
+    stage_abort = awaited(stages.stage_abort)
+    stage_discard = awaited(stages.stage_discard)
+    publisher_declare = awaited(stages.publisher_declare)
+    publisher_forget = awaited(stages.publisher_forget)
+
+    @property
+    def number(self) -> int:
+        """The channel number."""
+        return self.core.number
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the channel can be used (a recovering connection's cannot, for a while)."""
+        return self.core.state is State.OPEN
+
+    @property
+    def confirms(self) -> bool:
+        """Whether `publish` waits for the broker's confirm; not every version of AMQP has them."""
+        return self.core.wants_confirms
+
+    def adopt(self, core: Core) -> None:
+        """Go on with the state of a recovered connection."""
+        self.core = core
+        core.on_flow = self._on_flow
+        core.on_return = self._on_return
+        core.on_closed = self._on_closed
+        self._on_flow(core.flow_active)
+
+    def _on_flow(self, active: bool) -> None:
+        if active:
+            self._flowing.set()
+        else:
+            self._flowing.clear()
+
+    def _on_closed(self, error: AMQPError) -> None:
+        self._flowing.set()
+        if not self.connection.survives(error):
+            self.connection.channels.pop(self.number, None)
+
+    def _on_return(self, error: PublishReturned) -> None:
+        if self.on_return is not None:
+            self.on_return(error)
+
+    # --- publishing -----------------------------------------------------------------------------
+
+    async def publish(
+        self,
+        body: Body | Message,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        **properties: Unpack[PropertyArguments],
+    ) -> None:
+        """Publish a message and wait until the broker has confirmed it.
+
+        On a channel without confirms, or in a transaction, it returns when the message is written.
+
+        Args:
+            body: the body, or a `Message`.
+            exchange: where to; "" is the default exchange, whose routing keys are queue names.
+            routing_key: the routing key.
+            mandatory: fail if it reaches no queue.
+            properties: content_type, headers, delivery_mode (2 is persistent) and so on.
+
+        Raises:
+            PublishNacked: the broker did not take it.
+            PublishReturned: it was mandatory and there was no queue for it.
+        """
+        await self.ready_to_publish()
+        message = outgoing(body, exchange, routing_key, properties)
+        confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
+        await self.written()
+        if not confirm.done:
+            await self.connection.finish(confirm)
+        confirm.value()
+
+    def publish_nowait(
+        self,
+        body: Body | Message,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        **properties: Unpack[PropertyArguments],
+    ) -> PendingConfirm:
+        """Publish a message; await the answer now, later, or together with others.
+
+        It does not wait for the socket either: await one of the answers now and then.
+        """
+        self.connection.check_thread()
+        message = outgoing(body, exchange, routing_key, properties)
+        confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
+        self.connection.touch()
+        return PendingConfirm(self.connection, confirm)
+
+    async def publish_many(
+        self,
+        items: Iterable[Item] | AsyncIterable[Item],
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        window: int = PUBLISH_WINDOW,
+        progress: Callable[[int], None] | None = None,
+        **properties: Unpack[PropertyArguments],
+    ) -> int:
+        """Publish many messages with many confirms on their way at once.
+
+        Args:
+            items: bodies, (routing key, body) pairs, or messages.
+            exchange: where to, unless a message says so.
+            routing_key: the routing key, unless an item says so.
+            mandatory: fail if one reaches no queue.
+            window: most messages that wait for their confirm.
+            progress: called now and then with how many were confirmed.
+            properties: of all items that are not messages themselves.
+
+        Returns:
+            How many the broker took: all of them.
+
+        Raises:
+            BulkPublishFailed: which were not taken; those after the first failure were not all
+                sent.
+        """
+        flags = MANDATORY if mandatory else 0
+        encoded = encode_arguments(properties)
+        bulk = Bulk()
+        position = -1
+        try:
+            async for item in _each(items):
+                position += 1
+                if position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window:
+                    await self._bulk_room(bulk, window)
+                    if progress is not None:
+                        progress(bulk.confirmed)
+                    if bulk.failures:
+                        break
+                message = outgoing_item(item, exchange, routing_key, encoded, properties)
+                if self.core.publish(message, flags, bulk, position):
+                    bulk.outstanding += 1
+                else:
+                    bulk.confirmed += 1
+            await self._bulk_wait(bulk, 0)
+            await self.written()
+        except AMQPError as error:
+            # What was on its way has failed for the same reason; tell how much had not.
+            if not bulk.failures:
+                raise
+            raise BulkPublishFailed(bulk.confirmed, bulk.failures) from error
+        if progress is not None:
+            progress(bulk.confirmed)
+        return bulk.result()
+
+    async def _bulk_room(self, bulk: Bulk, window: int) -> None:
+        await self.written()
+        # Confirms are read while the loop turns; without a turn the window would fill up each time.
+        await asyncio.sleep(0)
+        if bulk.outstanding >= window:
+            await self._bulk_wait(bulk, window // 2)
+        if not bulk.failures:
+            await self.ready_to_publish()
+
+    async def _bulk_wait(self, bulk: Bulk, low: int) -> None:
+        if bulk.outstanding <= low:
+            return
+        room: Call[None] = Call()
+        bulk.low = low
+        bulk.on_low = lambda: room.succeed(None)
+        await self.connection.finish(room)
+        bulk.on_low = None
+
+    async def ready_to_publish(self) -> None:
+        """Wait while the connection recovers, the broker pauses us, or the socket is full."""
+        connection = self.connection
+        connection.check_thread()
+        if connection.recovering:
+            await connection.usable()
+        if not self._flowing.is_set() and self.is_open:
+            await connection.waiting(self._flowing.wait())
+        if connection.congested:
+            await connection.drain()
+
+    async def written(self) -> None:
+        """Have the output written; wait only if the socket is full."""
+        self.connection.touch()
+        if self.connection.congested:
+            await self.connection.drain()
+
+    # --- consuming ------------------------------------------------------------------------------
+
+    def consume(
+        self,
+        queue: str,
+        *,
+        prefetch: int | None = CLIENT_PREFETCH,
+        no_ack: bool = False,
+        exclusive: bool = False,
+        tag: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Consumer:
+        """Subscribe to a queue: `async for message in channel.consume("jobs"): ...`.
+
+        Args:
+            queue: the queue.
+            prefetch: most unacknowledged messages; None leaves the channel's qos as it is.
+            no_ack: messages count as processed when the broker has sent them.
+            exclusive: refuse if anybody else consumes from the queue.
+            tag: the consumer tag; "" makes one.
+            arguments: for example {"x-priority": 10}.
+            timeout: end the iteration when nothing came for so many seconds.
+        """
+        options = {"tag": tag, "no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
+        return Consumer(self, queue, options, prefetch, timeout)
+
+    async def get(self, queue: str, *, no_ack: bool = False) -> Delivery | None:
+        """Take one message from a queue; None when it is empty."""
+        await self.connection.usable()
+        core = self.core
+        call = core.get(queue, no_ack=no_ack)
+        try:
+            got = await self.connection.finish(call)
+        except asyncio.CancelledError:
+            # The message is on its way although nobody waits for it any more.
+            call.when_done(functools.partial(_put_back, core, no_ack))
+            raise
+        if got is None:
+            return None
+        return Delivery(
+            self,
+            core,
+            got.body,
+            got.method.exchange,
+            got.method.routing_key,
+            got.properties,
+            got.method.delivery_tag,
+            got.method.redelivered,
+            "",
+            got.method.message_count,
+        )
+
+    async def ack(self, tag: int, *, multiple: bool = False) -> None:
+        """Acknowledge by delivery tag."""
+        self.core.ack(tag, multiple)
+        await self.written()
+
+    async def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
+        """Give back by delivery tag."""
+        self.core.nack(tag, multiple=multiple, requeue=requeue)
+        await self.written()
+
+    async def reject(self, tag: int, *, requeue: bool = False) -> None:
+        """Give back one by delivery tag."""
+        self.core.reject(tag, requeue=requeue)
+        await self.written()
+
+    def speaks_for(self, core: Core) -> bool:
+        """Whether a delivery of that state can still be settled.
+
+        False when its connection was lost and recovered, or is going to be: the broker delivers the
+        message again, and there is nobody to tell. Raises if the channel is closed for good.
+        """
+        if core.state is State.OPEN:
+            return True
+        if core is not self.core or self.connection.survives(core.error):
+            return False
+        core.check_open()
+        return True
+
+    # --- the rest -------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Channel]:
+        """Publish and acknowledge all or nothing: commits at the end, rolls back on an exception.
+
+        The channel becomes transactional with the first use (AMQP 0-9-1, class tx) and stays so.
+        """
+        connection = self.connection
+        await connection.usable()
+        if self.core.mode is not Mode.TRANSACTION:
+            await connection.finish(self.core.select_transactions())
+        core = self.core
+        try:
+            yield self
+        except BaseException:
+            if core.state is State.OPEN:
+                await connection.finish(core.rollback())
+            raise
+        # Not the channel's present state: a transaction does not outlive its connection.
+        await connection.finish(core.commit())
+
+    async def close(self) -> None:
+        """Close the channel."""
+        if self.core.state is State.OPEN:
+            await self.connection.finish(self.core.close())
+        self.connection.forget_channel(self.number)
+
+    async def __aenter__(self) -> Channel:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()
+
+    def ended(self, error: AMQPError) -> None:
+        """The connection gave up recovering."""
+        self.core.confirms.fail(error)
+        self.core.error = error
+        self._flowing.set()
+        for inbox in list(self.inboxes):
+            inbox.finish(error)
+
+
+def _put_back(core: Core, no_ack: bool, call: Call[Got | None]) -> None:
+    if call.error is None and not no_ack and core.state is State.OPEN:
+        got = call.value()
+        if got is not None:
+            core.nack(got.method.delivery_tag, requeue=True)
+
+
+async def _each(items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Item]:
+    if isinstance(items, AsyncIterable):
+        async for item in items:
+            yield item
+    else:
+        for item in items:
+            yield item

@@ -1,0 +1,456 @@
+"""Connections of the asyncio API: opening, recovery, the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import ssl
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeVar
+
+from harebell.base.limits import CLIENT_BUFFER_MESSAGES
+from harebell.client import tls
+from harebell.client.aio.channel import Channel
+from harebell.client.aio.link import Link, dial
+from harebell.client.aio.requests import Requester
+from harebell.client.errors import (
+    AMQPError,
+    ClientClosed,
+    ConcurrentUse,
+    ConnectionLost,
+    RecoveryFailed,
+)
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel import Channel as CoreChannel
+from harebell.client.protocol.core import Connection as Core
+from harebell.client.protocol.recovery import (
+    Backoff,
+    Random,
+    Recovery,
+    recoverable,
+    refused,
+    replay,
+    resend,
+    wanted,
+)
+from harebell.client.protocol.reports import Reports
+from harebell.client.protocol.topology import Topology
+from harebell.client.protocol.versions import new_core
+from harebell.client.url import URL
+from harebell.wire.v09 import extensions
+
+T = TypeVar("T")
+
+
+class Connection:
+    """A connection to a broker. Get one from `connect`.
+
+    Attributes:
+        blocked: set while the broker takes no publishes, because it is short of memory or disk.
+        unblocked: set while it does.
+        channels: the open channels, by number.
+        recovering: whether the connection was lost and is being restored.
+        on_recovered: called after each recovery.
+    """
+
+    def __init__(
+        self,
+        url: URL,
+        recovery: Recovery | None,
+        rng: Random,
+        properties: dict[str, Any],
+        ssl_context: ssl.SSLContext | None,
+    ) -> None:
+        self.url = url
+        self._given_context = ssl_context
+        self._reports = Reports("aio", url)
+        self._thread = threading.get_ident()
+        self.blocked = asyncio.Event()
+        self.unblocked = asyncio.Event()
+        self.unblocked.set()
+        self.channels: dict[int, Channel] = {}
+        self.buffered = 0
+        self.recovering = False
+        self.on_recovered: Callable[[], None] | None = None
+        self._recovery = recovery
+        self._rng = rng
+        self._properties = properties
+        self._topology = Topology() if recovery is not None else None
+        self._loop = asyncio.get_running_loop()
+        self._link: Link | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self._over = asyncio.Event()
+        self._error: AMQPError | None = None
+        self._closing = False
+        self._awaiting = 0
+
+    # --- opening --------------------------------------------------------------------------------
+
+    async def open(self) -> Connection:
+        """Connect; `connect` does it."""
+        link = await self._dial()
+        link.core.recorder = self._topology
+        self._use(link)
+        return self
+
+    async def _dial(self) -> Link:
+        core = new_core(self.url, self._loop.time(), self._properties, self._rng)
+        context = tls.chosen_context(self.url, self._given_context)
+        return await dial(core, self.url, context)
+
+    def _use(self, link: Link) -> None:
+        self._link = link
+        self.recovering = False
+        link.on_read = self._throttle
+        link.core.on_blocked = self._on_blocked
+        self._on_blocked(link.core.blocked)
+        self._settled.set()
+        link.core.closed.when_done(lambda call: self._core_closed(link, call.error))
+
+    async def channel(self, *, confirms: bool | None = None) -> Channel:
+        """Open a channel.
+
+        Args:
+            confirms: whether `publish` waits for the broker's confirm; None where the version of
+                AMQP has confirms.
+        """
+        await self.usable()
+        keep = self._recovery is not None and self._recovery.resend
+        core = await self.finish(self._core.open_channel(confirms=confirms, keep=keep))
+        channel = Channel(self, core)
+        self.channels[core.number] = channel
+        return channel
+
+    def requester(self) -> Requester:
+        """What sends requests and waits for their replies (RPC); use it with `async with`."""
+        return Requester(self)
+
+    # --- state ----------------------------------------------------------------------------------
+
+    @property
+    def _core(self) -> Core:
+        assert self._link is not None, "the connection was never opened"
+        return self._link.core
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection can be used now."""
+        return self._link is not None and not self.recovering and not self._over.is_set()
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """Why the broker takes no publishes now."""
+        return self._core.blocked
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        """What the broker told about itself."""
+        return self._core.server_properties
+
+    @property
+    def extensions(self) -> dict[str, int]:
+        """Harebell's own classes of methods that the broker has, and their versions."""
+        return extensions.announced(self._core.server_properties)
+
+    @property
+    def frame_max(self) -> int:
+        """Largest frame that was agreed on, in octets."""
+        return self._core.frame_max
+
+    @property
+    def heartbeat(self) -> int:
+        """Heartbeat interval that was agreed on, in seconds, 0 for none."""
+        return self._core.heartbeat
+
+    def name_now(self, queue: str) -> str:
+        """The present name of a queue that the broker had named before a recovery."""
+        return queue if self._topology is None else self._topology.name_now(queue)
+
+    async def wait_closed(self) -> None:
+        """Wait for the end of the connection; raises its error unless it was closed by us."""
+        await self._over.wait()
+        if self._error is not None and not isinstance(self._error, ClientClosed):
+            raise self._error.with_traceback(None)
+
+    # --- for channels ---------------------------------------------------------------------------
+
+    def survives(self, error: AMQPError | None) -> bool:
+        """Whether the connection recovers from this, or is recovering already."""
+        if self._recovery is None or self._closing or self._over.is_set():
+            return False
+        return self.recovering or recoverable(error)
+
+    def check_thread(self) -> None:
+        """See that this is the thread of the connection's event loop.
+
+        Raises:
+            ConcurrentUse: it is another one.
+        """
+        if threading.get_ident() != self._thread:
+            raise ConcurrentUse(
+                "this connection belongs to the event loop of another thread: call "
+                "asyncio.run_coroutine_threadsafe(coroutine, loop) from here"
+            )
+
+    async def usable(self) -> None:
+        """Wait while the connection recovers; raises when it is closed."""
+        self.check_thread()
+        if not self.recovering and self._link is not None and not self._over.is_set():
+            return
+        await self._settled.wait()
+        if self._error is not None:
+            raise self._error.with_traceback(None)
+
+    async def finish(self, call: Call[T]) -> T:
+        """Wait for an answer."""
+        self.touch()
+        if not call.done:
+            future: asyncio.Future[None] = self._loop.create_future()
+            call.when_done(lambda _: None if future.done() else future.set_result(None))
+            await self.waiting(future)
+        return call.value()
+
+    async def waiting(self, something: Awaitable[Any]) -> None:
+        """Wait for what only reading can bring; it goes on even where deliveries pile up."""
+        self._awaiting += 1
+        if self._link is not None and self._core.reading_paused:
+            self._link.resume_reading()
+        try:
+            await something
+        finally:
+            self._awaiting -= 1
+            self._throttle()
+
+    def taken(self) -> None:
+        """A delivery was taken from its inbox."""
+        if self.buffered < CLIENT_BUFFER_MESSAGES // 2 and self._core.reading_paused:
+            assert self._link is not None, "a delivery came without a connection"
+            self._link.resume_reading()
+
+    def _throttle(self) -> None:
+        """Stop reading while deliveries pile up and nobody waits for anything else."""
+        if self.buffered > CLIENT_BUFFER_MESSAGES and self._awaiting == 0 and self._link:
+            self._link.pause_reading()
+
+    def touch(self) -> None:
+        """The core has output."""
+        if self._link is not None:
+            self._link.touch()
+
+    def later(self, action: Callable[[], None]) -> None:
+        """Run it in the loop, from whatever thread the garbage collector runs in."""
+        with contextlib.suppress(RuntimeError):
+            # Another thread may close the loop at any time.
+            self._loop.call_soon_threadsafe(action)
+
+    def forget_channel(self, number: int) -> None:
+        """The program has closed a channel, perhaps without the broker hearing of it."""
+        self.channels.pop(number, None)
+        if self._topology is not None:
+            self._topology.forget_channel(number)
+
+    def forget_consumer(self, number: int, tag: str) -> None:
+        """The program has dropped a consumer without a word."""
+        if self._topology is not None:
+            self._topology.forget_consumer(number, tag)
+
+    @property
+    def congested(self) -> bool:
+        """Whether the socket takes no more for now."""
+        return self._link is not None and self._link.congested
+
+    async def drain(self) -> None:
+        """Wait until the socket takes more."""
+        if self._link is not None:
+            await self._link.drain()
+
+    # --- the end, or not ------------------------------------------------------------------------
+
+    def _on_blocked(self, reason: str | None) -> None:
+        if reason is None:
+            self.blocked.clear()
+            self.unblocked.set()
+        else:
+            self.blocked.set()
+            self.unblocked.clear()
+
+    def _core_closed(self, link: Link, error: AMQPError | None) -> None:
+        if link is not self._link or self._over.is_set():
+            return
+        if error is not None and self.survives(error):
+            self.recovering = True
+            self._reports.lost(error)
+            self._settled.clear()
+            self._task = self._loop.create_task(self._recover(error))
+            return
+        self._end(error or ClientClosed("the connection was closed"))
+
+    def _end(self, error: AMQPError) -> None:
+        if self._over.is_set():
+            return
+        self._error = error
+        self._reports.ended(error)
+        self._over.set()
+        self.recovering = False
+        self._settled.set()
+        self.unblocked.set()
+        for channel in list(self.channels.values()):
+            channel.ended(error)
+
+    async def _recover(self, cause: AMQPError) -> None:
+        """Try until it works or cannot work any more."""
+        assert self._recovery is not None, "recovery was not asked for"
+        backoff = Backoff(self._recovery, self._rng)
+        error = cause
+        try:
+            while True:
+                await asyncio.sleep(backoff.delay())
+                try:
+                    await self._restore()
+                except AMQPError as failure:
+                    error = failure
+                    self._reports.failed(backoff.tried, failure)
+                    if not backoff.failed(refused=refused(failure)):
+                        break
+                else:
+                    self._reports.regained(backoff.tried)
+                    if self.on_recovered is not None:
+                        self.on_recovered()
+                    return
+        finally:
+            if self.recovering and not self._closing:
+                # Whatever ended this, nobody may wait for ever.
+                given_up = RecoveryFailed(f"gave up after {backoff.tried} attempts: {error}")
+                given_up.__cause__ = error
+                self._end(given_up)
+
+    async def _restore(self) -> None:
+        """One attempt: connect and replay the topology."""
+        assert self._topology is not None, "nothing was recorded"
+        link = await self._dial()
+        old = {number: channel.core for number, channel in self.channels.items()}
+        steps = replay(link.core, self._topology, old)
+        try:
+            channels = await _drive(link, steps)
+        except BaseException:
+            steps.close()
+            link.abort()
+            raise
+        self._adopt(channels, old)
+        self._use(link)
+        for number, core in channels.items():
+            resend(old[number], core)
+        link.touch()
+        for channel in self.channels.values():
+            for inbox in channel.inboxes:
+                inbox.wake()
+
+    def _adopt(self, channels: dict[int, CoreChannel], old: dict[int, CoreChannel]) -> None:
+        assert self._topology is not None, "nothing was recorded"
+        for number, core in channels.items():
+            channel = self.channels.get(number)
+            if channel is None or channel.core is not old[number]:
+                # The program closed it while the connection was being restored.
+                core.close()
+                continue
+            for tag in core.consumers.keys() - self._topology.channel(number).consumers.keys():
+                core.abandon(tag)
+            channel.adopt(core)
+
+    async def close(self) -> None:
+        """Close the connection in good order."""
+        self._closing = True
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._end_if_recovering()
+        link = self._link
+        if link is None:
+            return
+        if not self._over.is_set():
+            self._core.close(self._loop.time())
+        link.resume_reading()
+        link.flush()
+        await link.gone
+
+    def _end_if_recovering(self) -> None:
+        if self.recovering:
+            self._end(ClientClosed("the connection was closed while it recovered"))
+
+
+async def _drive(
+    link: Link, steps: Generator[Call[Any], None, dict[int, CoreChannel]]
+) -> dict[int, CoreChannel]:
+    """Run a replay over a link."""
+    loop = asyncio.get_running_loop()
+    try:
+        call = next(steps)
+        while True:
+            link.flush()
+            if not call.done:
+                answered: asyncio.Future[None] = loop.create_future()
+                call.when_done(_setter(answered))
+                await answered
+            call = steps.send(None) if call.error is None else steps.throw(call.error)
+    except StopIteration as end:
+        channels: dict[int, CoreChannel] = end.value
+    if link.core.finished:
+        raise link.core.error or ConnectionLost("the connection broke again while it recovered")
+    return channels
+
+
+def _setter(future: asyncio.Future[None]) -> Callable[[Call[Any]], None]:
+    return lambda call: None if future.done() else future.set_result(None)
+
+
+class _Connecting:
+    """What `connect` returns: to be awaited, or entered with `async with`."""
+
+    def __init__(self, make: Callable[[], Connection]) -> None:
+        self._make = make
+        self._connection: Connection | None = None
+
+    def __await__(self) -> Generator[Any, None, Connection]:
+        return self._make().open().__await__()
+
+    async def __aenter__(self) -> Connection:
+        self._connection = await self._make().open()
+        return self._connection
+
+    async def __aexit__(self, *error: object) -> None:
+        assert self._connection is not None, "left before it was entered"
+        await self._connection.close()
+
+
+def connect(
+    url: str | URL = "amqp://",
+    *,
+    version: str | None = None,
+    recover: bool | Recovery = False,
+    rng: Random | None = None,
+    properties: dict[str, Any] | None = None,
+    ssl_context: ssl.SSLContext | None = None,
+) -> _Connecting:
+    """Open a connection, to be awaited or to be entered with `async with`.
+
+    Args:
+        url: the address, amqp:// or amqps:// (`harebell.client.url`).
+        version: of AMQP, "0-8" for example, instead of what the address says.
+        recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
+            says how.
+        rng: entropy for the jitter of the delays between attempts.
+        properties: added to what the broker is told about this client.
+        ssl_context: settings of TLS, instead of the parameters of an amqps:// address.
+
+    Raises:
+        URLError: the address is wrong.
+        ConnectionFailed: no connection could be made (when awaited or entered).
+    """
+    address = URL.of(url, version)
+    entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
+    return _Connecting(
+        lambda: Connection(address, wanted(recover), entropy, dict(properties or {}), ssl_context)
+    )

@@ -1,0 +1,189 @@
+"""One socket under asyncio: octets to and from the core, a timer, back-pressure both ways.
+
+Output is written once per turn of the loop, however many publishes the turn made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import Any, cast
+
+from harebell.base.limits import READ_BUFFER_BYTES, TICK_LATE_SECONDS
+from harebell.client import tls
+from harebell.client.errors import ConnectionFailed, ConnectTimeout
+from harebell.client.protocol.core import Connection as Core
+from harebell.client.url import URL
+
+
+class Link(asyncio.BufferedProtocol):
+    """The protocol of asyncio around a core.
+
+    Args:
+        core: the connection's state.
+        loop: the loop that runs it.
+    """
+
+    def __init__(self, core: Core, loop: asyncio.AbstractEventLoop) -> None:
+        self.core = core
+        self.gone: asyncio.Future[None] = loop.create_future()
+        self.on_read: Callable[[], None] | None = None
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray(READ_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = 0.0
+        self._flush_due = False
+        self._can_write = asyncio.Event()
+        self._can_write.set()
+
+    # --- asyncio.BufferedProtocol ---------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The socket is connected."""
+        self._transport = cast(asyncio.Transport, transport)
+        self.flush()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where to read into."""
+        return self._view
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So many octets were read."""
+        self.core.receive(self._view[:nbytes], self._loop.time())
+        self.flush()
+        if self.on_read is not None:
+            self.on_read()
+
+    def eof_received(self) -> bool:
+        """The broker has closed its side."""
+        self.core.eof()
+        self.flush()
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is closed."""
+        if exc is None:
+            self.core.eof("the socket was closed")
+        else:
+            self.core.eof(f"the connection broke: {exc}")
+        if self._timer is not None:
+            self._timer.cancel()
+        self._can_write.set()
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+    def pause_writing(self) -> None:
+        """The socket takes no more for now."""
+        self._can_write.clear()
+
+    def resume_writing(self) -> None:
+        """The socket takes more."""
+        self._can_write.set()
+
+    # --- for the API ----------------------------------------------------------------------------
+
+    def touch(self) -> None:
+        """The core has output: write it at the end of this turn."""
+        if not self._flush_due:
+            self._flush_due = True
+            self._loop.call_soon(self.flush)
+
+    def flush(self) -> None:
+        """Write what there is, close if it was the last, and set the timer."""
+        self._flush_due = False
+        transport = self._transport
+        if transport is None:
+            return
+        data = self.core.take_output()
+        if data and not transport.is_closing():
+            transport.write(data)
+        if self.core.finished:
+            transport.close()
+        self._set_timer()
+
+    async def drain(self) -> None:
+        """Wait until the socket takes more."""
+        if not self._can_write.is_set():
+            await self._can_write.wait()
+
+    @property
+    def congested(self) -> bool:
+        """Whether the socket takes no more for now."""
+        return not self._can_write.is_set()
+
+    def pause_reading(self) -> None:
+        """Read nothing more for now: nobody takes what was read."""
+        if self._transport is not None and not self.core.finished:
+            self.core.reading_paused = True
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        if self.core.reading_paused and self._transport is not None:
+            self.core.reading_paused = False
+            self.core.last_received = self._loop.time()
+            if not self._transport.is_closing():
+                self._transport.resume_reading()
+
+    def abort(self) -> None:
+        """Close the socket at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _set_timer(self) -> None:
+        at = self.core.wake_at()
+        if at is None or self.core.finished:
+            return
+        if self._timer is not None:
+            if not self._timer.cancelled() and self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._due = at
+        self._timer = self._loop.call_at(at, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        if now - self._due > TICK_LATE_SECONDS:
+            # The program stood still: what the broker sent meanwhile lies unread in the socket.
+            self.core.excuse(now - self._due)
+        self.core.tick(now)
+        self.flush()
+        if self.core.finished:
+            # A peer that is dead takes no output, so closing in good order could last for ever.
+            self.abort()
+
+
+async def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> Link:
+    """Connect and shake hands.
+
+    Raises:
+        ConnectionFailed: with the address and the reason.
+    """
+    loop = asyncio.get_running_loop()
+    link = Link(core, loop)
+    options: dict[str, Any] = {}
+    if context is not None:
+        options = {"ssl": context, "server_hostname": tls.server_name(url)}
+    try:
+        async with asyncio.timeout(url.connection_timeout):
+            await loop.create_connection(lambda: link, url.host, url.port, **options)
+    except TimeoutError:
+        seconds = url.connection_timeout
+        raise ConnectTimeout(f"{url.address} did not answer in {seconds:g} seconds") from None
+    except ssl.SSLError as error:
+        raise tls.explain(url, error) from error
+    except OSError as error:
+        raise ConnectionFailed(f"cannot connect to {url.address}: {error}") from error
+    opened: asyncio.Future[None] = loop.create_future()
+    core.opened.when_done(lambda call: None if opened.done() else opened.set_result(None))
+    try:
+        await opened
+    except BaseException:
+        link.abort()
+        raise
+    core.opened.value()
+    return link

@@ -1,0 +1,107 @@
+"""Requests and replies of the asyncio API: `connection.requester()`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Unpack
+from uuid import uuid4
+
+from harebell.base.limits import REPLY_TIMEOUT_SECONDS
+from harebell.client.message import Body, PropertyArguments
+from harebell.client.protocol.requests import DIRECT, Reply, Requests, described
+
+if TYPE_CHECKING:
+    from harebell.client.aio.channel import Channel
+    from harebell.client.aio.connection import Connection
+
+
+class Requester:
+    """Sends requests and takes their replies, on a channel of its own.
+
+    Any number of tasks may call at once.
+
+    Args:
+        connection: the connection.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.requests = Requests(connection.url.version, uuid4().hex)
+        self._channel: Channel | None = None
+        self._reply_to = DIRECT
+        self._opening = asyncio.Lock()
+
+    async def call(
+        self,
+        body: Body,
+        *,
+        routing_key: str,
+        exchange: str = "",
+        timeout: float = REPLY_TIMEOUT_SECONDS,  # noqa: ASYNC109 - it names what was asked
+        **properties: Unpack[PropertyArguments],
+    ) -> Reply:
+        """Send a request and wait for its reply.
+
+        Args:
+            body: the body.
+            routing_key: the queue of the server, or the key for `exchange`.
+            exchange: where to.
+            timeout: seconds to wait. A reply that comes later is dropped.
+            properties: content_type, headers and so on.
+
+        Raises:
+            PublishReturned: no queue takes the request.
+            CallTimeout: no reply came in time.
+            ConnectionLost: the request may or may not have been carried out.
+        """
+        channel = await self._ready()
+        reply_to = self.connection.name_now(self._reply_to)
+        arguments: dict[str, Any] = dict(properties)
+        number, call = self.requests.send(
+            channel.core, body, exchange, routing_key, reply_to, arguments
+        )
+        try:
+            async with asyncio.timeout(timeout):
+                return await self.connection.finish(call)
+        except TimeoutError:
+            if call.done:
+                return call.value()
+            where = described(exchange, routing_key)
+            raise self.requests.give_up(number, timeout, where) from None
+        finally:
+            self.requests.forget(number)
+
+    async def _ready(self) -> Channel:
+        """A channel that takes replies: an error of a request has closed the one before."""
+        async with self._opening:
+            await self.connection.usable()
+            channel = self._channel
+            if channel is not None and channel.is_open:
+                return channel
+            channel = await self.connection.channel()
+            # Nobody waits for the reply to a request that was sent again.
+            channel.core.confirms.keep = False
+            channel.on_return = self.requests.returned
+            if not self.requests.direct:
+                self._reply_to = (await channel.declare_queue("", exclusive=True)).name
+            core = channel.core
+            tag = core.next_tag()
+            await self.connection.finish(
+                core.consume(
+                    self._reply_to, self.requests.deliver, self.requests.ended, tag=tag, no_ack=True
+                )
+            )
+            self._channel = channel
+            return channel
+
+    async def close(self) -> None:
+        """Close the channel; what waits for a reply fails."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            await channel.close()
+
+    async def __aenter__(self) -> Requester:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()

@@ -1,0 +1,35 @@
+"""The blocking API: the verbs of `aio` without `await`, and without a thread.
+
+    with connect("amqp://localhost") as connection:
+        channel = connection.channel()
+        channel.declare_queue("jobs", durable=True)
+        channel.publish(b"work", routing_key="jobs")
+        for message in channel.consume("jobs"):
+            message.ack()
+
+A connection belongs to one thread at a time. Reading, writing and heartbeats happen inside the
+calls: a program that makes no call for two heartbeat intervals is taken for dead by the broker,
+unless it asks for `background_heartbeats`, a thread that does nothing but beat.
+"""
+
+from __future__ import annotations
+
+from harebell.client.blocking.channel import Channel
+from harebell.client.blocking.connection import Connection, connect
+from harebell.client.blocking.consumer import Consumer, Delivery, PendingConfirm, Subscription
+from harebell.client.blocking.requests import Requester
+from harebell.client.message import Message
+from harebell.client.protocol.recovery import Recovery
+
+__all__ = [
+    "Channel",
+    "Connection",
+    "Consumer",
+    "Delivery",
+    "Message",
+    "PendingConfirm",
+    "Recovery",
+    "Requester",
+    "Subscription",
+    "connect",
+]

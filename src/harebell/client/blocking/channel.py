@@ -1,0 +1,442 @@
+"""Channels of the blocking API: publishing, consuming, declaring."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
+
+from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
+from harebell.client.blocking.bulk import arrow_batches
+from harebell.client.blocking.consumer import (
+    Consumer,
+    Delivery,
+    PendingConfirm,
+    Subscription,
+)
+from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
+from harebell.client.message import (
+    Body,
+    Item,
+    Message,
+    PropertyArguments,
+    encode_arguments,
+    outgoing,
+    outgoing_item,
+)
+from harebell.client.protocol import leases, stages
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel import Channel as Core
+from harebell.client.protocol.channel_parts import Mode, State
+from harebell.client.protocol.confirms import MANDATORY, Bulk
+from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.verbs import Verbs
+from harebell.wire.v09.frames import FrameSink
+
+if TYPE_CHECKING:
+    from harebell.client.blocking.connection import Connection
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PUBLISHES_PER_TURN = 256
+
+
+def waited(
+    verb: Callable[Concatenate[Any, P], Call[T]],
+) -> Callable[Concatenate[Channel, P], T]:
+    """The verb of the core as a blocking method."""
+
+    @functools.wraps(verb)
+    def run(channel: Channel, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        channel.connection.usable()
+        return channel.connection.finish(verb(channel.core, *args, **kwargs))
+
+    return run
+
+
+class Channel:
+    """A channel: the verbs of AMQP as methods. Get one from `Connection.channel()`.
+
+    Args:
+        connection: the connection.
+        core: its protocol state.
+    """
+
+    def __init__(self, connection: Connection, core: Core) -> None:
+        self.connection = connection
+        self.core = core
+        self.inboxes: set[Inbox] = set()
+        self.sinks: set[Inbox] = set()
+        self.on_return: Callable[[PublishReturned], None] | None = None
+        self.adopt(core)
+
+    declare_exchange = waited(Verbs.declare_exchange)
+    delete_exchange = waited(Verbs.delete_exchange)
+    bind_exchange = waited(Verbs.bind_exchange)
+    unbind_exchange = waited(Verbs.unbind_exchange)
+    declare_queue = waited(Verbs.declare_queue)
+    bind_queue = waited(Verbs.bind_queue)
+    unbind_queue = waited(Verbs.unbind_queue)
+    purge_queue = waited(Verbs.purge_queue)
+    delete_queue = waited(Verbs.delete_queue)
+    qos = waited(Verbs.qos)
+    recover = waited(Verbs.recover)
+    lease_open = waited(leases.lease_open)
+    lease_claim = waited(leases.lease_claim)
+    lease_commit = waited(leases.lease_commit)
+    lease_release = waited(leases.lease_release)
+    lease_renew = waited(leases.lease_renew)
+    lease_close = waited(leases.lease_close)
+    span = waited(Verbs.span)
+    read_arrow = waited(Verbs.read_arrow)
+    queue_names = waited(Verbs.queue_names)
+    arrow_batches = arrow_batches
+    stage_open = waited(stages.stage_open)
+    stage_append = waited(stages.stage_append)
+    stage_commit = waited(stages.stage_commit)
+    stage_abort = waited(stages.stage_abort)
+    stage_discard = waited(stages.stage_discard)
+    publisher_declare = waited(stages.publisher_declare)
+    publisher_forget = waited(stages.publisher_forget)
+
+    @property
+    def number(self) -> int:
+        """The channel number."""
+        return self.core.number
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the channel can be used, as far as we have heard."""
+        return self.core.state is State.OPEN
+
+    @property
+    def confirms(self) -> bool:
+        """Whether `publish` waits for the broker's confirm; not every version of AMQP has them."""
+        return self.core.wants_confirms
+
+    def adopt(self, core: Core) -> None:
+        """Go on with the state of a recovered connection."""
+        self.core = core
+        core.on_return = self._on_return
+        core.on_closed = self._on_closed
+
+    def _on_return(self, error: PublishReturned) -> None:
+        if self.on_return is not None:
+            self.on_return(error)
+
+    def _on_closed(self, error: AMQPError) -> None:
+        if not self.connection.survives(error):
+            self.connection.channels.pop(self.number, None)
+
+    # --- publishing -----------------------------------------------------------------------------
+
+    def publish(
+        self,
+        body: Body | Message,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        **properties: Unpack[PropertyArguments],
+    ) -> None:
+        """Publish a message and wait until the broker has confirmed it.
+
+        On a channel without confirms, or in a transaction, it returns when the message is written.
+
+        Args:
+            body: the body, or a `Message`.
+            exchange: where to; "" is the default exchange, whose routing keys are queue names.
+            routing_key: the routing key.
+            mandatory: fail if it reaches no queue.
+            properties: content_type, headers, delivery_mode (2 is persistent) and so on.
+
+        Raises:
+            PublishNacked: the broker did not take it.
+            PublishReturned: it was mandatory and there was no queue for it.
+        """
+        self._ready_to_publish()
+        message = outgoing(body, exchange, routing_key, properties)
+        confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
+        self.connection.finish(confirm)
+
+    def publish_nowait(
+        self,
+        body: Body | Message,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        **properties: Unpack[PropertyArguments],
+    ) -> PendingConfirm:
+        """Publish a message; `wait()` for the answer later.
+
+        What is published is gathered, and written when there is enough of it or with the next call
+        that waits for something; `Connection.flush()` writes it now.
+        """
+        message = outgoing(body, exchange, routing_key, properties)
+        confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
+        self.connection.flush_some()
+        return PendingConfirm(self.connection, confirm)
+
+    def publish_many(
+        self,
+        items: Iterable[Item],
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        window: int = PUBLISH_WINDOW,
+        progress: Callable[[int], None] | None = None,
+        **properties: Unpack[PropertyArguments],
+    ) -> int:
+        """Publish many messages with many confirms on their way at once.
+
+        Args:
+            items: bodies, (routing key, body) pairs, or messages.
+            exchange: where to, unless a message says so.
+            routing_key: the routing key, unless an item says so.
+            mandatory: fail if one reaches no queue.
+            window: most messages that wait for their confirm.
+            progress: called now and then with how many were confirmed.
+            properties: of all items that are not messages themselves.
+
+        Returns:
+            How many the broker took: all of them.
+
+        Raises:
+            BulkPublishFailed: which were not taken; those after the first failure were not all
+                sent.
+        """
+        flags = MANDATORY if mandatory else 0
+        encoded = encode_arguments(properties)
+        bulk = Bulk()
+        try:
+            for position, item in enumerate(items):
+                if position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window:
+                    self._bulk_room(bulk, window)
+                    if progress is not None:
+                        progress(bulk.confirmed)
+                    if bulk.failures:
+                        break
+                message = outgoing_item(item, exchange, routing_key, encoded, properties)
+                if self.core.publish(message, flags, bulk, position):
+                    bulk.outstanding += 1
+                else:
+                    bulk.confirmed += 1
+            while bulk.outstanding > 0:
+                self.connection.pump(None)
+            self.connection.flush()
+        except AMQPError as error:
+            # What was on its way has failed for the same reason; tell how much had not.
+            if not bulk.failures:
+                raise
+            raise BulkPublishFailed(bulk.confirmed, bulk.failures) from error
+        if progress is not None:
+            progress(bulk.confirmed)
+        return bulk.result()
+
+    def _bulk_room(self, bulk: Bulk, window: int) -> None:
+        self.connection.pump(0)
+        if bulk.outstanding >= window:
+            while bulk.outstanding > window // 2:
+                self.connection.pump(None)
+        if not bulk.failures:
+            self._ready_to_publish()
+
+    def _ready_to_publish(self) -> None:
+        self.connection.usable()
+        while not self.core.flow_active and self.is_open:
+            self.connection.pump(None)
+
+    # --- consuming ------------------------------------------------------------------------------
+
+    def consume(
+        self,
+        queue: str,
+        *,
+        prefetch: int | None = CLIENT_PREFETCH,
+        no_ack: bool = False,
+        exclusive: bool = False,
+        tag: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Consumer:
+        """Subscribe to a queue: `for message in channel.consume("jobs"): ...`.
+
+        Args:
+            queue: the queue.
+            prefetch: most unacknowledged messages; None leaves the channel's qos as it is.
+            no_ack: messages count as processed when the broker has sent them.
+            exclusive: refuse if anybody else consumes from the queue.
+            tag: the consumer tag; "" makes one.
+            arguments: for example {"x-priority": 10}.
+            timeout: end the iteration when nothing came for so many seconds.
+        """
+        inbox = Inbox(self.connection, no_ack, _nobody_sleeps)
+        options = {"no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
+        tag = self._subscribe(queue, tag, inbox, prefetch, options, bulk=False)
+        return Consumer(self, tag, inbox, timeout)
+
+    def consume_into(
+        self,
+        sink: FrameSink,
+        queue: str,
+        *,
+        prefetch: int | None = CLIENT_PREFETCH,
+        no_ack: bool = False,
+        exclusive: bool = False,
+        tag: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Subscription:
+        """Subscribe, and have every delivery handed to `sink.deliver` without an object for it.
+
+        Whenever the connection reads, from this call on and above all in `Connection.pump`, the
+        sink is called with the arguments of `FrameSink.deliver`. It must not call the connection.
+        What it raises ends the connection and comes out of the call that was reading. A channel has
+        one sink, shared by all its consumers of this kind. Acknowledge with `Channel.ack(tag,
+        multiple=True)`.
+        """
+        if self.core.sink is not None and self.core.sink is not sink:
+            raise ValueError(f"channel {self.number} has another sink already")
+        self.core.set_sink(sink)
+        inbox = Inbox(self.connection, no_ack, _nobody_sleeps)
+        options = {"no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
+        self.sinks.add(inbox)
+        try:
+            tag = self._subscribe(queue, tag, inbox, prefetch, options, bulk=True)
+        except BaseException:
+            self.drop_sink(inbox)
+            raise
+        return Subscription(self, tag, inbox)
+
+    def drop_sink(self, inbox: Inbox) -> None:
+        """A subscription of the sink is over; the last one frees the channel from it."""
+        self.inboxes.discard(inbox)
+        self.sinks.discard(inbox)
+        if not self.sinks:
+            self.core.set_sink(None)
+
+    def _subscribe(
+        self,
+        queue: str,
+        tag: str,
+        inbox: Inbox,
+        prefetch: int | None,
+        options: dict[str, Any],
+        *,
+        bulk: bool,
+    ) -> str:
+        connection = self.connection
+        connection.usable()
+        core = self.core
+        if prefetch is not None:
+            # The answers come in order: when consume is answered, so was this.
+            core.qos(prefetch)
+        tag = tag or core.next_tag()
+        take = None if bulk else inbox.deliver
+        call = core.consume(queue, take, inbox.end, tag=tag, **options)
+        self.inboxes.add(inbox)
+        connection.finish(call)
+        return tag
+
+    def get(self, queue: str, *, no_ack: bool = False) -> Delivery | None:
+        """Take one message from a queue; None when it is empty."""
+        self.connection.usable()
+        core = self.core
+        got = self.connection.finish(core.get(queue, no_ack=no_ack))
+        if got is None:
+            return None
+        return Delivery(
+            self,
+            core,
+            got.body,
+            got.method.exchange,
+            got.method.routing_key,
+            got.properties,
+            got.method.delivery_tag,
+            got.method.redelivered,
+            "",
+            got.method.message_count,
+        )
+
+    def ack(self, tag: int, *, multiple: bool = False) -> None:
+        """Acknowledge by delivery tag."""
+        self.core.ack(tag, multiple)
+        self.connection.flush()
+
+    def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
+        """Give back by delivery tag."""
+        self.core.nack(tag, multiple=multiple, requeue=requeue)
+        self.connection.flush()
+
+    def reject(self, tag: int, *, requeue: bool = False) -> None:
+        """Give back one by delivery tag."""
+        self.core.reject(tag, requeue=requeue)
+        self.connection.flush()
+
+    def speaks_for(self, core: Core) -> bool:
+        """Whether a delivery of that state can still be settled.
+
+        False when its connection was lost and recovered, or is going to be: the broker delivers the
+        message again, and there is nobody to tell. Raises if the channel is closed for good.
+        """
+        if core.state is State.OPEN:
+            return True
+        if core is not self.core or self.connection.survives(core.error):
+            return False
+        core.check_open()
+        return True
+
+    def put_back(self, inbox: Inbox) -> None:
+        """Give back what was read ahead and not taken."""
+        items = inbox.take_all()
+        if not inbox.no_ack and self.core.state is State.OPEN:
+            for item in items:
+                self.core.nack(item[0], requeue=True)
+
+    # --- the rest -------------------------------------------------------------------------------
+
+    @contextmanager
+    def transaction(self) -> Iterator[Channel]:
+        """Publish and acknowledge all or nothing: commits at the end, rolls back on an exception.
+
+        The channel becomes transactional with the first use (AMQP 0-9-1, class tx) and stays so.
+        """
+        connection = self.connection
+        connection.usable()
+        if self.core.mode is not Mode.TRANSACTION:
+            connection.finish(self.core.select_transactions())
+        core = self.core
+        try:
+            yield self
+        except BaseException:
+            if core.state is State.OPEN:
+                connection.finish(core.rollback())
+            raise
+        # Not the channel's present state: a transaction does not outlive its connection.
+        connection.finish(core.commit())
+
+    def close(self) -> None:
+        """Close the channel."""
+        if self.core.state is State.OPEN:
+            self.connection.finish(self.core.close())
+        self.connection.forget_channel(self.number)
+
+    def __enter__(self) -> Channel:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def ended(self, error: AMQPError) -> None:
+        """The connection is over."""
+        self.core.confirms.fail(error)
+        self.core.error = error
+        for inbox in list(self.inboxes):
+            inbox.finish(error)
+
+
+def _nobody_sleeps() -> None:
+    """Whoever waits for a delivery is the one who reads."""

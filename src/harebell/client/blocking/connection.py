@@ -1,0 +1,402 @@
+"""Connections of the blocking API: opening, recovery, the end."""
+
+from __future__ import annotations
+
+import random
+import ssl
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from harebell.base.limits import CLIENT_WRITE_BYTES
+from harebell.client import tls
+from harebell.client.blocking.channel import Channel
+from harebell.client.blocking.link import Beater, Link, dial
+from harebell.client.blocking.requests import Requester
+from harebell.client.errors import (
+    AMQPError,
+    CallTimeout,
+    ClientClosed,
+    ConnectionLost,
+    RecoveryFailed,
+)
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.recovery import (
+    Backoff,
+    Random,
+    Recovery,
+    Replay,
+    recoverable,
+    refused,
+    replay,
+    resend,
+    wanted,
+)
+from harebell.client.protocol.reports import Reports
+from harebell.client.protocol.topology import Topology
+from harebell.client.protocol.versions import new_core
+from harebell.client.url import URL
+from harebell.wire.v09 import extensions
+
+T = TypeVar("T")
+
+
+class Connection:
+    """A connection to a broker. Get one from `connect`.
+
+    Args:
+        url: the address.
+        recovery: how to recover; None not to.
+        rng: entropy for the delays.
+        properties: told to the broker.
+        call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
+        background_heartbeats: whether a thread beats while no call is made.
+        ssl_context: settings of TLS, instead of those of the address.
+
+    Attributes:
+        channels: the open channels, by number.
+        on_recovered: called after each recovery.
+    """
+
+    def __init__(
+        self,
+        url: URL,
+        recovery: Recovery | None,
+        rng: Random,
+        properties: dict[str, Any],
+        call_timeout: float | None,
+        background_heartbeats: bool,
+        ssl_context: ssl.SSLContext | None,
+    ) -> None:
+        self.url = url
+        self._given_context = ssl_context
+        self._reports = Reports("blocking", url)
+        self.channels: dict[int, Channel] = {}
+        self.buffered = 0
+        self.recovering = False
+        self.abandoned: list[tuple[Channel, Inbox, str]] = []
+        self.on_recovered: Callable[[], None] | None = None
+        self._recovery = recovery
+        self._rng = rng
+        self._properties = properties
+        self._call_timeout = call_timeout
+        self._beats = background_heartbeats
+        self._beater: Beater | None = None
+        self._topology = Topology() if recovery is not None else None
+        self._error: AMQPError | None = None
+        self._closing = False
+        link = self._dial()
+        link.core.recorder = self._topology
+        self._use(link)
+
+    def _dial(self) -> Link:
+        # Settings that cannot work should fail before anything is sent.
+        context = tls.chosen_context(self.url, self._given_context)
+        core = new_core(self.url, time.monotonic(), self._properties, self._rng)
+        return dial(core, self.url, context)
+
+    def _use(self, link: Link) -> None:
+        self._link = link
+        self._core = link.core
+        if self._beater is not None:
+            self._beater.stop()
+        if self._beats and self._core.heartbeat:
+            self._beater = Beater(link, self._core.heartbeat)
+            self._beater.start()
+
+    def channel(self, *, confirms: bool | None = None) -> Channel:
+        """Open a channel.
+
+        Args:
+            confirms: whether `publish` waits for the broker's confirm; None where the version of
+                AMQP has confirms.
+        """
+        self.usable()
+        keep = self._recovery is not None and self._recovery.resend
+        core = self.finish(self._core.open_channel(confirms=confirms, keep=keep))
+        channel = Channel(self, core)
+        self.channels[core.number] = channel
+        return channel
+
+    def requester(self) -> Requester:
+        """What sends requests and waits for their replies (RPC); use it with `with`."""
+        return Requester(self)
+
+    # --- state ----------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection can be used, as far as we have heard."""
+        return self._error is None and not self._core.finished
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the broker takes no publishes now, as far as we have heard."""
+        return self._core.blocked is not None
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """Why the broker takes no publishes now."""
+        return self._core.blocked
+
+    @property
+    def server_properties(self) -> dict[str, Any]:
+        """What the broker told about itself."""
+        return self._core.server_properties
+
+    @property
+    def extensions(self) -> dict[str, int]:
+        """Harebell's own classes of methods that the broker has, and their versions."""
+        return extensions.announced(self._core.server_properties)
+
+    @property
+    def frame_max(self) -> int:
+        """Largest frame that was agreed on, in octets."""
+        return self._core.frame_max
+
+    @property
+    def heartbeat(self) -> int:
+        """Heartbeat interval that was agreed on, in seconds, 0 for none."""
+        return self._core.heartbeat
+
+    def name_now(self, queue: str) -> str:
+        """The present name of a queue that the broker had named before a recovery."""
+        return queue if self._topology is None else self._topology.name_now(queue)
+
+    # --- reading and writing --------------------------------------------------------------------
+
+    def pump(self, timeout: float | None = 0.0) -> bool:
+        """Write what is to be written and read what has come.
+
+        Consumers' messages go to their consumers, or to their sink. Heartbeats are answered.
+
+        Args:
+            timeout: most seconds to wait for input; None waits until there is some.
+
+        Returns:
+            Whether there was input.
+
+        Raises:
+            AMQPError: the connection ended, or the subscription of a sink did.
+        """
+        self._drop_abandoned()
+        # It may have ended while a call was waited for: nothing more would come.
+        self._sinks_go_on()
+        came = self._link.pump(timeout)
+        if self._core.finished:
+            self._over()
+        self._sinks_go_on()
+        return came
+
+    def _sinks_go_on(self) -> None:
+        """Raise what ended the subscription of a sink."""
+        for channel in self.channels.values():
+            for inbox in channel.sinks:
+                if inbox.error is not None:
+                    raise inbox.error.with_traceback(None)
+
+    def flush(self) -> None:
+        """Write everything that was gathered."""
+        self._link.flush()
+
+    def flush_some(self) -> None:
+        """Write if there is enough to write."""
+        if self._core.out.size >= CLIENT_WRITE_BYTES:
+            self._link.flush()
+
+    def usable(self) -> None:
+        """Recover if the connection was lost; raises when it is closed."""
+        self._link.check_free()
+        self._drop_abandoned()
+        if self._core.finished or self._error is not None:
+            self._over()
+
+    def survives(self, error: AMQPError | None) -> bool:
+        """Whether the connection recovers from this, or is recovering already."""
+        if self._recovery is None or self._closing or self._error is not None:
+            return False
+        return self.recovering or recoverable(error)
+
+    def finish(self, call: Call[T]) -> T:
+        """Wait for an answer.
+
+        Raises:
+            CallTimeout: it did not come in time; when it comes later, it is dropped.
+        """
+        until = None if self._call_timeout is None else time.monotonic() + self._call_timeout
+        written = self._link.flush(until)
+        while not call.done or not written:
+            remaining = None if until is None else until - time.monotonic()
+            if not written or (remaining is not None and remaining <= 0):
+                raise CallTimeout(f"no answer from {self.url.address} in {self._call_timeout:g} s")
+            self._link.pump(remaining)
+            if self._core.finished and not call.done:
+                # Only a publish that was kept to be sent again is still waiting now.
+                self._over()
+        return call.value()
+
+    def forget_channel(self, number: int) -> None:
+        """The program has closed a channel, perhaps without the broker hearing of it."""
+        self.channels.pop(number, None)
+        if self._topology is not None:
+            self._topology.forget_channel(number)
+
+    def _drop_abandoned(self) -> None:
+        """End the subscriptions that the program dropped without a word."""
+        while self.abandoned:
+            channel, inbox, tag = self.abandoned.pop()
+            channel.inboxes.discard(inbox)
+            inbox.finish(None)
+            channel.put_back(inbox)
+            channel.core.abandon(tag)
+            if self._topology is not None:
+                self._topology.forget_consumer(channel.number, tag)
+
+    # --- the end, or not ------------------------------------------------------------------------
+
+    def _over(self) -> None:
+        """The connection has ended: recover or raise."""
+        if self._error is None:
+            error = self._core.error or ConnectionLost("the connection ended")
+            if self.survives(error):
+                self._recover(error)
+                return
+            self._end(error)
+        assert self._error is not None, "the connection ended without a reason"
+        raise self._error.with_traceback(None)
+
+    def _end(self, error: AMQPError) -> None:
+        self._error = error
+        self._reports.ended(error)
+        if self._beater is not None:
+            self._beater.stop()
+        for channel in list(self.channels.values()):
+            channel.ended(error)
+
+    def _recover(self, cause: AMQPError) -> None:
+        """Try until it works or cannot work any more."""
+        assert self._recovery is not None, "recovery was not asked for"
+        backoff = Backoff(self._recovery, self._rng)
+        error = cause
+        self.recovering = True
+        self._reports.lost(cause)
+        try:
+            while True:
+                time.sleep(backoff.delay())
+                try:
+                    self._restore()
+                except AMQPError as failure:
+                    error = failure
+                    self._reports.failed(backoff.tried, failure)
+                    if not backoff.failed(refused=refused(failure)):
+                        break
+                else:
+                    self.recovering = False
+                    self._reports.regained(backoff.tried)
+                    if self.on_recovered is not None:
+                        self.on_recovered()
+                    return
+        finally:
+            self.recovering = False
+        given_up = RecoveryFailed(f"gave up after {backoff.tried} attempts: {error}")
+        given_up.__cause__ = error
+        self._end(given_up)
+        raise given_up
+
+    def _restore(self) -> None:
+        """One attempt: connect and replay the topology."""
+        assert self._topology is not None, "nothing was recorded"
+        link = self._dial()
+        old = {number: channel.core for number, channel in self.channels.items()}
+        try:
+            channels = _drive(link, replay(link.core, self._topology, old))
+        except BaseException:
+            link.abort()
+            raise
+        for number, core in channels.items():
+            self.channels[number].adopt(core)
+        self._use(link)
+        for number, core in channels.items():
+            resend(old[number], core)
+        link.flush()
+
+    def close(self) -> None:
+        """Close the connection in good order."""
+        self._closing = True
+        if self._error is None and not self._core.finished:
+            closed = self._core.close(time.monotonic())
+            while not closed.done:
+                self._link.pump(None)
+        if self._error is None:
+            self._end(self._core.error or ClientClosed("the connection was closed"))
+        self._link.abort()
+
+    def abort(self) -> None:
+        """Close the socket at once, without connection.close: for a broker that does not answer."""
+        self._closing = True
+        if self._error is None:
+            self._end(self._core.error or ClientClosed("the connection was closed"))
+        self._link.abort()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _drive(link: Link, steps: Replay) -> dict[int, Any]:
+    """Run a replay over a link."""
+    try:
+        call = next(steps)
+        while True:
+            while not call.done:
+                link.pump(None)
+            call = steps.send(None) if call.error is None else steps.throw(call.error)
+    except StopIteration as end:
+        channels: dict[int, Any] = end.value
+    if link.core.finished:
+        raise link.core.error or ConnectionLost("the connection broke again while it recovered")
+    return channels
+
+
+def connect(
+    url: str | URL = "amqp://",
+    *,
+    version: str | None = None,
+    recover: bool | Recovery = False,
+    rng: Random | None = None,
+    properties: dict[str, Any] | None = None,
+    call_timeout: float | None = None,
+    background_heartbeats: bool = False,
+    ssl_context: ssl.SSLContext | None = None,
+) -> Connection:
+    """Connect to a broker; the connection is a context manager that closes itself.
+
+    Args:
+        url: the address, amqp:// or amqps:// (`harebell.client.url`).
+        version: of AMQP, "0-8" for example, instead of what the address says.
+        recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
+            says how.
+        rng: entropy for the jitter of the delays between attempts.
+        properties: added to what the broker is told about this client.
+        call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
+        background_heartbeats: beat in a thread while the program makes no calls.
+        ssl_context: settings of TLS, instead of the parameters of an amqps:// address.
+
+    Raises:
+        URLError: the address is wrong.
+        ConnectionFailed: no connection could be made.
+    """
+    address = URL.of(url, version)
+    entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
+    return Connection(
+        address,
+        wanted(recover),
+        entropy,
+        dict(properties or {}),
+        call_timeout,
+        background_heartbeats,
+        ssl_context,
+    )

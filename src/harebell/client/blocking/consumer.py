@@ -1,0 +1,170 @@
+"""Subscriptions of the blocking API: iterating over deliveries, and settling them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from harebell.client.message import Delivered
+from harebell.client.protocol.channel import Channel as Core
+from harebell.client.protocol.channel_parts import State
+from harebell.client.protocol.confirms import Confirm
+from harebell.client.protocol.inbox import Inbox
+
+if TYPE_CHECKING:
+    from harebell.client.blocking.channel import Channel
+    from harebell.client.blocking.connection import Connection
+
+
+class Delivery(Delivered):
+    """A message from a queue, to be acknowledged, unless it was taken with `no_ack`."""
+
+    __slots__ = ("_channel", "_core")
+
+    def __init__(self, channel: Channel, core: Core, *content: Any) -> None:
+        super().__init__(*content)
+        self._channel = channel
+        self._core = core
+
+    def ack(self, *, multiple: bool = False) -> None:
+        """It was processed; with `multiple`, so was everything delivered before it."""
+        if self._channel.speaks_for(self._core):
+            self._core.ack(self.delivery_tag, multiple)
+            self._channel.connection.flush()
+
+    def nack(self, *, multiple: bool = False, requeue: bool = True) -> None:
+        """It was not processed: put it back, or drop (or dead-letter) it."""
+        if self._channel.speaks_for(self._core):
+            self._core.nack(self.delivery_tag, multiple=multiple, requeue=requeue)
+            self._channel.connection.flush()
+
+    def reject(self, *, requeue: bool = False) -> None:
+        """It cannot be processed: drop (or dead-letter) it, or put it back."""
+        if self._channel.speaks_for(self._core):
+            self._core.reject(self.delivery_tag, requeue=requeue)
+            self._channel.connection.flush()
+
+
+class PendingConfirm:
+    """A publish on its way."""
+
+    __slots__ = ("_confirm", "_connection")
+
+    def __init__(self, connection: Connection, confirm: Confirm) -> None:
+        self._connection = connection
+        self._confirm = confirm
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is there."""
+        return self._confirm.done
+
+    def wait(self) -> None:
+        """Wait for the broker's confirm.
+
+        Raises:
+            PublishNacked: the broker did not take it.
+            PublishReturned: it was mandatory and there was no queue for it.
+            ConnectionLost, ChannelClosed: nobody knows.
+        """
+        self._connection.finish(self._confirm)
+
+
+class Consumer(Iterator[Delivery]):
+    """A subscription: iterate over it for its messages.
+
+    It ends with `cancel()`, with the end of a `with` block, or when nothing refers to it any more,
+    as after a `break` out of `for message in channel.consume(...)`. Messages that were read ahead
+    and not taken go back to the queue.
+    """
+
+    def __init__(self, channel: Channel, tag: str, inbox: Inbox, timeout: float | None) -> None:
+        self.tag = tag
+        self._channel = channel
+        self._inbox = inbox
+        self._timeout = timeout
+
+    def cancel(self) -> None:
+        """End the subscription."""
+        inbox = self._inbox
+        channel = self._channel
+        if not inbox.ended:
+            channel.connection.usable()
+            if not inbox.ended and channel.core.state is State.OPEN:
+                channel.connection.finish(channel.core.cancel(self.tag))
+            inbox.finish(None)
+        channel.inboxes.discard(inbox)
+        channel.put_back(inbox)
+        channel.connection.flush()
+
+    def __enter__(self) -> Consumer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.cancel()
+
+    def __iter__(self) -> Consumer:
+        return self
+
+    def __next__(self) -> Delivery:
+        inbox = self._inbox
+        channel = self._channel
+        until = None if self._timeout is None else time.monotonic() + self._timeout
+        late = False
+        while not inbox.items:
+            if inbox.ended:
+                if inbox.error is not None:
+                    raise inbox.error.with_traceback(None)
+                raise StopIteration
+            remaining = None if until is None else max(0.0, until - time.monotonic())
+            if late:
+                raise StopIteration
+            # This process may have stood still, and what came meanwhile came in time: there is a
+            # last look when the time is over.
+            late = remaining == 0
+            channel.connection.pump(remaining)
+        tag, redelivered, exchange, routing_key, properties, body = inbox.take()
+        return Delivery(
+            channel,
+            channel.core,
+            body,
+            exchange,
+            routing_key,
+            properties,
+            tag,
+            redelivered,
+            self.tag,
+        )
+
+    def __del__(self) -> None:
+        if not self._inbox.ended:
+            # No I/O here, a garbage collector may be calling: the next call does it.
+            self._channel.connection.abandoned.append((self._channel, self._inbox, self.tag))
+
+
+class Subscription:
+    """A subscription whose deliveries go to a sink (`Channel.consume_into`)."""
+
+    def __init__(self, channel: Channel, tag: str, inbox: Inbox) -> None:
+        self.tag = tag
+        self._channel = channel
+        self._inbox = inbox
+
+    @property
+    def ended(self) -> bool:
+        """Whether no more deliveries will come."""
+        return self._inbox.ended
+
+    def check(self) -> None:
+        """Raise the error that ended the subscription, if one did."""
+        if self._inbox.error is not None:
+            raise self._inbox.error.with_traceback(None)
+
+    def cancel(self) -> None:
+        """End the subscription; the sink may get deliveries until this returns."""
+        channel = self._channel
+        if not self._inbox.ended and channel.core.state is State.OPEN:
+            channel.connection.finish(channel.core.cancel(self.tag))
+            self._inbox.finish(None)
+        channel.drop_sink(self._inbox)

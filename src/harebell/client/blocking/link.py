@@ -1,0 +1,252 @@
+"""One socket for the blocking API: octets to and from the core, in the caller's thread.
+
+The socket never blocks; waiting happens in `poll`, with a time limit that leaves room for
+heartbeats. While there is something to write that the broker does not take, we read, so that two
+full buffers cannot wait for each other.
+"""
+
+from __future__ import annotations
+
+import select
+import socket
+import ssl
+import threading
+import time
+
+from harebell.base.limits import READ_BUFFER_BYTES
+from harebell.client import tls
+from harebell.client.blocking.shared_socket import SharedSocket
+from harebell.client.errors import ConcurrentUse, ConnectionFailed, ConnectTimeout
+from harebell.client.protocol.core import Connection as Core
+from harebell.client.url import URL
+
+_BEATS = 3
+_STOP_SECONDS = 2.0
+_WAIT_SECONDS = 0.5
+
+
+def _connect(url: URL, context: ssl.SSLContext | None) -> socket.socket:
+    """A connected socket, encrypted if the address says so.
+
+    Raises:
+        ConnectionFailed: with the address and the reason.
+    """
+    plain: socket.socket | None = None
+    try:
+        plain = socket.create_connection((url.host, url.port), timeout=url.connection_timeout)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is None:
+            return plain
+        return context.wrap_socket(plain, server_hostname=tls.server_name(url))
+    except TimeoutError:
+        _close(plain)
+        seconds = url.connection_timeout
+        raise ConnectTimeout(f"{url.address} did not answer in {seconds:g} seconds") from None
+    except ssl.SSLError as error:
+        _close(plain)
+        raise tls.explain(url, error) from error
+    except OSError as error:
+        _close(plain)
+        raise ConnectionFailed(f"cannot connect to {url.address}: {error}") from error
+
+
+def _close(plain: socket.socket | None) -> None:
+    if plain is not None:
+        plain.close()
+
+
+class Link:
+    """A socket around a core.
+
+    Args:
+        core: the connection's state.
+        url: where to connect to.
+        context: settings of TLS; None without it.
+    """
+
+    def __init__(self, core: Core, url: URL, context: ssl.SSLContext | None = None) -> None:
+        self.core = core
+        self._socket = SharedSocket(_connect(url, context), core.heartbeat_frame)
+        self._entrance = threading.RLock()
+        self._buffer = bytearray(READ_BUFFER_BYTES)
+        self._view = memoryview(self._buffer)
+        self._open = True
+        self._poll = select.poll()
+        self._interest = 0
+
+    # --- for the API ----------------------------------------------------------------------------
+
+    def flush(self, until: float | None = None) -> bool:
+        """Write everything; reads if the broker has to be emptied first.
+
+        Args:
+            until: when to give up, on the monotonic clock.
+
+        Returns:
+            Whether everything was written, or the connection ended.
+        """
+        if not self._entrance.acquire(blocking=False):
+            raise _used_twice()
+        try:
+            while self._write() and not self.core.finished:
+                if until is not None and time.monotonic() >= until:
+                    return False
+                self._wait(until, writing=True)
+            self._finish_if_over()
+            return True
+        finally:
+            self._entrance.release()
+
+    def pump(self, timeout: float | None) -> bool:
+        """Write everything, then read what there is, waiting for it.
+
+        Args:
+            timeout: most seconds to wait; None waits until something comes.
+
+        Returns:
+            Whether something came or the connection ended.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        if not self._entrance.acquire(blocking=False):
+            raise _used_twice()
+        try:
+            while not self.core.finished:
+                written = self.flush(until)
+                if self.core.finished:
+                    break
+                if self._wait(until, writing=not written):
+                    self.flush(until)
+                    return True
+                if until is not None and time.monotonic() >= until:
+                    return False
+            self._finish_if_over()
+            return True
+        finally:
+            self._entrance.release()
+
+    def check_free(self) -> None:
+        """See that no other thread reads or writes now.
+
+        Raises:
+            ConcurrentUse: one does.
+        """
+        if not self._entrance.acquire(blocking=False):
+            raise _used_twice()
+        self._entrance.release()
+
+    def beat(self) -> None:
+        """Send a heartbeat; the only method for another thread than the connection's."""
+        self._socket.beat()
+
+    def abort(self) -> None:
+        """Close the socket at once."""
+        if self._open:
+            self._open = False
+            if self._interest:
+                self._poll.unregister(self._socket.number)
+            self._socket.close()
+
+    # --- inside ---------------------------------------------------------------------------------
+
+    def _write(self) -> bool:
+        """Write what the socket takes; True when there is more."""
+        try:
+            return self._socket.write(self.core.take_output)
+        except OSError as error:
+            self._broken(error)
+            return False
+
+    def _wait(self, until: float | None, *, writing: bool) -> bool:
+        """Wait for the socket or the core's next tick; True when something was read."""
+        events = select.POLLIN | (select.POLLOUT if writing else 0)
+        if events != self._interest:
+            self._poll.register(self._socket.number, events)
+            self._interest = events
+        now = time.monotonic()
+        waits = [at - now for at in (until, self.core.wake_at()) if at is not None]
+        pending = self._socket.has_pending()
+        # A signal that comes just before the wait is only seen after it, so no wait is long. One
+        # millisecond more, so that what was waited for is due afterwards.
+        limit = 0 if pending else max(0.0, min([*waits, _WAIT_SECONDS])) * 1000 + 1
+        if until is not None and until <= now:
+            limit = 0
+        found = self._poll.poll(limit)
+        read = False
+        if pending or any(event & ~select.POLLOUT for _, event in found):
+            read = self._read()
+        # What has arrived counts before time is looked at: the program may have slept.
+        self.core.tick(time.monotonic())
+        return read
+
+    def _read(self) -> bool:
+        """Read once, as much as the buffer takes; True when something came or it was the end."""
+        try:
+            used, ended = self._socket.read_into(self._view)
+        except OSError as error:
+            self._broken(error)
+            return True
+        self._receive(used)
+        if ended:
+            self.core.eof()
+        return ended or used > 0
+
+    def _receive(self, used: int) -> None:
+        if used:
+            self.core.receive(self._view[:used], time.monotonic())
+
+    def _broken(self, error: OSError) -> None:
+        # What the broker said before it hung up is often the reason: read it first.
+        self.core.eof(f"the connection broke: {error}")
+
+    def _finish_if_over(self) -> None:
+        if self.core.finished and self._open:
+            self.abort()
+
+
+def _used_twice() -> ConcurrentUse:
+    return ConcurrentUse(
+        "another thread is using this connection now: a blocking connection belongs to one thread "
+        "at a time, so give each thread one of its own, or a lock to all of them"
+    )
+
+
+def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> Link:
+    """Connect and shake hands.
+
+    Raises:
+        ConnectionFailed: with the address and the reason.
+    """
+    link = Link(core, url, context)
+    try:
+        while not core.opened.done:
+            link.pump(None)
+        core.opened.value()
+    except BaseException:
+        link.abort()
+        raise
+    return link
+
+
+class Beater(threading.Thread):
+    """Sends heartbeats while the program is busy with other things than this connection.
+
+    Args:
+        link: the socket.
+        interval: the heartbeat interval, in seconds.
+    """
+
+    def __init__(self, link: Link, interval: float) -> None:
+        super().__init__(name="harebell-heartbeat", daemon=True)
+        self._link = link
+        self._interval = interval / _BEATS
+        self._over = threading.Event()
+
+    def run(self) -> None:
+        """Beat until stopped."""
+        while not self._over.wait(self._interval):
+            self._link.beat()
+
+    def stop(self) -> None:
+        """End the thread; it does nothing that takes long."""
+        self._over.set()
+        self.join(_STOP_SECONDS)

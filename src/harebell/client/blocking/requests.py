@@ -1,0 +1,132 @@
+"""Requests and replies of the blocking API: `connection.requester()`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Unpack
+from uuid import uuid4
+
+from harebell.base.limits import REPLY_TIMEOUT_SECONDS
+from harebell.client.message import Body, PropertyArguments
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.requests import DIRECT, Reply, Requests, described
+
+if TYPE_CHECKING:
+    from harebell.client.blocking.channel import Channel
+    from harebell.client.blocking.connection import Connection
+
+
+class PendingReply:
+    """A request on its way."""
+
+    def __init__(self, requester: Requester, number: str, call: Call[Reply], where: str) -> None:
+        self._requester = requester
+        self._number = number
+        self._call = call
+        self._where = where
+
+    @property
+    def done(self) -> bool:
+        """Whether the reply is there, or will not come."""
+        return self._call.done
+
+    def wait(self, timeout: float = REPLY_TIMEOUT_SECONDS) -> Reply:
+        """Wait for the reply; raises as `Requester.call`."""
+        until = time.monotonic() + timeout
+        while not self._call.done:
+            remaining = until - time.monotonic()
+            if remaining <= 0:
+                raise self._requester.requests.give_up(self._number, timeout, self._where)
+            self._requester.connection.pump(remaining)
+        return self._call.value()
+
+
+class Requester:
+    """Sends requests and takes their replies, on a channel of its own.
+
+    Args:
+        connection: the connection.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.requests = Requests(connection.url.version, uuid4().hex)
+        self._channel: Channel | None = None
+        self._reply_to = DIRECT
+
+    def call(
+        self,
+        body: Body,
+        *,
+        routing_key: str,
+        exchange: str = "",
+        timeout: float = REPLY_TIMEOUT_SECONDS,
+        **properties: Unpack[PropertyArguments],
+    ) -> Reply:
+        """Send a request and wait for its reply.
+
+        Args:
+            body: the body.
+            routing_key: the queue of the server, or the key for `exchange`.
+            exchange: where to.
+            timeout: seconds to wait. A reply that comes later is dropped.
+            properties: content_type, headers and so on.
+
+        Raises:
+            PublishReturned: no queue takes the request.
+            CallTimeout: no reply came in time.
+            ConnectionLost: the request may or may not have been carried out.
+        """
+        pending = self.send(body, routing_key=routing_key, exchange=exchange, **properties)
+        return pending.wait(timeout)
+
+    def send(
+        self,
+        body: Body,
+        *,
+        routing_key: str,
+        exchange: str = "",
+        **properties: Unpack[PropertyArguments],
+    ) -> PendingReply:
+        """Send a request; `wait()` for its reply later."""
+        channel = self._ready()
+        reply_to = self.connection.name_now(self._reply_to)
+        arguments: dict[str, Any] = dict(properties)
+        number, call = self.requests.send(
+            channel.core, body, exchange, routing_key, reply_to, arguments
+        )
+        self.connection.flush()
+        return PendingReply(self, number, call, described(exchange, routing_key))
+
+    def _ready(self) -> Channel:
+        """A channel that takes replies: an error of a request has closed the one before."""
+        self.connection.usable()
+        channel = self._channel
+        if channel is not None and channel.is_open:
+            return channel
+        channel = self._channel = self.connection.channel()
+        # Nobody waits for the reply to a request that was sent again.
+        channel.core.confirms.keep = False
+        channel.on_return = self.requests.returned
+        if not self.requests.direct:
+            self._reply_to = channel.declare_queue("", exclusive=True).name
+        core = channel.core
+        tag = core.next_tag()
+        self.connection.finish(
+            core.consume(
+                self._reply_to, self.requests.deliver, self.requests.ended, tag=tag, no_ack=True
+            )
+        )
+        return channel
+
+    def close(self) -> None:
+        """Close the channel; what waits for a reply fails."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def __enter__(self) -> Requester:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

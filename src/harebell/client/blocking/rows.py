@@ -1,0 +1,110 @@
+"""Publishing rows of Arrow record batches: frames straight from the columns, confirms counted."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import ROWS_PER_PUBLISH_BYTES
+from harebell.client.errors import CallTimeout, PublishReturned
+from harebell.client.protocol import stages
+from harebell.client.protocol.confirms import MANDATORY
+from harebell.client.protocol.tally import Tally
+from harebell.kernels.rows import Rows
+
+if TYPE_CHECKING:
+    from harebell.client.blocking.connection import Connection
+
+
+class RowPublisher:
+    """A channel of its own that publishes rows and counts their confirms.
+
+    Args:
+        connection: the connection; not a recovering one.
+        window: most rows that wait for their confirm.
+        mandatory: whether a row that no queue wants comes back.
+        patience: seconds without a confirm after which it fails.
+
+    Attributes:
+        tally: what became of the rows.
+        returned: messages that came back and that nobody has taken yet.
+        keep_returned: how many of these are kept; more are only counted.
+    """
+
+    def __init__(
+        self, connection: Connection, *, window: int, mandatory: bool, patience: float
+    ) -> None:
+        self.returned: list[PublishReturned] = []
+        self.keep_returned = 0
+        self.tally = Tally(self._came_back)
+        self._connection = connection
+        self._channel = connection.channel(confirms=True)
+        self._channel.core.confirms = self.tally
+        # Asked for now, and not before the first publish, so that it has been answered.
+        self._connection.finish(self._channel.core.select_confirms())
+        self._window = window
+        self._flags = MANDATORY if mandatory else 0
+        self._patience = patience
+
+    def number(self, publisher: str) -> int:
+        """Publish as a publisher whose repeats the broker drops; rows carry their numbers.
+
+        Returns:
+            The smallest number that was not taken yet.
+
+        Raises:
+            ExtensionMissing: the broker knows no publishers.
+        """
+        return self._connection.finish(stages.publisher_declare(self._channel.core, publisher))
+
+    def _came_back(self, error: PublishReturned) -> None:
+        if len(self.returned) < self.keep_returned:
+            self.returned.append(error)
+
+    def publish(self, rows: Rows, octets: int, first: int, end: int) -> int:
+        """Publish some of the rows of a batch, as many as there is room for.
+
+        Args:
+            rows: the batch.
+            octets: how large the batch is.
+            first: the first row.
+            end: the one after the last row.
+
+        Returns:
+            The row to go on with.
+
+        Raises:
+            BatchError: a row cannot become a message.
+            AMQPError: the channel or the connection ended, or nothing was confirmed in time.
+        """
+        # One block of output at a time, so that the broker works while the next one is built.
+        step = max(1, ROWS_PER_PUBLISH_BYTES * rows.rows // max(1, octets))
+        end = min(end, first + step, first + self._window)
+        self.settle(self._window - (end - first))
+        self.tally.count(self._channel.core.publish_rows(rows, self._flags, first, end))
+        self._connection.pump(0.0)
+        return end
+
+    def settle(self, left: int = 0) -> None:
+        """Wait until no more than so many rows wait for their confirm.
+
+        Raises:
+            AMQPError: the channel or the connection ended, or nothing was confirmed in time.
+        """
+        until = time.monotonic() + self._patience
+        waiting = len(self.tally)
+        while waiting > left:
+            # What ended the channel may have been read already: then nothing else comes.
+            self._channel.core.check_open()
+            self._connection.pump(max(0.0, until - time.monotonic()))
+            now = len(self.tally)
+            if now < waiting:
+                waiting, until = now, time.monotonic() + self._patience
+            elif time.monotonic() >= until:
+                raise CallTimeout(self._silence(now))
+        self._channel.core.check_open()
+
+    def _silence(self, waiting: int) -> str:
+        text = f"{waiting} rows were not confirmed in {self._patience:g} s"
+        reason = self._connection.blocked_reason
+        return text if reason is None else f"{text}: the broker takes no publishes now: {reason}"

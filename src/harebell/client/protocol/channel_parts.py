@@ -1,0 +1,131 @@
+"""What a channel is made of: states, subscriptions, waiting calls, and its surroundings."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from harebell.base.message import Properties
+from harebell.client.errors import AMQPError
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.dialect import Dialect
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.frames import FrameScanner
+from harebell.wire.v09.output import OutBuffer
+
+M = TypeVar("M", bound=m.Method)
+OnDelivery = Callable[[int, bool, str, str, Properties, bytes], None]
+OnEnd = Callable[[AMQPError | None], None]
+
+
+class State(enum.Enum):
+    """Where a channel is in its life."""
+
+    OPENING = "opening"
+    OPEN = "open"
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+class Mode(enum.Enum):
+    """What a publish on the channel means."""
+
+    PLAIN = "plain"
+    CONFIRM = "confirm"
+    TRANSACTION = "transaction"
+
+
+class Recorder(Protocol):
+    """Keeps what was declared, so that it can be declared again (`topology`)."""
+
+    def rewrite(self, channel: int, method: M) -> M:
+        """The method to send instead of this one."""
+
+    def observe(self, channel: int, method: m.Method, result: Any) -> None:
+        """The broker has done this; `result` is what the verb answers."""
+
+    def forget_consumer(self, channel: int, tag: str) -> None:
+        """The broker ended a subscription."""
+
+    def forget_channel(self, channel: int) -> None:
+        """The channel was closed, by whichever side."""
+
+
+class Host(Protocol):
+    """What a channel needs of its connection."""
+
+    out: OutBuffer
+    frame_max: int
+    scanner: FrameScanner
+    dialect: Dialect
+    recorder: Recorder | None
+
+    def forget(self, number: int) -> None:
+        """The channel's number is free again."""
+
+    def check_extension(self, name: str) -> None:
+        """Raise `ExtensionMissing` when the broker lacks one of Harebell's own classes."""
+
+
+class Got:
+    """An answer with a content: of basic.get, or of bulk.read."""
+
+    __slots__ = ("body", "method", "properties")
+
+    def __init__(self, method: Any, properties: Properties, body: bytes) -> None:
+        self.method = method
+        self.properties = properties
+        self.body = body
+
+
+class Consumer:
+    """One subscription.
+
+    Args:
+        tag: its consumer tag.
+        no_ack: whether the broker expects no acknowledgements.
+        on_delivery: called for every message; None hands it to the channel's bulk sink.
+        on_end: called once, when no more will come; with the error unless we cancelled it.
+    """
+
+    __slots__ = ("no_ack", "on_delivery", "on_end", "tag")
+
+    def __init__(
+        self, tag: str, no_ack: bool, on_delivery: OnDelivery | None, on_end: OnEnd
+    ) -> None:
+        self.tag = tag
+        self.no_ack = no_ack
+        self.on_delivery = on_delivery
+        self.on_end = on_end
+
+
+class Pending:
+    """A call that waits for its reply."""
+
+    __slots__ = ("call", "convert", "method", "replies")
+
+    def __init__(
+        self,
+        method: m.Method,
+        replies: tuple[type[m.Method], ...],
+        convert: Callable[[Any], Any],
+        call: Call[Any],
+    ) -> None:
+        self.method = method
+        self.replies = replies
+        self.convert = convert
+        self.call = call
+
+
+def nothing(reply: Any) -> None:
+    """The answer of a verb that has none."""
+
+
+def got(reply: Got | m.BasicGetEmpty) -> Got | None:
+    """The answer of basic.get."""
+    return reply if isinstance(reply, Got) else None
+
+
+def drop(*rest: object) -> None:
+    """A delivery without acknowledgement, or the end, of a consumer that nobody reads."""

@@ -1,0 +1,176 @@
+"""Publisher confirms: which publishes wait for the broker's word, and who wants to hear it.
+
+The broker numbers the publishes of a channel in confirm mode from 1, as we do, and settles them
+with basic.ack and basic.nack, one by one or all up to a number. A basic.return carries no number:
+it comes before the ack of the same publish, and in order, so it belongs to the first waiting
+mandatory publish with the same content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from harebell.base.errors import ProtocolError
+from harebell.base.message import Message as WireMessage
+from harebell.client.errors import AMQPError, BulkPublishFailed, PublishNacked, PublishReturned
+from harebell.client.protocol.call import Call
+
+MANDATORY = 1
+_FAILURES_KEPT = 100
+_BASIC = 60
+_ACK = 80
+
+
+class Waiting(Protocol):
+    """Whoever wants to hear what became of a publish."""
+
+    def settle(self, token: int, error: AMQPError | None) -> None:
+        """The publish that was registered with `token` was taken, or not."""
+
+
+class Confirm(Call[None]):
+    """The broker's word on one publish."""
+
+    __slots__ = ()
+
+    def settle(self, token: int, error: AMQPError | None) -> None:
+        """Called by `Confirms`."""
+        if error is None:
+            self.succeed(None)
+        else:
+            self.fail(error)
+
+
+class Bulk:
+    """The broker's word on many publishes, without an object for each.
+
+    Attributes:
+        outstanding: publishes without an answer yet.
+        confirmed: publishes that the broker took.
+        failures: (token, error) of the first ones that it did not take.
+        low: `on_low` is called when no more than so many are outstanding.
+    """
+
+    __slots__ = ("confirmed", "failures", "low", "on_low", "outstanding")
+
+    def __init__(self) -> None:
+        self.outstanding = 0
+        self.confirmed = 0
+        self.failures: list[tuple[int, AMQPError]] = []
+        self.low = 0
+        self.on_low: Callable[[], None] | None = None
+
+    def settle(self, token: int, error: AMQPError | None) -> None:
+        """Called by `Confirms`."""
+        self.outstanding -= 1
+        if error is None:
+            self.confirmed += 1
+        elif len(self.failures) < _FAILURES_KEPT:
+            self.failures.append((token, error))
+        if self.outstanding <= self.low and self.on_low is not None:
+            self.on_low()
+
+    def result(self) -> int:
+        """How many were taken.
+
+        Raises:
+            BulkPublishFailed: not all of them.
+        """
+        if self.failures:
+            raise BulkPublishFailed(self.confirmed, self.failures)
+        return self.confirmed
+
+
+class Confirms:
+    """The publishes of one channel that wait to be confirmed.
+
+    Args:
+        keep: remember every message until it is confirmed, so that it can be sent again.
+    """
+
+    def __init__(self, *, keep: bool = False) -> None:
+        self.sequence = 0
+        self.keep = keep
+        self._lowest = 1
+        self._waiting: dict[int, tuple[Waiting, int]] = {}
+        self._kept: dict[int, tuple[WireMessage, int]] = {}
+        self._returned: dict[int, PublishReturned] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def expect(self, waiting: Waiting, token: int, message: WireMessage, flags: int) -> None:
+        """The next publish has just been written; `waiting` wants to hear about it."""
+        self.sequence += 1
+        self._waiting[self.sequence] = (waiting, token)
+        if self.keep or flags & MANDATORY:
+            self._kept[self.sequence] = (message, flags)
+
+    def settle(self, tag: int, multiple: bool, *, taken: bool) -> None:
+        """A basic.ack or basic.nack of the broker; tag 0 with `multiple` means all of them.
+
+        Raises:
+            ProtocolError: the broker confirms what was never published.
+        """
+        if tag > self.sequence or (tag == 0 and not multiple):
+            text = f"confirm of publish {tag}, but only {self.sequence} were made"
+            raise ProtocolError(503, text, _BASIC, _ACK)
+        if not multiple:
+            self._settle_one(tag, taken)
+            return
+        last = tag or self.sequence
+        for sequence in range(self._lowest, last + 1):
+            self._settle_one(sequence, taken)
+        self._lowest = max(self._lowest, last + 1)
+
+    def _settle_one(self, sequence: int, taken: bool) -> None:
+        entry = self._waiting.pop(sequence, None)
+        if entry is None:
+            return
+        error: AMQPError | None = None
+        if self._kept:
+            self._kept.pop(sequence, None)
+            error = self._returned.pop(sequence, None)
+        if not taken:
+            error = PublishNacked(sequence)
+        entry[0].settle(entry[1], error)
+
+    def returned(self, error: PublishReturned, message: WireMessage) -> bool:
+        """A basic.return came; False when no publish that waits can be meant."""
+        second = 0
+        for sequence, (sent, flags) in self._kept.items():
+            if not flags & MANDATORY or sequence in self._returned:
+                continue
+            if (
+                sent.routing_key != message.routing_key
+                or sent.exchange != message.exchange
+                or sent.body != message.body
+            ):
+                continue
+            if sent.raw == message.raw:
+                self._returned[sequence] = error
+                return True
+            # A broker may encode the properties anew; then the rest has to be enough.
+            second = second or sequence
+        if second:
+            self._returned[second] = error
+        return second != 0
+
+    def fail(self, error: AMQPError) -> None:
+        """The channel is gone: nobody will ever know."""
+        entries = list(self._waiting.values())
+        self._forget()
+        for waiting, token in entries:
+            waiting.settle(token, error)
+
+    def take_over(self) -> Iterator[tuple[Waiting, int, WireMessage, int]]:
+        """The publishes that wait, to be made again on another channel. Needs `keep`."""
+        entries = [(*self._waiting[n], *self._kept[n]) for n in self._waiting]
+        self._forget()
+        return iter(entries)
+
+    def _forget(self) -> None:
+        self._waiting = {}
+        self._kept = {}
+        self._returned = {}

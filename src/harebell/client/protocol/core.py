@@ -1,0 +1,318 @@
+"""The client's half of AMQP 0-8 to 0-9-1 without I/O: octets and time in, octets and answers out.
+
+    shell                               core
+    data read        -> receive(data, now)      -> callbacks, calls settled
+    take_output()    <- what is to be written
+    a timer          -> tick(now)               -> heartbeats, timeouts
+    end of input     -> eof()
+    `finished`       <- write what is left, close the socket
+
+`aio` and `blocking` are the two shells.
+"""
+
+# The dispatch tables at the end name the handlers of the class above them.
+# ruff: noqa: SLF001
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import FRAME_MAX_BYTES, FRAME_MIN_BYTES
+from harebell.base.message import Properties
+from harebell.base.version import VERSION
+from harebell.client.errors import (
+    AMQPError,
+    AuthenticationFailed,
+    ConnectionFailed,
+    ExtensionMissing,
+    LoginUnanswered,
+    UnsupportedByVersion,
+    closed_connection,
+)
+from harebell.client.protocol import handshake
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel import Channel
+from harebell.client.protocol.channel010t import TransitionalChannel
+from harebell.client.protocol.channel_parts import Recorder
+from harebell.client.protocol.dialect import TRANSITIONAL, dialect_of
+from harebell.client.protocol.life import Life, State
+from harebell.client.url import URL
+from harebell.wire.v09 import extensions
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink
+from harebell.wire.v09.output import OutBuffer
+from harebell.wire.v09.reply_codes import reply_text
+
+_ACCESS_REFUSED = 403
+
+
+class Connection(Life[Channel], FrameSink):
+    """The protocol state of one connection; arguments and attributes as of `Life`."""
+
+    out: OutBuffer
+    scanner: FrameScanner
+    heartbeat_frame = b"\x08\x00\x00\x00\x00\x00\x00\xce"
+
+    def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
+        super().__init__(url, now, properties)
+        self.dialect = dialect_of(url.version)
+        self.out = OutBuffer()
+        self.frame_max = FRAME_MIN_BYTES
+        self.scanner = FrameScanner(self)
+        self.scanner.client = True
+        # A broker's connection.start may be longer than AMQP's minimal frame; nobody minds.
+        self.scanner.frame_max = FRAME_MAX_BYTES
+        self.recorder: Recorder | None = None
+        self._greeted = False
+        self._credentials_sent = False
+        self.out.raw(self.dialect.header)
+
+    def _read(self, data: bytes | bytearray | memoryview) -> None:
+        if not self._greeted:
+            handshake.check_greeting(self.url, bytes(data[:16]))
+            self._greeted = True
+        self.scanner.feed(data)
+
+    def _hung_up(self, reason: str) -> AMQPError:
+        where = self.url.address
+        if self.state is State.TUNING and self._credentials_sent:
+            # Brokers that cannot say why they refuse a login hang up (RabbitMQ before 3.2).
+            return LoginUnanswered(
+                f"the broker at {where} hung up after it saw the user and password"
+            )
+        if self.state is State.OPENING:
+            return ConnectionFailed(
+                f"{reason} while opening virtual host {self.url.vhost!r} ({where})"
+            )
+        hint = "" if self.url.tls else "; if it expects TLS, use amqps://"
+        return ConnectionFailed(f"{reason} ({where}){hint}")
+
+    # --- verbs ----------------------------------------------------------------------------------
+
+    @property
+    def extensions(self) -> dict[str, int]:
+        """Harebell's own classes of methods that the broker has, and their versions."""
+        return extensions.announced(self.server_properties)
+
+    def check_extension(self, name: str) -> None:
+        """Raise `ExtensionMissing` when the broker lacks one of Harebell's own classes.
+
+        Raises:
+            UnsupportedByVersion: the version of AMQP has none of them.
+        """
+        self.check_open()
+        if self.dialect.version != "0-9-1":
+            raise UnsupportedByVersion(self.dialect.version, f"class {name}")
+        wanted, theirs = extensions.VERSIONS[name], self.extensions.get(name)
+        if theirs != wanted:
+            product = str(self.server_properties.get("product", "of an unknown make"))
+            raise ExtensionMissing(name, self.url.address, product, wanted, theirs)
+
+    def open_channel(
+        self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False
+    ) -> Call[Channel]:
+        """Open a channel.
+
+        Args:
+            number: which; None takes the lowest free one.
+            confirms: whether its publishes are confirmed; None where the version can.
+            keep: whether unconfirmed messages are kept to be sent again.
+
+        Raises:
+            ClientClosed: every channel that the broker allows is in use.
+            UnsupportedByVersion: confirms are wanted and cannot be had.
+        """
+        self.check_open()
+        if confirms is None:
+            confirms = self.dialect.confirms
+        elif confirms and not self.dialect.confirms:
+            raise UnsupportedByVersion(self.dialect.version, "publisher confirms")
+        number = self._free_number(number)
+        kind = TransitionalChannel if self.dialect.version == TRANSITIONAL else Channel
+        channel = kind(self, number, confirms=confirms, keep=keep)
+        self.channels[number] = channel
+        return channel.open()
+
+    def forget(self, number: int) -> None:
+        """The channel's number is free again."""
+        self.channels.pop(number, None)
+        if self.recorder is not None:
+            self.recorder.forget_channel(number)
+
+    # --- what the scanner calls -----------------------------------------------------------------
+
+    def frame(self, kind: int, channel: int, payload: bytes) -> int:
+        """One frame."""
+        if channel == 0:
+            if kind == METHOD:
+                self._on_method(self.dialect.spec.decode(payload))
+            elif kind != HEARTBEAT:
+                raise ProtocolError(505, f"a frame of type {kind} came on channel 0")
+        elif self.state is State.OPEN:
+            self._channel(channel).frame(kind, payload)
+        elif self.state is not State.CLOSING:
+            raise ProtocolError(503, "a channel was used before the connection was open")
+        return 0
+
+    def deliver(
+        self,
+        channel: int,
+        consumer_tag: str,
+        tag: int,
+        redelivered: bool,
+        exchange: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+    ) -> int:
+        """A whole delivery."""
+        if self.state is State.OPEN:
+            self._channel(channel).deliver(
+                consumer_tag, tag, redelivered, exchange, routing_key, properties, body
+            )
+        return 0
+
+    def ack(self, channel: int, tag: int, multiple: bool) -> int:
+        """A confirm."""
+        if self.state is State.OPEN:
+            self._channel(channel).confirms.settle(tag, multiple, taken=True)
+        return 0
+
+    def _channel(self, number: int) -> Channel:
+        channel = self.channels.get(number)
+        if channel is None:
+            raise ProtocolError(504, f"a frame came on channel {number}, which is not open")
+        return channel
+
+    def _on_method(self, method: m.Method) -> None:
+        handler = _HANDLERS.get((self.state, type(method)))
+        if handler is not None:
+            handler(self, method)
+        elif self.state is not State.CLOSING:
+            raise ProtocolError(503, f"{method.NAME} came in state {self.state.value}")
+
+    def _on_start(self, method: m.ConnectionStart) -> None:
+        announced = (method.version_major, method.version_minor)
+        handshake.check_version(self.url, announced, self.dialect.announced)
+        self.server_properties = method.server_properties
+        mechanism = handshake.choose_mechanism(self.url, _words(method.mechanisms))
+        properties = handshake.client_properties(self.url, VERSION, self._properties)
+        if not self.dialect.capabilities:
+            del properties["capabilities"]
+        properties = self.dialect.introduced(properties)
+        self._send(
+            m.ConnectionStartOk(
+                client_properties=properties,
+                mechanism=mechanism,
+                response=handshake.sasl_response(mechanism, self.url),
+                locale=handshake.LOCALE,
+            )
+        )
+        self._credentials_sent = True
+        self.state = State.TUNING
+
+    def _on_secure(self, method: m.ConnectionSecure) -> None:
+        raise AuthenticationFailed("the broker asks for more than a user name and a password")
+
+    def _on_tune(self, method: m.ConnectionTune) -> None:
+        limits = handshake.negotiate(
+            self.url, method.channel_max, method.frame_max, method.heartbeat
+        )
+        self.channel_max = limits.channel_max
+        self.frame_max = self.scanner.frame_max = limits.frame_max
+        self.heartbeat = limits.heartbeat
+        self._send(
+            m.ConnectionTuneOk(
+                channel_max=limits.channel_max,
+                frame_max=limits.frame_max,
+                heartbeat=limits.heartbeat,
+            )
+        )
+        self._send(m.ConnectionOpen(virtual_host=self.url.vhost))
+        self._begin_beating()
+        self.state = State.OPENING
+
+    def _on_open_ok(self, method: m.ConnectionOpenOk) -> None:
+        self.state = State.OPEN
+        self.scanner.fast = True
+        self._deadline = None
+        self.opened.succeed(None)
+
+    def _on_redirect(self, method: m.ConnectionRedirect) -> None:
+        where = f"sends its clients to {method.host}: connect there"
+        self._finish(ConnectionFailed(f"the broker at {self.url.address} {where}"))
+
+    def _on_close(self, method: m.ConnectionClose) -> None:
+        self._send(m.ConnectionCloseOk())
+        if self.state is State.CLOSING:
+            # Both sides close at once (AMQP 0-9-1 2.2.4): close-ok of ours is as good as due.
+            self._finish(None)
+        elif self.state is State.TUNING and method.reply_code == _ACCESS_REFUSED:
+            self._finish(AuthenticationFailed(f"{method.reply_code} {method.reply_text}"))
+        else:
+            self._finish(
+                closed_connection(
+                    method.reply_code, method.reply_text, method.class_id, method.method_id
+                )
+            )
+
+    def _on_close_ok(self, method: m.ConnectionCloseOk) -> None:
+        self._finish(None)
+
+    def _on_blocked(self, method: m.ConnectionBlocked) -> None:
+        self._set_blocked(method.reason)
+
+    def _on_unblocked(self, method: m.ConnectionUnblocked) -> None:
+        self._set_blocked(None)
+
+    def _set_blocked(self, reason: str | None) -> None:
+        self.blocked = reason
+        if self.on_blocked is not None:
+            self.on_blocked(reason)
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _send(self, method: m.Method) -> None:
+        self.out.frame(METHOD, 0, self.dialect.encode(method))
+
+    def _say_close(self, code: int, text: str) -> None:
+        self._send(m.ConnectionClose(reply_code=code, reply_text=text))
+
+    def _say_alive(self) -> None:
+        self.out.raw(self.heartbeat_frame)
+
+    def _refuse(self, error: ProtocolError) -> None:
+        """The broker broke the protocol: tell it, and go (AMQP 0-9-1 4.2.3)."""
+        if self.state in (State.OPENING, State.OPEN):
+            self._send(
+                m.ConnectionClose(
+                    reply_code=error.code,
+                    reply_text=reply_text(error.code, error.text),
+                    class_id=error.class_id,
+                    method_id=error.method_id,
+                )
+            )
+        super()._refuse(error)
+
+
+def _words(text: str | bytes) -> str:
+    return text if isinstance(text, str) else text.decode("utf-8", "replace")
+
+
+_Handler = Callable[[Connection, Any], None]
+_CLOSE: dict[tuple[State, type[m.Method]], _Handler] = {
+    (state, m.ConnectionClose): Connection._on_close for state in State if state is not State.CLOSED
+}
+_HANDLERS: dict[tuple[State, type[m.Method]], _Handler] = {
+    **_CLOSE,
+    (State.STARTING, m.ConnectionStart): Connection._on_start,
+    (State.TUNING, m.ConnectionSecure): Connection._on_secure,
+    (State.TUNING, m.ConnectionTune): Connection._on_tune,
+    (State.OPENING, m.ConnectionOpenOk): Connection._on_open_ok,
+    (State.OPENING, m.ConnectionRedirect): Connection._on_redirect,
+    (State.OPEN, m.ConnectionBlocked): Connection._on_blocked,
+    (State.OPEN, m.ConnectionUnblocked): Connection._on_unblocked,
+    (State.CLOSING, m.ConnectionCloseOk): Connection._on_close_ok,
+}

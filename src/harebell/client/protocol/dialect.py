@@ -1,0 +1,115 @@
+"""The versions of AMQP that the client speaks over the frames of 0-9: what tells them apart.
+
+    version  header      connection.start says   confirms, nack, exchange.bind   field tables
+    0-8      1 1 8 0     8-0                     no                              S I D T F
+    0-9      1 1 0 9     0-9                     yes, where the broker is one    S I D T F
+    0-9-1    0 0 9 1     0-9                     that has them                   all of RabbitMQ's
+    0-10t    1 1 99 0    0-10                    every command is completed      its own
+
+Final 0-10 has frames of its own; see `harebell.client.protocol.core010`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from harebell.client.errors import UnsupportedByVersion
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.spec import ProtocolSpec
+from harebell.wire.v09.typed_fields import Dialect as Letters
+from harebell.wire.v09.typed_fields import encode_typed
+
+_TABLES = {
+    "0-8": ("harebell.wire.v09.amqp_0_8", "AMQP_0_8"),
+    "0-9": ("harebell.wire.v09.amqp_0_9", "AMQP_0_9"),
+    "0-9-1": ("harebell.wire.v09.amqp_0_9_1", "AMQP_0_9_1"),
+    "0-10t": ("harebell.wire.v09.amqp_0_10_transitional", "AMQP_0_10_TRANSITIONAL"),
+}
+
+
+TRANSITIONAL = "0-10t"
+_NO_ARGUMENTS = bytes(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One of these versions.
+
+    Args:
+        version: "0-8", "0-9" or "0-9-1".
+        header: the protocol header.
+        announced: major and minor in connection.start.
+        spec: its methods, and their codec.
+        capabilities: whether it is usual to tell what one is capable of.
+        recovers: whether basic.recover is answered.
+
+    A ticket of 0 is the default one, so nobody has to ask for one.
+    """
+
+    version: str
+    header: bytes
+    announced: tuple[int, int]
+    spec: ProtocolSpec
+    capabilities: bool
+    recovers: bool
+
+    def has(self, kind: type[m.Method]) -> bool:
+        """Whether the version has a method."""
+        try:
+            self.spec.named(kind.NAME)
+        except KeyError:
+            return False
+        return True
+
+    @property
+    def confirms(self) -> bool:
+        """Whether publishes can be confirmed."""
+        return self.version == TRANSITIONAL or self.has(m.ConfirmSelect)
+
+    def introduced(self, properties: dict[str, Any]) -> Any:
+        """The client properties as connection.start-ok has them.
+
+        Transitional 0-10 has no word for which types of table values one reads: brokers send those
+        that they have seen, so one of each kind is shown to them.
+        """
+        if self.version != TRANSITIONAL:
+            return properties
+        return encode_typed({**properties, "types": [True, 0.5]}, Letters.LETTERS)
+
+    def encode(self, method: m.Method) -> bytes:
+        """The payload of a method frame.
+
+        Raises:
+            UnsupportedByVersion: the version does not have the method.
+            ValueError, TypeError: a value does not fit its field.
+        """
+        if not self.has(type(method)):
+            raise UnsupportedByVersion(self.version, method.NAME)
+        payload = self.spec.encode(method)
+        if self.version == "0-8" and isinstance(method, m.BasicConsume) and not method.arguments:
+            # The published layout ends before the arguments, and its brokers insist on that.
+            return payload.removesuffix(_NO_ARGUMENTS)
+        return payload
+
+
+@cache
+def dialect_of(version: str) -> Dialect:
+    """A version by its name."""
+    module, name = _TABLES[version]
+    spec: ProtocolSpec = getattr(import_module(module), name)
+    header, announced = _BEGINNINGS[version]
+    newest = version == "0-9-1"
+    recovers = version in ("0-9", "0-9-1")
+    return Dialect(version, header, announced, spec, capabilities=newest, recovers=recovers)
+
+
+_BEGINNINGS = {
+    "0-8": (b"AMQP\x01\x01\x08\x00", (8, 0)),
+    "0-9": (b"AMQP\x01\x01\x00\x09", (0, 9)),
+    "0-9-1": (b"AMQP\x00\x00\x09\x01", (0, 9)),
+    # Its own number would be that of final 0-10; under this later one nobody can mistake it.
+    "0-10t": (b"AMQP\x01\x01\x63\x00", (0, 10)),
+}

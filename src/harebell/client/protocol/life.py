@@ -1,0 +1,278 @@
+"""The life of a client's connection, which is the same in every version of AMQP.
+
+    STARTING -> TUNING -> OPENING -> OPEN -> CLOSING -> CLOSED
+        |          |         |         |        |          ^
+        +----------+---------+---------+--------+----------+   end of input, time, an error
+
+`core` and `core010` add what is said on the wire.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import CLOSE_BLOCKED_SECONDS, CLOSE_TIMEOUT_SECONDS
+from harebell.client.errors import (
+    AMQPError,
+    ClientClosed,
+    ConnectionFailed,
+    ConnectionLost,
+    ConnectTimeout,
+)
+from harebell.client.protocol.call import Call
+from harebell.client.url import URL
+
+_BEATS_BEFORE_LOST = 2
+_TICKS_PER_BEAT = 4
+
+
+class State(enum.Enum):
+    """Where a connection is in its life."""
+
+    STARTING = "starting"
+    TUNING = "tuning"
+    OPENING = "opening"
+    OPEN = "open"
+    CLOSING = "closing"
+    CLOSED = "closed"
+
+
+class Ending(Protocol):
+    """What a connection has on its channels: it ends with it."""
+
+    def end(self, error: AMQPError) -> None:
+        """The connection is over, and this is why."""
+
+
+class Output(Protocol):
+    """Where octets for the broker gather."""
+
+    def take(self) -> bytes:
+        """All of them, which are gone from there then."""
+
+
+class Scanner(Protocol):
+    """What finds frames in octets."""
+
+    stopped: bool
+
+
+C = TypeVar("C", bound=Ending)
+
+
+class Life(Generic[C]):
+    """State, time and end of one connection.
+
+    Args:
+        url: where and as whom; the shell has connected to it already.
+        now: the time, in seconds of any monotonic clock.
+        properties: added to what we tell the broker about ourselves.
+
+    Attributes:
+        opened: settled when the connection is open, or has failed to be.
+        closed: settled when it is over; with an error unless we closed it.
+        blocked: why the broker takes no publishes now; None while it does.
+        finished: whether the socket is to be closed after the output is written.
+    """
+
+    out: Output
+    scanner: Scanner
+    heartbeat_frame = b""
+    """A heartbeat of the version, for who writes it without the core."""
+
+    def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
+        self.url = url
+        self.state = State.STARTING
+        self.channel_max = 0
+        self.heartbeat = 0
+        self.opened: Call[None] = Call()
+        self.closed: Call[None] = Call()
+        self.error: AMQPError | None = None
+        self.channels: dict[int, C] = {}
+        self.blocked: str | None = None
+        self.on_blocked: Callable[[str | None], None] | None = None
+        self.server_properties: dict[str, Any] = {}
+        self.reading_paused = False
+        self.last_received = now
+        self._properties = properties or {}
+        self._wrote = False
+        self._next_beat: float | None = None
+        self._deadline: float | None = now + url.connection_timeout
+
+    # --- what a version says --------------------------------------------------------------------
+
+    @abstractmethod
+    def _read(self, data: bytes | bytearray | memoryview) -> None:
+        """Take octets in.
+
+        Raises:
+            ProtocolError: they break the protocol.
+            AMQPError: the connection cannot go on.
+        """
+
+    @abstractmethod
+    def _say_close(self, code: int, text: str) -> None:
+        """Ask the broker to close the connection."""
+
+    @abstractmethod
+    def _say_alive(self) -> None:
+        """Send a heartbeat."""
+
+    def _refuse(self, error: ProtocolError) -> None:
+        """The broker broke the protocol."""
+        where = self.url.address
+        self._finish(ConnectionLost(f"the broker at {where} broke the protocol: {error.text}"))
+
+    def _hung_up(self, reason: str) -> AMQPError:
+        """What the end of input means before the connection is open."""
+        return ConnectionFailed(f"{reason} ({self.url.address})")
+
+    # --- for the shell --------------------------------------------------------------------------
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more is to be read."""
+        return self.state is State.CLOSED
+
+    def receive(self, data: bytes | bytearray | memoryview, now: float) -> None:
+        """Octets have come from the broker."""
+        if self.state is State.CLOSED or len(data) == 0:
+            return
+        self.last_received = now
+        try:
+            self._read(data)
+        except ProtocolError as error:
+            self._refuse(error)
+        except AMQPError as error:
+            self._finish(error)
+        except BaseException:
+            # A callback of ours failed; what it was in the middle of is lost.
+            self._finish(ConnectionLost("a callback of the client failed while reading"))
+            raise
+
+    def take_output(self) -> bytes:
+        """What is to be written now."""
+        data = self.out.take()
+        if data:
+            self._wrote = True
+        return data
+
+    def eof(self, reason: str = "the broker closed the socket without a word") -> None:
+        """The socket is closed or broken."""
+        if self.state is State.CLOSED:
+            return
+        if self.state is State.CLOSING:
+            self._finish(None)
+        elif self.state is State.OPEN:
+            self._finish(ConnectionLost(f"{reason} ({self.url.address})"))
+        else:
+            self._finish(self._hung_up(reason))
+
+    def wake_at(self) -> float | None:
+        """When `tick` is due; None when there is nothing to wait for."""
+        times = [at for at in (self._deadline, self._next_beat) if at is not None]
+        return min(times) if times else None
+
+    def excuse(self, late: float) -> None:
+        """Do not count so many seconds, in which the program itself read nothing."""
+        self.last_received += late
+        if self._deadline is not None:
+            self._deadline += late
+
+    def tick(self, now: float) -> None:
+        """Time has passed: beat, or give up."""
+        if self.state is State.CLOSED:
+            return
+        if self._deadline is not None and now >= self._deadline:
+            self._timed_out()
+        elif self._next_beat is not None and now >= self._next_beat:
+            self._beat(now)
+
+    def _timed_out(self) -> None:
+        if self.state is State.CLOSING:
+            self._finish(None)
+            return
+        seconds = self.url.connection_timeout
+        self._finish(
+            ConnectTimeout(
+                f"the broker at {self.url.address} did not finish the handshake in "
+                f"{seconds:g} seconds (state {self.state.value})"
+            )
+        )
+
+    def _begin_beating(self) -> None:
+        if self.heartbeat:
+            self._next_beat = self.last_received + self.heartbeat / _TICKS_PER_BEAT
+
+    def _beat(self, now: float) -> None:
+        """Heartbeats (AMQP 0-9-1 4.2.7): any octet counts for one, in both directions."""
+        self._next_beat = now + self.heartbeat / _TICKS_PER_BEAT
+        silence = now - self.last_received
+        if silence > self.heartbeat * _BEATS_BEFORE_LOST and not self.reading_paused:
+            text = f"nothing came from {self.url.address} for {silence:.0f} seconds"
+            self._finish(ConnectionLost(f"{text}, with heartbeats every {self.heartbeat}"))
+            return
+        if not self._wrote:
+            self._say_alive()
+        self._wrote = False
+
+    # --- verbs ----------------------------------------------------------------------------------
+
+    def check_open(self) -> None:
+        """Raise the reason why the connection is not open, if it is not."""
+        if self.state is not State.OPEN:
+            raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
+
+    def _free_number(self, wanted: int | None) -> int:
+        """The number of a new channel: what is wanted, or the lowest free one.
+
+        Raises:
+            ClientClosed: every channel that the broker allows is in use.
+        """
+        number = wanted
+        if number is None:
+            number = 1
+            while number in self.channels:
+                number += 1
+        if number > self.channel_max:
+            raise ClientClosed(f"all {self.channel_max} channels of the connection are in use")
+        return number
+
+    def close(self, now: float, code: int = 200, text: str = "bye") -> Call[None]:
+        """Close the connection in good order (connection.close of every version)."""
+        if self.state is State.OPEN:
+            self._close_channels(ClientClosed("the connection was closed"))
+            self.error = ClientClosed("the connection was closed")
+            self._say_close(code, text)
+            self.state = State.CLOSING
+            # A broker that takes no publishes does not read: it will hardly answer.
+            patience = CLOSE_TIMEOUT_SECONDS if self.blocked is None else CLOSE_BLOCKED_SECONDS
+            self._deadline = now + patience
+        elif self.state not in (State.CLOSING, State.CLOSED):
+            self._finish(ClientClosed("the connection was closed before it was open"))
+        return self.closed
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def _close_channels(self, error: AMQPError) -> None:
+        channels, self.channels = self.channels, {}
+        for channel in channels.values():
+            channel.end(error)
+
+    def _finish(self, error: AMQPError | None) -> None:
+        if self.state is State.CLOSED:
+            return
+        self.state = State.CLOSED
+        self.scanner.stopped = True
+        self._deadline = self._next_beat = None
+        self.error = error or self.error or ClientClosed("the connection was closed")
+        self._close_channels(self.error)
+        self.opened.fail(self.error)
+        if error is None:
+            self.closed.succeed(None)
+        else:
+            self.closed.fail(error)

@@ -1,0 +1,197 @@
+"""Coming back after a lost connection: when to try again, and in which order to restore things.
+
+Attempts are spaced by an exponential delay with full jitter, so that the clients of a broker that
+restarts do not all return in the same instant. On the new connection everything is restored in
+dependency order:
+
+    channels, exchanges, queues, bindings, mode, prefetch, consumers, unconfirmed publishes
+
+Both shells drive `replay`, a generator that yields the calls to wait for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from harebell.base.limits import RECOVERY_FIRST_SECONDS, RECOVERY_MOST_SECONDS
+from harebell.client.errors import (
+    AMQPError,
+    AuthenticationFailed,
+    ConnectionForced,
+    ConnectionLost,
+    InternalError,
+    ProtocolMismatch,
+    ReplyError,
+)
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel import Channel
+from harebell.client.protocol.channel_parts import Mode
+from harebell.client.protocol.core import Connection
+from harebell.client.protocol.topology import ChannelRecord, Topology
+from harebell.wire.v09 import methods as m
+
+_GROWTH = 2.0
+_RECOVERABLE = (ConnectionLost, ConnectionForced, InternalError)
+
+Replay = Generator[Call[Any], None, dict[int, Channel]]
+
+
+class Random(Protocol):
+    """The entropy that jitter needs; `random.Random` is one."""
+
+    def random(self) -> float:
+        """A number from 0 up to 1."""
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """How a connection recovers.
+
+    Args:
+        first_seconds: longest delay before the first attempt.
+        most_seconds: longest delay between attempts, however many failed.
+        attempts: attempts after which to give up; None never gives up on a broker that is away.
+        restore_attempts: attempts on a broker that is there but refuses what was declared.
+        resend: publish again what was not confirmed when the connection broke. The broker may have
+            taken it already, so consumers may see it twice. Without it those publishes end with
+            ConnectionLost.
+    """
+
+    first_seconds: float = RECOVERY_FIRST_SECONDS
+    most_seconds: float = RECOVERY_MOST_SECONDS
+    attempts: int | None = None
+    restore_attempts: int = 8
+    resend: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.first_seconds <= self.most_seconds:
+            raise ValueError("first_seconds must be above 0 and not above most_seconds")
+
+
+def wanted(recover: bool | Recovery) -> Recovery | None:
+    """What the `recover` argument of `connect` asks for."""
+    if isinstance(recover, Recovery):
+        return recover
+    return Recovery() if recover else None
+
+
+def refused(error: AMQPError) -> bool:
+    """Whether an attempt failed although the broker was there: trying for ever would not help."""
+    return isinstance(error, ReplyError | AuthenticationFailed | ProtocolMismatch)
+
+
+def recoverable(error: AMQPError | None) -> bool:
+    """Whether connecting again can help: the network or the broker went away, nobody refused us."""
+    return isinstance(error, _RECOVERABLE)
+
+
+class Backoff:
+    """The delays between attempts.
+
+    Args:
+        options: the limits.
+        rng: entropy for the jitter.
+    """
+
+    def __init__(self, options: Recovery, rng: Random) -> None:
+        self.tried = 0
+        self.refused = 0
+        self._options = options
+        self._rng = rng
+        self._ceiling = options.first_seconds
+
+    def delay(self) -> float:
+        """Seconds to wait before the next attempt."""
+        self.tried += 1
+        ceiling = self._ceiling
+        self._ceiling = min(ceiling * _GROWTH, self._options.most_seconds)
+        # Full jitter, but never a busy loop.
+        return ceiling * (0.1 + 0.9 * self._rng.random())
+
+    def failed(self, *, refused: bool) -> bool:
+        """An attempt failed, `refused` if the broker was there; whether to go on trying."""
+        self.refused += refused
+        most = self._options.attempts
+        return self.refused < self._options.restore_attempts and (most is None or self.tried < most)
+
+
+def replay(core: Connection, topology: Topology, old: Mapping[int, Channel]) -> Replay:
+    """Restore everything on a fresh connection.
+
+    Args:
+        core: the connection, open, without a recorder.
+        topology: what was declared; it learns the new names of queues.
+        old: the channels of the lost connection, by number.
+
+    Yields:
+        Calls to wait for; their errors are to be raised into the generator.
+
+    Returns:
+        The new channels, by number.
+    """
+    channels: dict[int, Channel] = {}
+    for number, before in old.items():
+        confirms = before.confirms
+        call = core.open_channel(number, confirms=before.wants_confirms, keep=confirms.keep)
+        yield call
+        channels[number] = call.value()
+        channels[number].set_sink(before.sink)
+    if topology.exchanges or topology.queues or topology.bindings:
+        spare: Channel | None = None
+        if not channels:
+            opening = core.open_channel()
+            yield opening
+            spare = opening.value()
+        yield from _declare(spare or next(iter(channels.values())), topology)
+        if spare is not None:
+            yield spare.close()
+    for number, channel in channels.items():
+        yield from _set_up(channel, topology.channel(number))
+    core.recorder = topology
+    return channels
+
+
+def resend(old: Channel, new: Channel) -> None:
+    """Publish again what the old channel kept unconfirmed; nothing if that was not asked for."""
+    for waiting, token, message, flags in old.confirms.take_over():
+        new.publish(message, flags, waiting, token)
+
+
+def _declare(channel: Channel, topology: Topology) -> Generator[Call[Any], None, None]:
+    for exchange in list(topology.exchanges.values()):
+        yield channel.call(exchange, (m.ExchangeDeclareOk,), _itself)
+    for name, record in list(topology.queues.items()):
+        # A queue that the broker named is declared anew under "": clients may not use its reserved
+        # names. If it outlived the connection after all, it stays behind, as with every client that
+        # recovers.
+        call = channel.call(record.method, (m.QueueDeclareOk,), _itself)
+        yield call
+        if record.server_named:
+            topology.rename(name, call.value().queue)
+    for binding in list(topology.bindings):
+        reply = m.QueueBindOk if isinstance(binding, m.QueueBind) else m.ExchangeBindOk
+        yield channel.call(binding, (reply,), _itself)
+
+
+def _set_up(channel: Channel, record: ChannelRecord) -> Generator[Call[Any], None, None]:
+    if record.mode is Mode.CONFIRM:
+        yield channel.select_confirms()
+    elif record.mode is Mode.TRANSACTION:
+        yield channel.select_transactions()
+    if record.shared_prefetch is not None:
+        yield channel.call(record.shared_prefetch, (m.BasicQosOk,), _itself)
+    in_force: m.BasicQos | None = None
+    for consumer in list(record.consumers.values()):
+        if consumer.prefetch is not None and consumer.prefetch != in_force:
+            yield channel.call(consumer.prefetch, (m.BasicQosOk,), _itself)
+            in_force = consumer.prefetch
+        channel.consumers[consumer.consumer.tag] = consumer.consumer
+        yield channel.call(consumer.method, (m.BasicConsumeOk,), _itself)
+    if record.prefetch is not None and record.prefetch != in_force:
+        yield channel.call(record.prefetch, (m.BasicQosOk,), _itself)
+
+
+def _itself(reply: Any) -> Any:
+    return reply

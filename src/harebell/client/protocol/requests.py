@@ -1,0 +1,127 @@
+"""Requests and replies (RPC): which replies are awaited, and what they answer.
+
+    request   mandatory, reply-to amq.rabbitmq.reply-to, correlation-id 5f..1   -> queue of a server
+    reply     correlation-id 5f..1                                              <- straight to us
+
+Direct reply-to needs no queue: the broker hands replies to the channel that made the request. The
+versions 0-10 do not have it, and get an exclusive queue. A request that no queue takes comes back,
+and fails at once. Both shells use this; it does no I/O.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.base.message import Message as WireMessage
+from harebell.base.message import Properties
+from harebell.client.errors import AMQPError, CallTimeout, ConnectionLost, PublishReturned
+from harebell.client.message import Body, Delivered, encode_once, octets
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel import Channel
+from harebell.client.protocol.confirms import MANDATORY
+
+DIRECT = "amq.rabbitmq.reply-to"
+_WITHOUT_DIRECT = ("0-10", "0-10t")
+_WITHOUT_RETURNS = ("0-10t",)
+
+
+class Reply(Delivered):
+    """What a server has answered."""
+
+    __slots__ = ()
+
+
+class Requests:
+    """The requests of one channel that wait for their replies.
+
+    Args:
+        version: of AMQP.
+        nonce: begins the correlation ids, unlike that of any other program.
+    """
+
+    def __init__(self, version: str, nonce: str) -> None:
+        self.direct = version not in _WITHOUT_DIRECT
+        self._flags = 0 if version in _WITHOUT_RETURNS else MANDATORY
+        self._nonce = nonce
+        self._made = 0
+        self._waiting: dict[str, Call[Reply]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def send(
+        self,
+        core: Channel,
+        body: Body,
+        exchange: str,
+        routing_key: str,
+        reply_to: str,
+        properties: dict[str, Any],
+    ) -> tuple[str, Call[Reply]]:
+        """Append a request to the output.
+
+        Returns:
+            Its correlation id, and the reply to come.
+        """
+        for name in ("correlation_id", "reply_to"):
+            if name in properties:
+                raise TypeError(f"{name} is chosen by the request itself: leave it out")
+        self._made += 1
+        number = f"{self._nonce}.{self._made}"
+        encoded = encode_once(properties | {"correlation_id": number, "reply_to": reply_to})
+        message = WireMessage(exchange, routing_key, encoded, octets(body))
+        confirm = core.publish_one(message, self._flags)
+        call: Call[Reply] = Call()
+        self._waiting[number] = call
+        confirm.when_done(lambda confirm: self._confirmed(number, confirm.error))
+        return number, call
+
+    def deliver(
+        self,
+        tag: int,
+        redelivered: bool,
+        exchange: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+    ) -> None:
+        """A reply came (`channel_parts.OnDelivery`). One that nobody waits for is dropped."""
+        reply = Reply(body, exchange, routing_key, properties, tag, redelivered)
+        call = self._waiting.pop(reply.correlation_id or "", None)
+        if call is not None:
+            call.succeed(reply)
+
+    def returned(self, error: PublishReturned) -> None:
+        """A request came back on a channel without confirms."""
+        self._fail(error.message.correlation_id or "", error)
+
+    def ended(self, error: AMQPError | None) -> None:
+        """No reply comes any more (`channel_parts.OnEnd`): the channel or connection is over."""
+        reason = error or ConnectionLost("the subscription to replies was ended")
+        for number in list(self._waiting):
+            self._fail(number, reason)
+
+    def give_up(self, number: str, seconds: float, where: str) -> CallTimeout:
+        """Wait no longer for a reply; the error to raise."""
+        self._waiting.pop(number, None)
+        return CallTimeout(f"no reply from {where} in {seconds:g} s")
+
+    def forget(self, number: str) -> None:
+        """Nobody waits for that reply any more."""
+        self._waiting.pop(number, None)
+
+    def _confirmed(self, number: str, error: AMQPError | None) -> None:
+        if error is not None:
+            self._fail(number, error)
+
+    def _fail(self, number: str, error: AMQPError) -> None:
+        call = self._waiting.pop(number, None)
+        if call is not None:
+            call.fail(error)
+
+
+def described(exchange: str, routing_key: str) -> str:
+    """Where a request went, for errors."""
+    if not exchange:
+        return f"queue {routing_key!r}"
+    return f"exchange {exchange!r} with routing key {routing_key!r}"

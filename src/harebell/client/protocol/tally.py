@@ -1,0 +1,101 @@
+"""Confirms that are counted: for publishes that come by the thousand, without an object for each.
+
+Numbers below `_lowest` are settled. Brokers mostly confirm runs; RabbitMQ also settles one here and
+one there, and those above `_lowest` wait in a set that is never larger than what is in flight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harebell.base.errors import ProtocolError
+from harebell.base.message import Message as WireMessage
+from harebell.client.errors import AMQPError, PublishReturned
+from harebell.client.protocol.confirms import Confirms, Waiting
+
+_BASIC = 60
+_ACK = 80
+
+
+class Tally(Confirms):
+    """The publishes of one channel, counted.
+
+    Args:
+        on_return: called with each message that came back; must not call the connection.
+
+    Attributes:
+        confirmed: publishes that the broker took, those that it returned included.
+        refused: publishes that the broker answered with basic.nack.
+        returned_count: publishes that came back, because no queue wanted them.
+    """
+
+    def __init__(self, on_return: Callable[[PublishReturned], None] | None = None) -> None:
+        super().__init__()
+        self.confirmed = 0
+        self.refused = 0
+        self.returned_count = 0
+        self._on_return = on_return
+        self._ahead: set[int] = set()
+
+    @property
+    def oldest(self) -> int:
+        """The number of the first publish that is not settled, from 1 on."""
+        return self._lowest
+
+    def __len__(self) -> int:
+        return self.sequence - self.confirmed - self.refused
+
+    def count(self, publishes: int) -> None:
+        """So many publishes have just been written."""
+        self.sequence += publishes
+
+    def expect(self, waiting: Waiting, token: int, message: WireMessage, flags: int) -> None:
+        """Never: a channel with a tally publishes rows only."""
+        raise ValueError("publishes on this channel are counted: use another one for messages")
+
+    def settle(self, tag: int, multiple: bool, *, taken: bool) -> None:
+        """A basic.ack or basic.nack of the broker; tag 0 with `multiple` means all of them.
+
+        Raises:
+            ProtocolError: the broker confirms what was never published.
+        """
+        if tag > self.sequence or (tag == 0 and not multiple):
+            text = f"confirm of publish {tag}, but only {self.sequence} were made"
+            raise ProtocolError(503, text, _BASIC, _ACK)
+        settled = self._run(tag or self.sequence) if multiple else self._one(tag)
+        if taken:
+            self.confirmed += settled
+        else:
+            self.refused += settled
+
+    def _run(self, last: int) -> int:
+        if last < self._lowest:
+            return 0
+        before = len(self._ahead)
+        self._ahead = {number for number in self._ahead if number > last}
+        settled = last + 1 - self._lowest - (before - len(self._ahead))
+        self._lowest = last + 1
+        self._close_up()
+        return settled
+
+    def _one(self, number: int) -> int:
+        if number < self._lowest or number in self._ahead:
+            return 0
+        self._ahead.add(number)
+        self._close_up()
+        return 1
+
+    def _close_up(self) -> None:
+        while self._lowest in self._ahead:
+            self._ahead.discard(self._lowest)
+            self._lowest += 1
+
+    def returned(self, error: PublishReturned, message: WireMessage) -> bool:
+        """A basic.return came."""
+        self.returned_count += 1
+        if self._on_return is not None:
+            self._on_return(error)
+        return True
+
+    def fail(self, error: AMQPError) -> None:
+        """The channel is gone; whoever counts sees it there."""

@@ -1,0 +1,252 @@
+"""What was declared on a connection, so that a recovered connection can declare it again.
+
+Exchanges, queues and bindings belong to the connection; quality of service, mode and consumers to a
+channel. Things that were only asked for passively are not ours and are not recorded. A queue that
+the broker named gets another name the second time; its bindings and consumers follow, and its old
+name is understood from then on.
+"""
+
+# The dispatch tables at the end name the handlers of the class above them.
+# ruff: noqa: SLF001
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from harebell.client.protocol.channel_parts import Consumer, M, Mode
+from harebell.client.protocol.verbs import QueueInfo
+from harebell.wire.v09 import methods as m
+
+Binding = m.QueueBind | m.ExchangeBind
+
+
+class QueueRecord:
+    """A declared queue and what the application holds of it."""
+
+    def __init__(self, method: m.QueueDeclare, info: QueueInfo, server_named: bool) -> None:
+        self.method = method
+        self.infos = [info]
+        self.server_named = server_named
+
+
+class ConsumerRecord:
+    """A consumer, and the prefetch that was in force when it began."""
+
+    def __init__(
+        self, method: m.BasicConsume, consumer: Consumer, prefetch: m.BasicQos | None
+    ) -> None:
+        self.method = method
+        self.consumer = consumer
+        self.prefetch = prefetch
+
+
+class ChannelRecord:
+    """What was set up on one channel."""
+
+    def __init__(self) -> None:
+        self.mode = Mode.PLAIN
+        self.prefetch: m.BasicQos | None = None
+        self.shared_prefetch: m.BasicQos | None = None
+        self.consumers: dict[str, ConsumerRecord] = {}
+        self.last_queue = ""
+
+
+class Topology:
+    """The recorder of one connection (`channel_parts.Recorder`)."""
+
+    def __init__(self) -> None:
+        self.exchanges: dict[str, m.ExchangeDeclare] = {}
+        self.queues: dict[str, QueueRecord] = {}
+        self.bindings: list[Binding] = []
+        self.channels: dict[int, ChannelRecord] = {}
+        self._names: dict[str, str] = {}
+
+    def channel(self, number: int) -> ChannelRecord:
+        """The record of a channel."""
+        return self.channels.setdefault(number, ChannelRecord())
+
+    def name_now(self, queue: str) -> str:
+        """The name that a queue has now, given any name that it had."""
+        return self._names.get(queue, queue)
+
+    # --- channel_parts.Recorder -----------------------------------------------------------------
+
+    def rewrite(self, channel: int, method: M) -> M:
+        """Replace names of queues that have other names now, and "" by the queue that it means."""
+        queue: str | None = getattr(method, "queue", None)
+        if queue is None:
+            return method
+        if queue == "" and not isinstance(method, m.QueueDeclare):
+            queue = self.channel(channel).last_queue
+        now = self.name_now(queue)
+        if now == method.queue:  # type: ignore[attr-defined]
+            return method
+        return msgspec.structs.replace(method, queue=now)
+
+    def observe(self, channel: int, method: m.Method, result: Any) -> None:
+        """Record what the broker has done."""
+        handler = _HANDLERS.get(type(method))
+        if handler is not None:
+            handler(self, channel, method, result)
+
+    def forget_consumer(self, channel: int, tag: str) -> None:
+        """The consumer is gone, and with its last consumer an auto-delete queue."""
+        record = self.channel(channel).consumers.pop(tag, None)
+        if record is None:
+            return
+        queue = record.method.queue
+        known = self.queues.get(queue)
+        if known is None or not known.method.auto_delete:
+            return
+        for other in self.channels.values():
+            if any(consumer.method.queue == queue for consumer in other.consumers.values()):
+                return
+        self._drop_queue(queue)
+
+    def forget_channel(self, channel: int) -> None:
+        """The channel is gone, and its consumers with it."""
+        for tag in list(self.channel(channel).consumers):
+            self.forget_consumer(channel, tag)
+        self.channels.pop(channel, None)
+
+    # --- recovery -------------------------------------------------------------------------------
+
+    def rename(self, old: str, new: str) -> None:
+        """The broker gave a queue another name."""
+        record = self.queues.pop(old)
+        self.queues[new] = record
+        for info in record.infos:
+            info.name = new
+        for older, now in list(self._names.items()):
+            if now == old:
+                self._names[older] = new
+        self._names[old] = new
+        self.bindings = [
+            msgspec.structs.replace(binding, queue=new)
+            if isinstance(binding, m.QueueBind) and binding.queue == old
+            else binding
+            for binding in self.bindings
+        ]
+        for channel in self.channels.values():
+            if channel.last_queue == old:
+                channel.last_queue = new
+            for consumer in channel.consumers.values():
+                if consumer.method.queue == old:
+                    consumer.method = msgspec.structs.replace(consumer.method, queue=new)
+
+    # --- recording ------------------------------------------------------------------------------
+
+    def _exchange_declared(self, channel: int, method: m.ExchangeDeclare, result: None) -> None:
+        if not method.passive:
+            self.exchanges[method.exchange] = method
+
+    def _exchange_deleted(self, channel: int, method: m.ExchangeDelete, result: int) -> None:
+        self._drop_exchange(method.exchange)
+
+    def _queue_declared(self, channel: int, method: m.QueueDeclare, result: QueueInfo) -> None:
+        self.channel(channel).last_queue = result.name
+        if method.passive:
+            return
+        known = self.queues.get(result.name)
+        if known is None:
+            self.queues[result.name] = QueueRecord(method, result, method.queue == "")
+        else:
+            known.infos.append(result)
+
+    def _queue_deleted(self, channel: int, method: m.QueueDelete, result: int) -> None:
+        self._drop_queue(method.queue)
+
+    def _bound(self, channel: int, method: Binding, result: None) -> None:
+        if method not in self.bindings:
+            self.bindings.append(method)
+
+    def _queue_unbound(self, channel: int, method: m.QueueUnbind, result: None) -> None:
+        self._drop_bindings(
+            lambda binding: (
+                isinstance(binding, m.QueueBind)
+                and binding.queue == method.queue
+                and binding.exchange == method.exchange
+                and binding.routing_key == method.routing_key
+                and binding.arguments == method.arguments
+            )
+        )
+
+    def _exchange_unbound(self, channel: int, method: m.ExchangeUnbind, result: None) -> None:
+        self._drop_bindings(
+            lambda binding: (
+                isinstance(binding, m.ExchangeBind)
+                and binding.destination == method.destination
+                and binding.source == method.source
+                and binding.routing_key == method.routing_key
+                and binding.arguments == method.arguments
+            )
+        )
+
+    def _qos(self, channel: int, method: m.BasicQos, result: None) -> None:
+        record = self.channel(channel)
+        if method.global_:
+            record.shared_prefetch = method
+        else:
+            record.prefetch = method
+
+    def _confirms(self, channel: int, method: m.ConfirmSelect, result: None) -> None:
+        self.channel(channel).mode = Mode.CONFIRM
+
+    def _transactions(self, channel: int, method: m.TxSelect, result: None) -> None:
+        self.channel(channel).mode = Mode.TRANSACTION
+
+    def _consumed(self, channel: int, method: m.BasicConsume, result: Consumer) -> None:
+        record = self.channel(channel)
+        record.consumers[result.tag] = ConsumerRecord(method, result, record.prefetch)
+
+    def _cancelled(self, channel: int, method: m.BasicCancel, result: None) -> None:
+        self.forget_consumer(channel, method.consumer_tag)
+
+    def _drop_queue(self, queue: str) -> None:
+        self.queues.pop(queue, None)
+        self._drop_bindings(
+            lambda binding: isinstance(binding, m.QueueBind) and binding.queue == queue
+        )
+
+    def _drop_exchange(self, exchange: str) -> None:
+        self.exchanges.pop(exchange, None)
+        self._drop_bindings(
+            lambda binding: (
+                exchange == _source(binding)
+                or (isinstance(binding, m.ExchangeBind) and exchange == binding.destination)
+            )
+        )
+
+    def _drop_bindings(self, gone: Callable[[Binding], bool]) -> None:
+        """Drop bindings, and the auto-delete exchanges that lose their last one."""
+        dropped = [binding for binding in self.bindings if gone(binding)]
+        self.bindings = [binding for binding in self.bindings if not gone(binding)]
+        for source in {_source(binding) for binding in dropped}:
+            known = self.exchanges.get(source)
+            left = any(_source(binding) == source for binding in self.bindings)
+            if known is not None and known.auto_delete and not left:
+                self._drop_exchange(source)
+
+
+def _source(binding: Binding) -> str:
+    return binding.exchange if isinstance(binding, m.QueueBind) else binding.source
+
+
+_HANDLERS: dict[type[m.Method], Callable[[Topology, int, Any, Any], None]] = {
+    m.ExchangeDeclare: Topology._exchange_declared,
+    m.ExchangeDelete: Topology._exchange_deleted,
+    m.ExchangeBind: Topology._bound,
+    m.ExchangeUnbind: Topology._exchange_unbound,
+    m.QueueDeclare: Topology._queue_declared,
+    m.QueueDelete: Topology._queue_deleted,
+    m.QueueBind: Topology._bound,
+    m.QueueUnbind: Topology._queue_unbound,
+    m.BasicQos: Topology._qos,
+    m.BasicConsume: Topology._consumed,
+    m.BasicCancel: Topology._cancelled,
+    m.ConfirmSelect: Topology._confirms,
+    m.TxSelect: Topology._transactions,
+}

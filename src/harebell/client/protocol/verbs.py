@@ -1,0 +1,265 @@
+"""The verbs of a channel that ask and wait: one method out, one answer back.
+
+Both APIs take their verbs from here (`awaited` in `aio`, `waited` in `blocking`), so that they
+cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from harebell.base.limits import FRAME_OVERHEAD_BYTES
+from harebell.client.bulk import BulkVerbs
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel_parts import Host
+from harebell.kernels.rows import Rows
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.frames import BODY, HEADER
+
+T = TypeVar("T")
+
+
+@dataclass
+class QueueInfo:
+    """What the broker says about a queue.
+
+    Args:
+        name: its name. When a connection recovers, a queue that the broker had named gets a new
+            name, and the object that `declare_queue` returned shows it.
+        message_count: messages ready to be delivered.
+        consumer_count: consumers.
+    """
+
+    name: str
+    message_count: int
+    consumer_count: int
+
+
+class Verbs(BulkVerbs):
+    """Declare, bind, unbind, purge, delete, qos, tx: every verb returns a `Call`."""
+
+    _host: Host
+    number: int
+
+    def call(
+        self, method: m.Method, reply: tuple[type[m.Method], ...], convert: Callable[[Any], T]
+    ) -> Call[T]:
+        """Send a method and expect one of these replies; see `Channel.call`."""
+        raise NotImplementedError
+
+    def need(self, extension: str) -> None:
+        """Check that the broker has one of Harebell's own classes.
+
+        Raises:
+            ExtensionMissing: it does not.
+            UnsupportedByVersion: the version of AMQP has none of them.
+        """
+        self._host.check_extension(extension)
+
+    def publish_rows(self, rows: Rows, flags: int, first: int, end: int) -> int:
+        """Append publishes of some rows of a batch; whoever asks counts their confirms.
+
+        Raises:
+            BatchError: a row cannot become a message; nothing is appended then.
+        """
+        host = self._host
+        return rows.publish(host.out, self.number, flags, host.frame_max, first, end)
+
+    def content(self, class_id: int, data: bytes) -> None:
+        """Send the content of the method before: no properties, and these octets."""
+        host = self._host
+        head = class_id.to_bytes(2) + b"\0\0" + len(data).to_bytes(8) + b"\0\0"
+        host.out.frame(HEADER, self.number, head)
+        most = host.frame_max - FRAME_OVERHEAD_BYTES
+        for at in range(0, len(data), most):
+            host.out.frame(BODY, self.number, data[at : at + most])
+
+    def on_command(self, method: m.Method) -> bool:
+        """Take a method that only some versions have; whether it was one."""
+        return False
+
+    def declare_exchange(
+        self,
+        name: str,
+        type: str = "direct",  # noqa: A002 - the specification's word
+        *,
+        durable: bool = False,
+        auto_delete: bool = False,
+        internal: bool = False,
+        passive: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Call[None]:
+        """Make sure that an exchange exists.
+
+        Args:
+            name: the exchange.
+            type: direct, fanout, topic, headers or another type that the broker knows.
+            durable: whether it survives a restart of the broker.
+            auto_delete: whether it goes with its last binding.
+            internal: whether only other exchanges may publish to it.
+            passive: only ask whether it exists.
+            arguments: for example {"alternate-exchange": "unrouted"}.
+        """
+        method = m.ExchangeDeclare(
+            exchange=name,
+            type=type,
+            passive=passive,
+            durable=durable,
+            auto_delete=auto_delete,
+            internal=internal,
+            arguments=dict(arguments or {}),
+        )
+        return self.call(method, (m.ExchangeDeclareOk,), _nothing)
+
+    def delete_exchange(self, name: str, *, if_unused: bool = False) -> Call[None]:
+        """Delete an exchange; `if_unused` refuses while it has bindings."""
+        method = m.ExchangeDelete(exchange=name, if_unused=if_unused)
+        return self.call(method, (m.ExchangeDeleteOk,), _nothing)
+
+    def bind_exchange(
+        self,
+        destination: str,
+        source: str,
+        routing_key: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Call[None]:
+        """Route what `source` gets also to the exchange `destination`."""
+        method = m.ExchangeBind(
+            destination=destination,
+            source=source,
+            routing_key=routing_key,
+            arguments=dict(arguments or {}),
+        )
+        return self.call(method, (m.ExchangeBindOk,), _nothing)
+
+    def unbind_exchange(
+        self,
+        destination: str,
+        source: str,
+        routing_key: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Call[None]:
+        """Undo `bind_exchange` with the same arguments."""
+        method = m.ExchangeUnbind(
+            destination=destination,
+            source=source,
+            routing_key=routing_key,
+            arguments=dict(arguments or {}),
+        )
+        return self.call(method, (m.ExchangeUnbindOk,), _nothing)
+
+    def declare_queue(
+        self,
+        name: str = "",
+        *,
+        durable: bool = False,
+        exclusive: bool = False,
+        auto_delete: bool = False,
+        passive: bool = False,
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Call[QueueInfo]:
+        """Make sure that a queue exists.
+
+        Args:
+            name: the queue; "" lets the broker choose a name, see the answer.
+            durable: whether it survives a restart of the broker.
+            exclusive: whether only this connection may use it, and it goes with the connection.
+            auto_delete: whether it goes with its last consumer.
+            passive: only ask whether it exists.
+            arguments: for example {"x-message-ttl": 60000}.
+        """
+        method = m.QueueDeclare(
+            queue=name,
+            passive=passive,
+            durable=durable,
+            exclusive=exclusive,
+            auto_delete=auto_delete,
+            arguments=dict(arguments or {}),
+        )
+        return self.call(method, (m.QueueDeclareOk,), _queue_info)
+
+    def bind_queue(
+        self,
+        queue: str,
+        exchange: str,
+        routing_key: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Call[None]:
+        """Route what `exchange` gets for `routing_key` to a queue."""
+        method = m.QueueBind(
+            queue=queue,
+            exchange=exchange,
+            routing_key=routing_key,
+            arguments=dict(arguments or {}),
+        )
+        return self.call(method, (m.QueueBindOk,), _nothing)
+
+    def unbind_queue(
+        self,
+        queue: str,
+        exchange: str,
+        routing_key: str = "",
+        arguments: Mapping[str, Any] | None = None,
+    ) -> Call[None]:
+        """Undo `bind_queue` with the same arguments."""
+        method = m.QueueUnbind(
+            queue=queue,
+            exchange=exchange,
+            routing_key=routing_key,
+            arguments=dict(arguments or {}),
+        )
+        return self.call(method, (m.QueueUnbindOk,), _nothing)
+
+    def purge_queue(self, name: str) -> Call[int]:
+        """Drop every ready message of a queue; answers how many there were."""
+        return self.call(m.QueuePurge(queue=name), (m.QueuePurgeOk,), _message_count)
+
+    def delete_queue(
+        self, name: str, *, if_unused: bool = False, if_empty: bool = False
+    ) -> Call[int]:
+        """Delete a queue; answers how many messages went with it.
+
+        Args:
+            name: the queue.
+            if_unused: refuse while it has consumers.
+            if_empty: refuse while it has messages.
+        """
+        method = m.QueueDelete(queue=name, if_unused=if_unused, if_empty=if_empty)
+        return self.call(method, (m.QueueDeleteOk,), _message_count)
+
+    def qos(self, prefetch: int, *, shared: bool = False) -> Call[None]:
+        """Limit the unacknowledged messages that the broker sends ahead.
+
+        Args:
+            prefetch: most messages, 0 for no limit.
+            shared: one limit for the channel (AMQP's `global`); without it, one for each consumer
+                that is started afterwards.
+        """
+        method = m.BasicQos(prefetch_size=0, prefetch_count=prefetch, global_=shared)
+        return self.call(method, (m.BasicQosOk,), _nothing)
+
+    def recover(self) -> Call[None]:
+        """Have every unacknowledged message of the channel put back and delivered again."""
+        return self.call(m.BasicRecover(requeue=True), (m.BasicRecoverOk,), _nothing)
+
+    def commit(self) -> Call[None]:
+        """Make the publishes and acknowledgements of the transaction happen."""
+        return self.call(m.TxCommit(), (m.TxCommitOk,), _nothing)
+
+    def rollback(self) -> Call[None]:
+        """Drop the publishes and acknowledgements of the transaction."""
+        return self.call(m.TxRollback(), (m.TxRollbackOk,), _nothing)
+
+
+def _nothing(reply: Any) -> None:
+    return None
+
+
+def _queue_info(reply: m.QueueDeclareOk) -> QueueInfo:
+    return QueueInfo(reply.queue, reply.message_count, reply.consumer_count)
+
+
+def _message_count(reply: m.QueuePurgeOk | m.QueueDeleteOk) -> int:
+    return reply.message_count
