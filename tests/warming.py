@@ -11,7 +11,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from harebell.spark.warming import warm
+from harebell.spark.runtime.warming import warm
 
 _LOCK = Path(tempfile.gettempdir()) / f"harebell-test-warm-{os.getuid()}"
 

@@ -6,7 +6,7 @@ Spark imports every top-level package whose name begins with `pyspark_` and take
 
 from typing import Any
 
-from harebell.spark.carried import recipe
+from harebell.spark.runtime.connect_pickle import recipe
 from harebell.spark.source import QueueSource
 
 __all__ = ["DefaultSource"]

@@ -8,8 +8,8 @@ from typing import Any
 
 from pyspark.sql.types import StructType
 
+from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import MESSAGE
-from harebell.spark.stream_source import QueueStreamReader
 from tests.patience import SECONDS
 
 BODIES = StructType([MESSAGE["value"], MESSAGE["offset"], MESSAGE["redelivered"]])

@@ -26,8 +26,8 @@ from pathlib import Path
 
 import harebell
 from harebell.client import blocking
-from harebell.spark.java import find_java
-from harebell.spark.places import find_places, make_overlay
+from harebell.spark.runtime.java import find_java
+from harebell.spark.runtime.spark_home_cache import find_places, make_overlay
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.robustness.lives import kill

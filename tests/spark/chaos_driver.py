@@ -23,8 +23,8 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from harebell.spark.java import find_java
-from harebell.spark.places import find_places
+from harebell.spark.runtime.java import find_java
+from harebell.spark.runtime.spark_home_cache import find_places
 from harebell.spark.session import build_session, java_options
 from tests.spark.outcome import SQL
 

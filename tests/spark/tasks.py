@@ -21,8 +21,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from harebell.spark.aim import Done
 from harebell.spark.source import QueueSource
+from harebell.spark.writing.write_target import Done
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from pyspark.sql import datasource as ds
 from pyspark.sql.types import StructType
 
 from harebell.client import blocking
-from harebell.spark.batch_source import FilteredBatchReader, QueueBatchReader
-from harebell.spark.intake import SourceError
+from harebell.spark.reading.batch_source import FilteredBatchReader, QueueBatchReader
+from harebell.spark.reading.intake import SourceError
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
 from tests.spark.asking import BODIES, publish, waiting

@@ -15,8 +15,8 @@ import pytest
 
 import harebell
 from harebell.base.impl import chosen
-from harebell.spark.java import find_java
-from harebell.spark.places import find_places, installed_spark, make_overlay
+from harebell.spark.runtime.java import find_java
+from harebell.spark.runtime.spark_home_cache import find_places, installed_spark, make_overlay
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.spark.families import family

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harebell.spark.places import installed_spark
+from harebell.spark.runtime.spark_home_cache import installed_spark
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import command

@@ -13,14 +13,14 @@ import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from harebell.client import blocking
-from harebell.spark.intake import SourceError
-from harebell.spark.losses import DataLoss
-from harebell.spark.offsets import OffsetError
-from harebell.spark.option_values import OptionError
-from harebell.spark.planning import RangePartition
+from harebell.spark.options.values import OptionError
+from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.offsets import OffsetError
+from harebell.spark.reading.planning import RangePartition
+from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
-from harebell.spark.stream_source import QueueStreamReader
 from harebell.wire.v09 import lease as lease_wire
 from tests.patience import eventually
 from tests.ports import free_port

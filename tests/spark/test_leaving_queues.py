@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from harebell.spark.offsets import OffsetError
+from harebell.spark.reading.offsets import OffsetError
+from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.source import QueueSource
-from harebell.spark.stream_source import QueueStreamReader
 from tests.patience import eventually
 from tests.spark.asking import BODIES, bodies, gathered, publish, waiting
 from tests.spark.conftest import PATIENT

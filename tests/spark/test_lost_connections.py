@@ -13,10 +13,10 @@ import pika
 import pyarrow as pa
 import pytest
 
-from harebell.spark import staged
-from harebell.spark.aim import SinkError
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
+from harebell.spark.writing import staged
+from harebell.spark.writing.write_target import SinkError
 from harebell.wire.v09 import stage as stage_wire
 from tests.ports import free_port
 from tests.relay import Relay, relay

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harebell.spark.losses import DataLoss
+from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.source import QueueSource
-from harebell.spark.stream_source import QueueStreamReader
 from tests.spark.asking import BODIES, bodies, gathered, publish, waiting
 from tests.spark.conftest import PATIENT
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from harebell.client import blocking
-from harebell.spark.intake import SourceError
-from harebell.spark.losses import DataLoss
-from harebell.spark.offsets import OffsetError
+from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.offsets import OffsetError
+from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.source import QueueSource
-from harebell.spark.stream_source import QueueStreamReader
 from tests.spark.asking import BODIES, bodies, drained, gathered, publish, rows, waiting
 from tests.spark.conftest import PATIENT
 

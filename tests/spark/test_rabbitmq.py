@@ -17,10 +17,10 @@ from harebell.client.url import URL
 from harebell.pipeline.description import Route
 from harebell.pipeline.places import PipelineError
 from harebell.pipeline.taking import Change, take
-from harebell.spark.intake import SourceError
+from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
-from harebell.spark.stream_source import QueueStreamReader
 from harebell.wire.v09.fields import decode_table
 from tests.interop.rabbitmq import RabbitNode
 from tests.relay import relay

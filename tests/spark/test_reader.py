@@ -16,12 +16,12 @@ from pyspark.sql.types import StructType
 
 from harebell.client import blocking
 from harebell.client.errors import AuthenticationFailed, ConnectionFailed
-from harebell.spark import receiver
-from harebell.spark.intake import Intake, SourceError
-from harebell.spark.offsets import OffsetError
+from harebell.spark.reading import receiver
+from harebell.spark.reading.intake import Intake, SourceError
+from harebell.spark.reading.offsets import OffsetError
+from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
-from harebell.spark.stream_source import QueueStreamReader
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.relay import relay

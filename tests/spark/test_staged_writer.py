@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from harebell.spark.aim import Done, SinkError
 from harebell.spark.source import QueueSource
+from harebell.spark.writing.write_target import Done, SinkError
 from tests.spark.tasks import Query, as_task, spark_type
 from tests.spark.test_writer import TEXTS, taken, texts, waiting
 

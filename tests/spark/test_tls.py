@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from harebell.client import blocking
-from harebell.spark.aim import SinkError
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
+from harebell.spark.writing.write_target import SinkError
 from tests.interop.client.certificates import SERVER_NAME, make_certificates
 from tests.running import RunningBroker, running_broker
 from tests.spark.tasks import Query

@@ -11,7 +11,7 @@ from typing import Any
 import pika
 import pytest
 
-from harebell.spark import rows
+from harebell.spark.reading import rows
 from harebell.spark.source import QueueSource
 from harebell.wire.v09 import bulk
 from harebell.wire.v09 import lease as lease_wire

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from harebell.spark import warming
-from harebell.spark.java import find_java
-from harebell.spark.places import find_places
-from harebell.spark.warming import warm
+from harebell.spark.runtime import warming
+from harebell.spark.runtime.java import find_java
+from harebell.spark.runtime.spark_home_cache import find_places
+from harebell.spark.runtime.warming import warm
 from tests.patience import eventually
 
 pytestmark = pytest.mark.timeout(1_200)

@@ -13,12 +13,12 @@ import pytest
 from harebell.base.errors import BatchError
 from harebell.client.blocking.rows import RowPublisher
 from harebell.client.errors import NotFound
-from harebell.spark.aim import Aim, SinkError
-from harebell.spark.option_values import OptionError
+from harebell.spark.options.sink_options import parse_sink
+from harebell.spark.options.values import OptionError
 from harebell.spark.schema import message_schema
-from harebell.spark.sink_options import parse_sink
-from harebell.spark.sink_schema import written
 from harebell.spark.source import QueueSource
+from harebell.spark.writing.sink_schema import written
+from harebell.spark.writing.write_target import Aim, SinkError
 from tests.interop.rabbitmq import RabbitNode
 from tests.patience import eventually
 from tests.spark.tasks import Query, spark_type

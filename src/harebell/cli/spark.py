@@ -11,7 +11,7 @@ import click
 
 from harebell.cli.failure import Failure
 from harebell.cli.noun import Noun
-from harebell.spark.java import SessionError
+from harebell.spark.runtime.java import SessionError
 
 _MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 _JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON instead of text.")
@@ -41,7 +41,7 @@ def _needs_spark(call: Callable[[], Any]) -> Any:
 @_JSON
 def doctor(master: str | None, start: bool, as_json: bool) -> None:
     """Look at everything that Spark needs; the exit code is 1 when something does not work."""
-    from harebell.spark.doctor import BAD, examine
+    from harebell.spark.runtime.doctor import BAD, examine
 
     found = []
     for finding in _needs_spark(lambda: list(examine(master, start=start))):
@@ -61,7 +61,7 @@ def warm(again: bool, as_json: bool) -> None:
     """Make the class-data archive that lets sessions start in half the time."""
 
     def make() -> Any:
-        from harebell.spark.warming import warm as make_archive
+        from harebell.spark.runtime.warming import warm as make_archive
 
         return make_archive(again=again)
 

@@ -12,8 +12,8 @@ from harebell.pipeline.description import Sink
 from harebell.pipeline.exchange_sink import EXPRESSION
 from harebell.pipeline.places import Complaints, Node, unknown_keys
 from harebell.pipeline.values import flag_of, folder_of, list_of, text_of, whole_of, written
-from harebell.spark.option_values import OptionError
-from harebell.spark.sink_options import parse_sink
+from harebell.spark.options.sink_options import parse_sink
+from harebell.spark.options.values import OptionError
 
 KINDS = ("exchange", "queue", "delta", "parquet", "console")
 _COMMON = ("name", "from", "where")

@@ -8,7 +8,7 @@ from harebell.pipeline import statements
 from harebell.pipeline.description import FORMATS, ON_ERROR, Body, Route, Source, Watermark
 from harebell.pipeline.places import Complaints, Node, unknown_keys
 from harebell.pipeline.values import text_of, written
-from harebell.spark.options import OptionError, for_stream, parse
+from harebell.spark.options.source_options import OptionError, for_stream, parse
 
 _OWN = ("body", "watermark")
 _OF_BODIES = ("bodyformat", "schema", "mode")

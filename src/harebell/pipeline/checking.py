@@ -26,8 +26,8 @@ from harebell.pipeline.description import (
 )
 from harebell.pipeline.places import Complaints, Node, read, unknown_keys
 from harebell.pipeline.values import folder_of, seconds_of, text_of, texts_of
-from harebell.spark.java import SessionError
-from harebell.spark.masters import master_of
+from harebell.spark.runtime.java import SessionError
+from harebell.spark.runtime.masters import master_of
 
 _KEYS = (
     *("pipeline", "source", "sources", "steps", "sinks", "trigger", "checkpoint", "mode"),

@@ -25,7 +25,7 @@ from harebell.pipeline.registry import Entry, State
 from harebell.pipeline.running import Run
 from harebell.pipeline.serving import serving
 from harebell.pipeline.views import View
-from harebell.spark.masters import CONNECT
+from harebell.spark.runtime.masters import CONNECT
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,8 +25,8 @@ from pyspark.sql.types import (
 
 from harebell.base.errors import HarebellError
 from harebell.base.names import nearest
-from harebell.spark.bodies import CORRUPT, json_problem
-from harebell.spark.options import BINARY, JSON, TEXT, Options
+from harebell.spark.options.source_options import BINARY, JSON, TEXT, Options
+from harebell.spark.reading.bodies import CORRUPT, json_problem
 
 _STRING = StringType()
 

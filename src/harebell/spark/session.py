@@ -14,10 +14,10 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from harebell.spark import shipping
-from harebell.spark.java import SessionError, find_java
-from harebell.spark.masters import Master, master_of
-from harebell.spark.places import Places, find_places, make_overlay
+from harebell.spark.runtime import shipping
+from harebell.spark.runtime.java import SessionError, find_java
+from harebell.spark.runtime.masters import Master, master_of
+from harebell.spark.runtime.spark_home_cache import Places, find_places, make_overlay
 
 __all__ = ["SessionError", "build_session", "defaults"]
 
@@ -82,7 +82,7 @@ def build_session(
 
     Args:
         name: of the application.
-        master: where tasks run (`harebell.spark.masters`), which may be the address of a server
+        master: where tasks run (`runtime.masters`), which may be the address of a server
             of Spark Connect; None for what the settings say, or else this machine.
         cores: how many tasks run at a time on this machine; None for all cores.
         short_lived: whether starting fast matters more than running fast for hours.
@@ -96,7 +96,7 @@ def build_session(
     url = master or given.pop("spark.remote", None) or given.get("spark.master")
     place = master_of(url or f"local[{cores}]")
     if place.connect:
-        from harebell.spark.connecting import connect_session
+        from harebell.spark.runtime.connecting import connect_session
 
         given.pop("spark.master", None)
         return connect_session(name, place, given)

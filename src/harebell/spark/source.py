@@ -12,9 +12,8 @@ from pyspark.sql.datasource import DataSourceReader
 from pyspark.sql.types import StructType
 
 from harebell.base.names import nearest
-from harebell.spark.batch_source import FilteredBatchReader, QueueBatchReader
-from harebell.spark.option_values import unknown
-from harebell.spark.options import (
+from harebell.spark.options.sink_options import SINK_NAMES
+from harebell.spark.options.source_options import (
     SOURCE_NAMES,
     OptionError,
     Options,
@@ -22,17 +21,18 @@ from harebell.spark.options import (
     for_stream,
     parse,
 )
+from harebell.spark.options.values import unknown
+from harebell.spark.reading.batch_source import FilteredBatchReader, QueueBatchReader
+from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import message_schema, with_body
-from harebell.spark.sink import SinkSource
-from harebell.spark.sink_options import SINK_NAMES
-from harebell.spark.stream_source import QueueStreamReader
+from harebell.spark.writing.sink import SinkSource
 
 
 class QueueSource(SinkSource):
     """Queues as streams of messages.
 
     Args:
-        options: what the user gave (`harebell.spark.options`).
+        options: what the user gave (`harebell.spark.options.source_options`).
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:

@@ -17,7 +17,7 @@ Traceback (most recent call last):
   File "py4j/clientserver.py", line 641, in _call_proxy
     return_value = getattr(self.pool[obj_id], method)(*params)
 pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query failed
-harebell.spark.intake.SourceError: the queue 'orders' does not exist
+harebell.spark.reading.intake.SourceError: the queue 'orders' does not exist
 """
 
 

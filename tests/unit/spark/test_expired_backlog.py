@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from harebell.client.protocol.leases import Claim, Lease
-from harebell.spark.leased import LeasedPart
-from harebell.spark.link import Link
-from harebell.spark.options import parse
+from harebell.spark.options.source_options import parse
+from harebell.spark.reading.leased import LeasedPart
+from harebell.spark.reading.link import Link
 
 AT_ONCE = 50
 

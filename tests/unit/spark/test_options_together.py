@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.spark.bounds import LATEST, POSITION, TIME, Place
-from harebell.spark.options import _TABLE, OptionError, Options, for_batch, for_stream, parse
+from harebell.spark.options.bounds import LATEST, POSITION, TIME, Place
+from harebell.spark.options.source_options import (
+    _TABLE,
+    OptionError,
+    Options,
+    for_batch,
+    for_stream,
+    parse,
+)
 
 NOTHING: dict[str, str] = {}
 SECRET = "hunter2"

@@ -17,7 +17,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from harebell.spark.options import parse
+from harebell.spark.options.source_options import parse
 from harebell.spark.schema import (
     EVERYTHING,
     MESSAGE,

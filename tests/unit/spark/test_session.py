@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harebell.spark.masters import master_of
-from harebell.spark.places import Places
+from harebell.spark.runtime.masters import master_of
+from harebell.spark.runtime.spark_home_cache import Places
 from harebell.spark.session import SessionError, build_session, defaults, java_options
 
 

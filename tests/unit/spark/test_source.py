@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StringType, StructField, StructType
 
-from harebell.spark.options import OptionError
+from harebell.spark.options.source_options import OptionError
 from harebell.spark.schema import MESSAGE, SchemaError
 from harebell.spark.source import QueueSource
 from pyspark_harebell import DefaultSource

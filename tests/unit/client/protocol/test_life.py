@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import pytest
-from tests.unit.client.protocol.test_core010 import START, octets
 
 from harebell.client.errors import ClientClosed, ConnectionFailed, ConnectionLost, ConnectTimeout
 from harebell.client.protocol import core, core010
@@ -16,6 +15,7 @@ from harebell.client.url import URL
 from harebell.wire.v010 import controls
 from harebell.wire.v09 import methods as m
 from tests.unit.client.octets import Peer, method_frame
+from tests.unit.client.protocol.test_core010 import START, octets
 
 _BEGUN = 100.0
 _URL = "amqp://broker.example?connection_timeout=2000"

@@ -1,0 +1,1 @@
+"""The options of the format `harebell`, for reading and for writing."""

@@ -1,0 +1,70 @@
+"""Where the broker is and as whom: the options that reading and writing have in common.
+
+Everything may stand in `url`; what single options say counts more. A password stands in `url` or
+`password`, which Spark redacts in plans, or in a file on the driver's machine, and no text of ours
+ever shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harebell.client.url import URL, URLError
+from harebell.spark.options.values import OptionError, Reader, read_text, read_url
+
+URL_VARIABLE = "HAREBELL_URL"
+DEFAULT_URL = "amqp://guest:guest@127.0.0.1:5672/%2F"
+
+ACCESS: dict[str, tuple[str, Reader]] = {
+    "url": ("url", read_url),
+    "username": ("username", read_text),
+    "password": ("password", lambda _, value: value),
+    "passwordFile": ("password_file", read_text),
+    "vhost": ("vhost", read_text),
+    "cacertfile": ("cacertfile", read_text),
+    "certfile": ("certfile", read_text),
+    "keyfile": ("keyfile", read_text),
+}
+"""Names of options; what they set, and how they are read."""
+_PARTS = [target for target, _ in ACCESS.values() if target != "url"]
+
+
+def default_url(values: dict[str, str], environment: Mapping[str, str]) -> None:
+    """Give the option `url` the value that it has when nobody says it.
+
+    Args:
+        values: the options, by their names in small letters.
+        environment: may have the address.
+    """
+    values.setdefault("url", environment.get(URL_VARIABLE) or DEFAULT_URL)
+
+
+def take_address(read: dict[str, Any]) -> None:
+    """Put what single options say about the address into `url`.
+
+    Args:
+        read: what was read of all options; those of this module but `url` are taken out of it.
+
+    Raises:
+        OptionError: they do not go together, or the file of the password cannot be read.
+    """
+    url: URL = read["url"]
+    said = {part: read.pop(part) for part in _PARTS if part in read}
+    if "password_file" in said:
+        if "password" in said:
+            raise OptionError("the options password and passwordFile exclude each other")
+        path = said.pop("password_file")
+        try:
+            said["password"] = Path(path).read_text().rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(f"the option passwordFile cannot be read: {error}") from None
+    for name in ("cacertfile", "certfile", "keyfile"):
+        if name in said and not url.tls:
+            raise OptionError(f"the option {name} belongs to TLS: the url must begin with amqps://")
+    try:
+        read["url"] = replace(url, **said)
+    except URLError as error:
+        raise OptionError(f"the option keyfile needs the option certfile: {error}") from None

@@ -1,0 +1,170 @@
+"""Where reading begins or ends: the options startingOffsets, endingTimestamp and their kin.
+
+    earliest   latest                the ends of what is kept
+    250000                           a position
+    2026-01-31T12:00:00Z             the first message of that time or later
+    {"orders": 250000, "audit": "latest", "old": -2}      per queue; -2 earliest, -1 latest
+
+The names, the meaning of -2 and -1, milliseconds since 1970 in the options that speak of
+timestamps, and which option wins over which are those of Spark's Kafka source.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from harebell.spark.options.values import OptionError
+
+EARLIEST, LATEST, POSITION, TIME = "earliest", "latest", "position", "time"
+_POSITION_MOST = 2**63 - 1
+_DIGITS = 20
+_MICROS = 1_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a queue.
+
+    Args:
+        kind: EARLIEST, LATEST, POSITION or TIME.
+        number: the position, or microseconds since 1970.
+    """
+
+    kind: str
+    number: int = 0
+
+    def __str__(self) -> str:
+        """As it stands in an option."""
+        if self.kind == POSITION:
+            return str(self.number)
+        if self.kind == TIME:
+            try:
+                return (_EPOCH + timedelta(microseconds=self.number)).isoformat()
+            except OverflowError:
+                return f"{self.number // 1000} ms after 1970"
+        return self.kind
+
+
+@dataclass(frozen=True)
+class Places:
+    """Places, perhaps another one for every queue.
+
+    Args:
+        everywhere: of queues that are not named; None where nothing was said.
+        named: by queue.
+    """
+
+    everywhere: Place | None = None
+    named: Mapping[str, Place] = field(default_factory=dict)
+
+    def of(self, queue: str) -> Place | None:
+        """The place of one queue."""
+        return self.named.get(queue, self.everywhere)
+
+    @property
+    def all(self) -> tuple[Place, ...]:
+        """Every place that was said."""
+        own = () if self.everywhere is None else (self.everywhere,)
+        return (*own, *self.named.values())
+
+
+NOWHERE = Places()
+
+
+def read_places(name: str, value: str) -> Places:
+    """The options startingOffsets and endingOffsets."""
+    if not value.strip().startswith("{"):
+        return Places(_place(name, value.strip()))
+    return Places(None, {queue: _place(name, one) for queue, one in _object(name, value).items()})
+
+
+def read_time(name: str, value: str) -> Places:
+    """The options startingTimestamp and endingTimestamp."""
+    return Places(Place(TIME, _moment(name, value.strip())))
+
+
+def read_times(name: str, value: str) -> Places:
+    """The options startingOffsetsByTimestamp and endingOffsetsByTimestamp."""
+    found = _object(name, value)
+    return Places(None, {queue: Place(TIME, _moment(name, one)) for queue, one in found.items()})
+
+
+def _place(name: str, value: Any) -> Place:
+    if type(value) is int:
+        if value in (-2, -1):
+            return Place(EARLIEST if value == -2 else LATEST)
+        if 0 <= value <= _POSITION_MOST:
+            return Place(POSITION, value)
+    elif isinstance(value, str):
+        if value.lower() in (EARLIEST, LATEST):
+            return Place(value.lower())
+        number = _number(value)
+        if number is not None and number <= _POSITION_MOST:
+            return Place(POSITION, number)
+        micros = _iso(value)
+        if micros is not None:
+            return Place(TIME, micros)
+    raise OptionError(
+        f"the option {name} must be earliest, latest, a position, a time such as "
+        f"2026-01-31T12:00:00Z, or these per queue as JSON, not {value!r}"
+    )
+
+
+def _moment(name: str, value: Any) -> int:
+    """Milliseconds since 1970, or a time in words, as microseconds."""
+    number = value if type(value) is int else None
+    if isinstance(value, str):
+        number = _number(value)
+        micros = _iso(value)
+        if number is None and micros is not None:
+            return micros
+    if number is not None and 0 <= number <= _POSITION_MOST // 1000:
+        return number * 1000
+    raise OptionError(
+        f"the option {name} must be milliseconds since 1970 or a time such as "
+        f"2026-01-31T12:00:00Z, not {value!r}"
+    )
+
+
+def _number(text: str) -> int | None:
+    """A number of no more digits than the largest position has."""
+    if text.isascii() and text.isdigit() and len(text.lstrip("0")) < _DIGITS:
+        return int(text.lstrip("0") or "0")
+    return None
+
+
+def _iso(text: str) -> int | None:
+    """ISO 8601; without a zone it is UTC. No message is from before 1970."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    since = moment - _EPOCH
+    return max(0, (since.days * 86_400 + since.seconds) * _MICROS + since.microseconds)
+
+
+def _object(name: str, value: str) -> dict[str, Any]:
+    try:
+        found = json.loads(value, object_pairs_hook=lambda pairs: _unique(name, pairs))
+    except json.JSONDecodeError as error:
+        raise OptionError(f"the option {name} is no JSON: {error}") from None
+    if not isinstance(found, dict) or not found:
+        raise OptionError(
+            f'the option {name} must be a JSON object by queue, such as {{"orders": 0}}, not '
+            f"{value!r}"
+        )
+    return found
+
+
+def _unique(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise OptionError(f"the option {name} names a queue twice")
+    return found

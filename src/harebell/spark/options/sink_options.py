@@ -1,0 +1,163 @@
+"""The options of `write.format("harebell")`: their names, their defaults, and what is wrong.
+
+As those of the source they are read before anything is connected to, and passwords are never
+printed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harebell.base import limits
+from harebell.base.limits import NAME_BYTES
+from harebell.client.url import NEWEST, URL
+from harebell.spark.options.access import ACCESS, default_url, take_address
+from harebell.spark.options.values import (
+    OptionError,
+    Reader,
+    choice,
+    read_flag,
+    read_queue,
+    read_seconds,
+    read_seconds_or_none,
+    read_text,
+    unknown,
+    whole,
+)
+
+EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE = "exactly-once", "publishing-id", "at-least-once"
+_OF_SPARK = ("checkpointLocation", "queryName", "outputMode")
+"""What Spark hands over beside the sink's own options."""
+
+
+@dataclass(frozen=True)
+class SinkOptions:
+    """Where rows go, and how.
+
+    Args:
+        url: where the broker is, and as whom.
+        exchange: of all rows; None when no option says it.
+        routing_key: of all rows; None when no option says it.
+        delivery: how often a row is published; None is the best that the broker can do.
+        mandatory: whether rows that no queue wants count as failed.
+        dead_letter: the exchange that these go to instead; "" for none.
+        persistent: whether messages survive a restart, unless a row says so itself.
+        confirm_timeout: seconds without a confirm after which a task fails.
+        reconnect_timeout: seconds in which a lost connection has to be made again; 0 for never.
+        max_in_flight: most rows of a task that wait for their confirm.
+        ignore_unknown: leave out columns that a message has no place for.
+        publisher: who publishes, for `exactly-once` and `publishing-id`.
+        version: which batch of the publisher this is; for batch writes.
+    """
+
+    url: URL = field(repr=False)
+    exchange: str | None = None
+    routing_key: str | None = None
+    delivery: str | None = None
+    mandatory: bool = True
+    dead_letter: str = ""
+    persistent: bool = True
+    confirm_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
+    reconnect_timeout: float = limits.SPARK_RECONNECT_SECONDS
+    max_in_flight: int = limits.PUBLISH_WINDOW
+    ignore_unknown: bool = False
+    publisher: str | None = None
+    version: int | None = None
+
+    @property
+    def delivery_mode(self) -> int:
+        """2 for persistent messages, 1 for others."""
+        return 2 if self.persistent else 1
+
+
+def parse_sink(
+    given: Mapping[str, str], environment: Mapping[str, str] | None = None
+) -> SinkOptions:
+    """Read the options.
+
+    Args:
+        given: the options as Spark hands them over.
+        environment: used where the option `url` is not given.
+
+    Raises:
+        OptionError: which one is wrong and how to mend it.
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    for name in given:
+        if name.lower() == "path":
+            raise OptionError(
+                "messages have no path: say where to by the options exchange and routingKey, and "
+                "call save() or start() without one"
+            )
+        if name.lower() not in SINK_NAMES:
+            raise OptionError(unknown(name, SINK_NAMES))
+    environment = os.environ if environment is None else environment
+    default_url(values, environment)
+    read: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in _READERS:
+            target, reader = _READERS[name]
+            read[target] = reader(SINK_NAMES[name], value)
+    take_address(read)
+    return _checked(read)
+
+
+def _checked(read: dict[str, Any]) -> SinkOptions:
+    """What is wrong with several options together."""
+    queue = read.pop("queue", None)
+    if queue is not None:
+        for name, option in (("exchange", "exchange"), ("routing_key", "routingKey")):
+            if name in read:
+                raise OptionError(
+                    f"the options queue and {option} exclude each other: queue is short for the "
+                    "default exchange and the queue's name as routing key"
+                )
+        read["exchange"], read["routing_key"] = "", queue
+    options = SinkOptions(**read)
+    if options.dead_letter and not options.mandatory:
+        raise OptionError("the option deadLetter needs mandatory=true: else nothing comes back")
+    if (options.publisher is None) != (options.version is None):
+        missing = "txnAppId" if options.publisher is None else "txnVersion"
+        raise OptionError(
+            f"the options txnAppId and txnVersion belong together: {missing} is missing"
+        )
+    if options.url.version != NEWEST:
+        raise OptionError(
+            f"the option url says AMQP {options.url.version}, and rows are published in {NEWEST}: "
+            "begin it with amqp:// or amqps://"
+        )
+    return options
+
+
+def _read_name(name: str, value: str) -> str:
+    if len(value.encode()) > NAME_BYTES:
+        raise OptionError(f"the option {name} must have at most {NAME_BYTES} octets")
+    return value
+
+
+def _read_given_name(name: str, value: str) -> str:
+    return _read_name(name, read_text(name, value))
+
+
+_TABLE: dict[str, tuple[str, Reader]] = {
+    **ACCESS,
+    "exchange": ("exchange", _read_name),
+    "routingKey": ("routing_key", _read_name),
+    "queue": ("queue", read_queue),
+    "delivery": ("delivery", choice(EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE)),
+    "mandatory": ("mandatory", read_flag),
+    "deadLetter": ("dead_letter", _read_given_name),
+    "persistent": ("persistent", read_flag),
+    "confirmTimeout": ("confirm_timeout", read_seconds),
+    "reconnectTimeout": ("reconnect_timeout", read_seconds_or_none),
+    "maxInFlight": ("max_in_flight", whole(1, limits.SPARK_IN_FLIGHT_MOST)),
+    "ignoreUnknownColumns": ("ignore_unknown", read_flag),
+    "txnAppId": ("publisher", _read_given_name),
+    "txnVersion": ("version", whole(0, limits.SPARK_TXN_VERSION_MOST)),
+}
+_READERS = {name.lower(): reader for name, reader in _TABLE.items()}
+SINK_NAMES = {name.lower(): name for name in (*_TABLE, *_OF_SPARK)}
+"""Every option, by its name in small letters."""

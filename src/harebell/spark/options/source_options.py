@@ -1,0 +1,317 @@
+"""The options of the format `harebell` for reading: names, defaults, and what is wrong with them.
+
+Names are Spark's, so their case does not matter, and those of its Kafka source where the meaning is
+the same. Whatever cannot be used is named together with what could be, before anything is connected
+to. Passwords are never printed (`access`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harebell.base import limits
+from harebell.client.url import URL
+from harebell.spark.options import bounds
+from harebell.spark.options.access import ACCESS, default_url, take_address
+from harebell.spark.options.bounds import EARLIEST, LATEST, NOWHERE, Places
+from harebell.spark.options.values import (
+    OptionError,
+    Reader,
+    choice,
+    read_flag,
+    read_folder,
+    read_group,
+    read_octets,
+    read_queue,
+    read_queues,
+    read_seconds,
+    read_text,
+    unknown,
+    whole,
+)
+
+__all__ = ["OptionError", "Options", "parse"]
+
+PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE = (
+    "peek",
+    "at-most-once",
+    "at-least-once",
+    "exactly-once",
+)
+BINARY, TEXT, JSON = "binary", "text", "json"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the user of the format asked for.
+
+    Args:
+        queue: the queue to read; of several the one that is being spoken of.
+        url: where the broker is, and as whom.
+        queues: all of them.
+        pattern: a regular expression for their names.
+        delivery: what is promised; None is the best that the broker can do.
+        starting: where a new query begins.
+        ending: where a batch read ends.
+        strategy: what a starting time after the last message means: "error" or "latest".
+        max_offsets_per_trigger: most messages in one micro-batch.
+        max_bytes_per_trigger: octets of messages after which a micro-batch is full.
+        prefetch: most unacknowledged messages; None is as many as in a micro-batch.
+        fetch_timeout: seconds without an answer after which the query fails.
+        long_poll_ms: milliseconds that an idle query waits for a message.
+        rows_per_batch: rows of an Arrow record batch.
+        min_partitions: partitions of a large micro-batch; None is one per core.
+        max_records_per_partition: most messages that one task reads.
+        partition_by: "range", or "queue" for one task per queue.
+        fail_on_data_loss: whether a query fails when messages that it counted on are gone.
+        group: the name of the lease's group; None makes one for a new query.
+        lease_timeout: seconds that a lease outlives its query.
+        compression: of record batches on the wire, "none" or "lz4".
+        pushdown: whether a batch read takes filters.
+        spool_dir: where messages lie between a plain AMQP queue and Spark.
+        include_headers: whether there is a column `headers`.
+        include_properties: whether there is a column `properties`.
+        include_headers_json: whether there is a column `headers_json`.
+        include_raw_headers: whether there is a column `headers_raw`.
+        body_format: what `value` is: binary, text or json.
+        body_schema: of JSON bodies, as Spark's DDL.
+        mode: what becomes of bodies that are not as they should be.
+    """
+
+    queue: str
+    url: URL = field(repr=False)
+    queues: tuple[str, ...] = ()
+    pattern: str | None = None
+    delivery: str | None = None
+    starting: Places = NOWHERE
+    ending: Places = NOWHERE
+    strategy: str = "error"
+    max_offsets_per_trigger: int = limits.SPARK_ROWS_PER_TRIGGER
+    max_bytes_per_trigger: int | None = None
+    prefetch: int | None = None
+    fetch_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
+    long_poll_ms: int = int(limits.SPARK_LONG_POLL_SECONDS * 1000)
+    rows_per_batch: int = limits.SPARK_ROWS_PER_BATCH
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    partition_by: str = "range"
+    fail_on_data_loss: bool = True
+    group: str | None = None
+    lease_timeout: float = limits.SPARK_LEASE_SECONDS
+    compression: str = "none"
+    pushdown: bool = False
+    spool_dir: Path | None = None
+    include_headers: bool = True
+    include_properties: bool = True
+    include_headers_json: bool = False
+    include_raw_headers: bool = False
+    body_format: str = BINARY
+    body_schema: str | None = None
+    mode: str = "PERMISSIVE"
+
+    @property
+    def window(self) -> int:
+        """Most messages that are unacknowledged at a time."""
+        return self.prefetch or self.max_offsets_per_trigger
+
+    @property
+    def partitions(self) -> int:
+        """Partitions of a large micro-batch."""
+        return self.min_partitions or os.cpu_count() or 1
+
+    @property
+    def least_rows(self) -> int:
+        """Rows of a partition below which it is not worth one, unless somebody asks for it."""
+        return limits.SPARK_ROWS_PER_PARTITION if self.min_partitions is None else 1
+
+    def about(self, queue: str) -> Options:
+        """The same for one of the queues."""
+        return replace(self, queue=queue)
+
+
+def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None) -> Options:
+    """Read the options.
+
+    Args:
+        given: the options as Spark hands them over.
+        environment: used where the option `url` is not given.
+
+    Raises:
+        OptionError: which one is wrong and how to mend it.
+    """
+    values = {name.lower(): value for name, value in given.items()}
+    check_names(given)
+    environment = os.environ if environment is None else environment
+    default_url(values, environment)
+    _one_of_the_queues(values)
+    read: dict[str, Any] = {}
+    for name, value in values.items():
+        target, reader = _READERS[name]
+        read[target] = reader(_NAMES[name], value)
+    take_address(read)
+    for end in ("starting", "ending"):
+        read[end] = _places(read, end)
+    queues = read.get("queues") or ((read["queue"],) if "queue" in read else ())
+    read["queues"] = queues
+    read["queue"] = queues[0] if queues else ""
+    options = Options(**read)
+    _check(options)
+    return options
+
+
+def check_names(given: Iterable[str]) -> None:
+    """See that there are such options.
+
+    Raises:
+        OptionError: there is none of that name; the text has the nearest one.
+    """
+    for name in given:
+        if name.lower() not in _READERS:
+            raise OptionError(unknown(name, _NAMES))
+
+
+def for_stream(options: Options) -> Options:
+    """Check what a streaming query asks for.
+
+    Raises:
+        OptionError: it belongs to a batch read.
+    """
+    if options.ending.all:
+        raise OptionError(
+            "the option endingOffsets belongs to spark.read: a streaming query has no end, and "
+            ".trigger(availableNow=True) ends at what is there"
+        )
+    if options.pushdown:
+        raise OptionError(
+            "the option pushdown belongs to spark.read: Spark hands the filters of a streaming "
+            "query to no source"
+        )
+    return options
+
+
+def for_batch(options: Options) -> Options:
+    """Check what a batch read asks for.
+
+    Raises:
+        OptionError: it belongs to a streaming query.
+    """
+    if options.delivery not in (None, PEEK):
+        raise OptionError(
+            f"the option delivery is {options.delivery}, but spark.read can only peek: it has no "
+            "moment at which it could acknowledge; use spark.readStream with "
+            ".trigger(availableNow=True), which takes what is there and ends"
+        )
+    if any(place.kind == LATEST for place in options.starting.all):
+        raise OptionError("the option startingOffsets cannot be latest in spark.read: no rows")
+    if any(place.kind == EARLIEST for place in options.ending.all):
+        raise OptionError("the option endingOffsets cannot be earliest: there would be no rows")
+    return options
+
+
+def _one_of_the_queues(values: Mapping[str, str]) -> None:
+    given = [_NAMES[name] for name in ("queue", "queues", "queuepattern") if name in values]
+    if not given:
+        raise OptionError(
+            'the option queue is missing: say which queue to read, .option("queue", "orders"), or '
+            "give queues or queuePattern"
+        )
+    if len(given) > 1:
+        raise OptionError(f"the options {' and '.join(given)} exclude each other: give one of them")
+
+
+def _check(options: Options) -> None:
+    """What is wrong with several options together."""
+    if options.body_schema is not None and options.body_format != JSON:
+        raise OptionError("the option schema describes JSON bodies: add bodyFormat=json")
+    if options.pattern is None:
+        for end in (options.starting, options.ending):
+            for queue in end.named:
+                if queue not in options.queues:
+                    raise OptionError(
+                        f"a starting or ending option names queue {queue!r}, which is not read: "
+                        f"{', '.join(options.queues)}"
+                    )
+
+
+def _places(read: dict[str, Any], end: str) -> Places:
+    """One end out of three options; which wins is as with Kafka."""
+    offsets = read.pop(end, NOWHERE)
+    times = read.pop(f"{end}_times", None)
+    time = read.pop(f"{end}_time", None)
+    found: Places = time or times or offsets
+    return found
+
+
+def _read_pattern(name: str, value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise OptionError(f"the option {name} is no regular expression: {error}") from None
+    return read_text(name, value)
+
+
+def _read_format(name: str, value: str) -> str:
+    if value.strip().lower() == "avro":
+        raise OptionError(
+            f"the option {name} cannot be avro: read binary bodies and decode them in the query "
+            "with from_avro(value, ...) of Spark's package spark-avro"
+        )
+    return choice(BINARY, TEXT, JSON)(name, value)
+
+
+def _read_lease(name: str, value: str) -> float:
+    seconds = read_seconds(name, value)
+    most = limits.LEASE_TIMEOUT_MOST_MS / 1000
+    if seconds > most:
+        raise OptionError(
+            f"the option {name} must be at most {most / 3600:g}h, for which a broker keeps a "
+            f"lease, not {value!r}"
+        )
+    return seconds
+
+
+_TABLE: dict[str, tuple[str, Reader]] = {
+    "queue": ("queue", read_queue),
+    "queues": ("queues", read_queues),
+    "queuePattern": ("pattern", _read_pattern),
+    **ACCESS,
+    "delivery": ("delivery", choice(PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE)),
+    "startingOffsets": ("starting", bounds.read_places),
+    "startingTimestamp": ("starting_time", bounds.read_time),
+    "startingOffsetsByTimestamp": ("starting_times", bounds.read_times),
+    "startingOffsetsByTimestampStrategy": ("strategy", choice("error", "latest")),
+    "endingOffsets": ("ending", bounds.read_places),
+    "endingTimestamp": ("ending_time", bounds.read_time),
+    "endingOffsetsByTimestamp": ("ending_times", bounds.read_times),
+    "maxOffsetsPerTrigger": ("max_offsets_per_trigger", whole(1)),
+    "maxBytesPerTrigger": ("max_bytes_per_trigger", read_octets),
+    "prefetch": ("prefetch", whole(1)),
+    "fetchTimeout": ("fetch_timeout", read_seconds),
+    "longPollMs": ("long_poll_ms", whole(0, 60_000)),
+    "rowsPerBatch": ("rows_per_batch", whole(1, limits.SPARK_ROWS_PER_BATCH_MOST)),
+    "minPartitions": ("min_partitions", whole(1, 10_000)),
+    "maxRecordsPerPartition": ("max_records_per_partition", whole(1)),
+    "partitionBy": ("partition_by", choice("range", "queue")),
+    "failOnDataLoss": ("fail_on_data_loss", read_flag),
+    "group": ("group", read_group),
+    "leaseTimeout": ("lease_timeout", _read_lease),
+    "wireCompression": ("compression", choice("none", "lz4")),
+    "pushdown": ("pushdown", read_flag),
+    "spoolDir": ("spool_dir", read_folder),
+    "includeHeaders": ("include_headers", read_flag),
+    "includeProperties": ("include_properties", read_flag),
+    "includeHeadersJson": ("include_headers_json", read_flag),
+    "includeRawHeaders": ("include_raw_headers", read_flag),
+    "bodyFormat": ("body_format", _read_format),
+    "schema": ("body_schema", read_text),
+    "mode": ("mode", choice("PERMISSIVE", "DROPMALFORMED", "FAILFAST")),
+}
+_READERS = {name.lower(): reader for name, reader in _TABLE.items()}
+_NAMES = {name.lower(): name for name in _TABLE}
+SOURCE_NAMES = _NAMES
+"""Every option, by its name in small letters."""

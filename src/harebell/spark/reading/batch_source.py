@@ -1,0 +1,194 @@
+"""The batch reader: what is in the queues now, looked at and left there.
+
+Spark has no moment after a batch read at which messages could be acknowledged, so this only peeks.
+With the option `pushdown` it takes filters on queue, routing_key, offset and timestamp, so that the
+broker sends less; Spark applies every filter again. A reader class that takes filters is refused by
+Spark unless its setting spark.sql.python.filterPushdown.enabled is true, hence two classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import datasource as ds
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from harebell.spark.options.bounds import EARLIEST, LATEST, Place
+from harebell.spark.options.source_options import Options
+from harebell.spark.reading.arrow_batches import arrow_schema
+from harebell.spark.reading.bodies import raw_schema
+from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.link import Link
+from harebell.spark.reading.naming import queues
+from harebell.spark.reading.planning import Range, RangePartition, cut
+from harebell.spark.reading.positions import resolved, span_of
+from harebell.spark.reading.rows import Filters, Rows
+from harebell.spark.schema import select
+
+_MICROS_PER_MS = 1000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class QueueBatchReader(DataSourceReader):
+    """Looks at queues.
+
+    Args:
+        options: which queues, and how.
+        schema: the wanted columns.
+    """
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        selection = select(schema, options.body_format)
+        wanted = arrow_schema(schema)
+        raw = raw_schema(wanted, options.body_format)
+        self._rows = Rows.of(selection, wanted, raw, options)
+        self._options: Options | None = options
+        self._limits = Limits()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Executors need no address and no password here: partitions have them.
+        return self.__dict__ | {"_options": None}
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Ranges of what is there now."""
+        options = self._options
+        assert options is not None, "only executors have no options"
+        link = Link(options.url, options.fetch_timeout, "spark: batch read")
+        try:
+            if "bulk" not in link.extensions:
+                raise SourceError(
+                    f"the broker at {options.url.address} ({link.product}) cannot be read with "
+                    "spark.read, "
+                    "which needs Harebell's bulk reads because it could not acknowledge messages: "
+                    "use spark.readStream with .trigger(availableNow=True), which ends when the "
+                    "queue is empty"
+                )
+            ranges = [self._range(link, options.about(queue)) for queue in queues(link, options)]
+        finally:
+            link.abandon()
+        pieces = cut(
+            [one for one in ranges if one is not None],
+            options.partitions,
+            options.max_records_per_partition,
+            least=options.least_rows,
+            by_queue=options.partition_by == "queue",
+        )
+        # Spark has no empty list of partitions: it would ask for one without a value.
+        return [RangePartition(piece, options.url) for piece in pieces or [[]]]
+
+    def _range(self, link: Link, options: Options) -> Range | None:
+        limits = self._limits
+        if limits.queues is not None and options.queue not in limits.queues:
+            return None
+        span = span_of(link, options)
+        starting = options.starting.of(options.queue) or Place(EARLIEST)
+        ending = options.ending.of(options.queue) or Place(LATEST)
+        first = resolved(starting, span, link, options, ending=False)
+        end = resolved(ending, span, link, options, ending=True)
+        first = max(first, limits.first)
+        end = min(end, span.end if limits.end is None else limits.end)
+        share = max(1, span.messages) * (end - first) // max(1, span.end - span.first)
+        return Range(options.queue, span.generation, first, end, max(1, share))
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        return self._rows.read(partition)
+
+
+class FilteredBatchReader(QueueBatchReader):
+    """The same, with the filters of the query."""
+
+    def pushFilters(  # noqa: N802 - Spark's name
+        self, filters: list[ds.Filter]
+    ) -> Iterable[ds.Filter]:
+        """Take what narrows the ranges; everything is given back, for Spark to apply it too."""
+        for one in filters:
+            self._limits.take(one)
+        self._rows = replace(self._rows, filters=self._limits.filters())
+        return filters
+
+
+class Limits:
+    """What filters say about queue, routing key, position and time."""
+
+    def __init__(self) -> None:
+        self.queues: set[str] | None = None
+        self.first = 0
+        self.end: int | None = None
+        self._key: str | None = None
+        self._prefix: str | None = None
+        self._since = 0
+        self._until = 0
+
+    def filters(self) -> Filters:
+        """What the broker is told."""
+        prefix = None if self._key is not None else self._prefix
+        return Filters(self._key, prefix, self._since, self._until)
+
+    def take(self, one: ds.Filter) -> None:
+        """Narrow by one filter, if it is one that can be used."""
+        attribute: tuple[str, ...] = getattr(one, "attribute", ())
+        column = attribute[0] if len(attribute) == 1 else ""
+        value = getattr(one, "value", None)
+        if column == "queue":
+            self._queue(one, value)
+        elif column == "routing_key" and isinstance(value, str):
+            if isinstance(one, ds.EqualTo | ds.EqualNullSafe):
+                self._key = value
+            elif isinstance(one, ds.StringStartsWith):
+                self._prefix = max(value, self._prefix or "", key=len)
+        elif column == "offset" and type(value) is int:
+            self._offset(one, value)
+        elif column == "timestamp" and isinstance(value, datetime | date):
+            self._time(one, value)
+
+    def _queue(self, one: ds.Filter, value: Any) -> None:
+        if isinstance(one, ds.EqualTo | ds.EqualNullSafe) and isinstance(value, str):
+            wanted = {value}
+        elif isinstance(one, ds.In):
+            wanted = {each for each in value if isinstance(each, str)}
+        else:
+            return
+        self.queues = wanted if self.queues is None else self.queues & wanted
+
+    def _offset(self, one: ds.Filter, value: int) -> None:
+        lowest, highest = _bounds(one, value)
+        if lowest is not None:
+            self.first = max(self.first, lowest)
+        if highest is not None:
+            end = highest + 1
+            self.end = end if self.end is None else min(self.end, end)
+
+    def _time(self, one: ds.Filter, value: Any) -> None:
+        if not isinstance(value, datetime):
+            value = datetime(value.year, value.month, value.day)
+        if value.tzinfo is None:
+            value = value.astimezone()
+        since = value.astimezone(UTC) - _EPOCH
+        micros = (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
+        lowest, highest = _bounds(one, micros)
+        if lowest is not None:
+            self._since = max(self._since, lowest // _MICROS_PER_MS)
+        if highest is not None:
+            until = max(1, highest // _MICROS_PER_MS + 1)
+            self._until = until if not self._until else min(self._until, until)
+
+
+def _bounds(one: ds.Filter, value: int) -> tuple[int | None, int | None]:
+    """The lowest and the highest value that pass; None without such a bound."""
+    if isinstance(one, ds.EqualTo | ds.EqualNullSafe):
+        return value, value
+    if isinstance(one, ds.GreaterThan):
+        return value + 1, None
+    if isinstance(one, ds.GreaterThanOrEqual):
+        return value, None
+    if isinstance(one, ds.LessThan):
+        return None, value - 1
+    if isinstance(one, ds.LessThanOrEqual):
+        return None, value
+    return None, None

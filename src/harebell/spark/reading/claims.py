@@ -1,0 +1,65 @@
+"""The claims of many leased queues, made together: all are sent before the first answer is awaited.
+
+    lease.commit a | lease.claim a | lease.commit b | lease.claim b | ...        one write
+    answers, when the broker's disk has all of it                                one wait
+
+What is answered waits in the parts, which use it instead of asking. Whatever is out of the ordinary
+(an error, a group that has to be opened, a lost connection) is left to them, queue by queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harebell.client.blocking import Channel
+from harebell.client.errors import ChannelClosed
+from harebell.client.protocol import leases
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.leases import Claim
+from harebell.spark.reading.leased import Ask, LeasedPart
+from harebell.spark.reading.link import LOST, Link
+
+_FEWEST = 2
+
+
+def claim_together(link: Link, asked: Sequence[tuple[LeasedPart, Ask]]) -> None:
+    """Make claims, and commit those before them, in one round trip.
+
+    Args:
+        link: the connection of the parts.
+        asked: the parts, and what each wants.
+    """
+    if len(asked) < _FEWEST:
+        return
+    calls: list[tuple[Call[int] | None, Call[Claim | None]]] = []
+    try:
+        channel = link.opened()
+        calls = [_sent(channel, ask) for _, ask in asked]
+        for committed, claimed in calls:
+            if committed is not None:
+                channel.connection.finish(committed)
+            channel.connection.finish(claimed)
+    except ChannelClosed:
+        # The part whose call it was asks again, and says what is wrong.
+        link.channel_is_over()
+    except LOST:
+        link.lost()
+        for part, _ in asked:
+            part.forget_group()
+        return
+    for (part, ask), (committed, claimed) in zip(asked, calls, strict=False):
+        if committed is not None and _answered(committed):
+            part.committed(ask.commit)
+        if _answered(claimed):
+            part.claimed(claimed.value())
+
+
+def _sent(channel: Channel, ask: Ask) -> tuple[Call[int] | None, Call[Claim | None]]:
+    core, of = channel.core, (ask.queue, ask.group, ask.epoch)
+    committed = leases.lease_commit(core, *of, ask.commit) if ask.commit else None
+    return committed, leases.lease_claim(core, *of, ask.messages, ask.octets)
+
+
+def _answered(call: Call[Any]) -> bool:
+    return call.done and call.error is None

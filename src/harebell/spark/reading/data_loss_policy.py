@@ -1,0 +1,43 @@
+"""What becomes of a query when messages that it counted on are not there: `failOnDataLoss`."""
+
+from __future__ import annotations
+
+import logging
+
+from harebell.spark.options.source_options import Options
+from harebell.spark.reading.intake import QueueGone, SourceError
+
+_LOG = logging.getLogger("harebell.spark")
+
+
+class DataLoss(SourceError):
+    """Messages that the query counted on are not there."""
+
+
+class Losses:
+    """Ends a query, or only warns.
+
+    Args:
+        options: say which.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._fail = options.fail_on_data_loss
+
+    def report(self, text: str) -> None:
+        """Something is lost.
+
+        Raises:
+            DataLoss: the query is to end then.
+        """
+        if self._fail:
+            raise DataLoss(f"{text}; the option failOnDataLoss=false reads on")
+        _LOG.warning("%s", text)
+
+
+def no_queue(options: Options) -> QueueGone:
+    """There is no such queue."""
+    return QueueGone(
+        f"there is no queue {options.queue!r} in the virtual host {options.url.vhost!r} at "
+        f"{options.url.address}: declare it first"
+    )

@@ -1,0 +1,211 @@
+"""One connection that takes the messages of a queue in, for Spark.
+
+The number of messages that may wait for their acknowledgement is bounded by the broker: by the
+prefetch of the consumers. A micro-batch is larger than the largest prefetch-count that AMQP can say
+(65,535), so there are as many consumers as it takes. They share one channel, where deliveries
+keep the order of the queue, their tags are 1, 2, 3..., and one basic.ack settles everything before.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pyarrow as pa
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import (
+    PREFETCH_MOST,
+    SPARK_BATCH_BYTES,
+    SPARK_CALLS_PER_TIMEOUT,
+    SPARK_CONSUMERS,
+)
+from harebell.client import blocking
+from harebell.client.errors import (
+    AMQPError,
+    ChannelClosed,
+    ConnectionLost,
+    ConsumerCancelled,
+    NotFound,
+)
+from harebell.kernels.columns import ColumnSink
+from harebell.spark.options.source_options import Options
+from harebell.spark.reading.arrow_batches import record_batch
+from harebell.spark.reading.spool import Spool
+from harebell.spark.reading.waiting import waiting
+from harebell.spark.schema import Selection
+from harebell.wire.v09.header_texts import count_of, headers_of
+
+_MICROS = 1_000_000
+
+
+class SourceError(HarebellError):
+    """The query cannot go on; the text says why and what to do."""
+
+
+class QueueGone(SourceError):
+    """There is no such queue, or none any more."""
+
+
+class Intake:
+    """A connection, its consumers and the spool that they fill.
+
+    Args:
+        options: which queue, and how much of it.
+        selection: the wanted columns.
+        schema: the same as Spark's Arrow schema.
+        spool: where the rows go.
+        position: the number of the first delivery.
+
+    Attributes:
+        base: the number of the first delivery.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        selection: Selection,
+        schema: pa.Schema,
+        spool: Spool,
+        position: int,
+    ) -> None:
+        self.base = position
+        self.spool = spool
+        self._options = options
+        self._schema = schema
+        self._acked = 0
+        self._sizes: list[tuple[int, int]] = []
+        self._consuming = False
+        self._sink = ColumnSink(
+            selection.columns,
+            selection.fields,
+            options.queue,
+            position,
+            options.rows_per_batch,
+            min(SPARK_BATCH_BYTES, options.max_bytes_per_trigger or SPARK_BATCH_BYTES),
+            headers_of,
+            count_of,
+        )
+        url = options.url
+        if url.name is None:
+            url = replace(url, name=f"spark: {options.queue}")
+        share = options.fetch_timeout / SPARK_CALLS_PER_TIMEOUT
+        self._connection = blocking.connect(url, call_timeout=share)
+        self._channel = self._connection.channel(confirms=False)
+
+    @property
+    def position(self) -> int:
+        """The number of the next delivery."""
+        return self._sink.position
+
+    def within(self, first: int, octets: int | None) -> int:
+        """Where so many octets of rows end, to the next record batch, or else all rows."""
+        if octets is not None:
+            for end, size in self._sizes:
+                octets -= size if end > first else 0
+                if octets <= 0:
+                    return end
+        return self.position
+
+    def ready(self) -> int:
+        """How many messages of the queue wait for a consumer.
+
+        Raises:
+            SourceError: there is no such queue.
+        """
+        try:
+            return waiting(
+                lambda: self._channel.declare_queue(self._options.queue, passive=True),
+                consuming=self._consuming,
+                patience=self._options.fetch_timeout,
+            )
+        except NotFound as error:
+            raise self._no_queue() from error
+
+    def consume(self) -> None:
+        """Begin to receive, if it has not begun.
+
+        Raises:
+            SourceError: there is no such queue.
+        """
+        if self._consuming:
+            return
+        window = self._options.window
+        consumers = -(-window // PREFETCH_MOST)
+        if consumers > SPARK_CONSUMERS:
+            # As good as no limit, which AMQP says with 0.
+            consumers, window = 1, 0
+        try:
+            for number in range(consumers):
+                share = window // consumers + (number < window % consumers)
+                self._channel.consume_into(self._sink, self._options.queue, prefetch=share)
+        except NotFound as error:
+            raise self._no_queue() from error
+        self._consuming = True
+        # Much may have come while they were made, all that is wanted even: it has its sizes too.
+        self._spool(everything=False)
+
+    def pump(self, seconds: float) -> bool:
+        """Receive what has come, waiting for it; finished record batches go to the spool.
+
+        Returns:
+            Whether anything came.
+
+        Raises:
+            SourceError: the queue was deleted.
+            AMQPError: the connection ended.
+        """
+        try:
+            came = self._connection.pump(seconds)
+        except ChannelClosed as error:
+            # RabbitMQ does so when acknowledgements take longer than its consumer_timeout.
+            raise ConnectionLost(f"the broker closed the channel: {error}") from error
+        except ConsumerCancelled as error:
+            raise QueueGone(
+                f"queue {self._options.queue!r} was deleted while the query read it ({error})"
+            ) from error
+        self._spool(everything=False)
+        return came
+
+    def seal(self) -> None:
+        """Put every row into the spool and complete its file."""
+        self._spool(everything=True)
+        self.spool.seal()
+
+    def _spool(self, *, everything: bool) -> None:
+        # Here and not in `pump`: deliveries may also come while a call waits for its answer.
+        self._sink.stamp(int(time.time() * _MICROS))
+        for chunk in self._sink.take(everything):
+            batch = record_batch(chunk, self._schema)
+            self.spool.write(chunk[0], batch)
+            self._sizes.append((chunk[0] + batch.num_rows, batch.nbytes))
+
+    def settle(self, position: int) -> None:
+        """Acknowledge every delivery before a position."""
+        tag = position - self.base
+        if tag > self._acked:
+            self._channel.ack(tag, multiple=True)
+            self._acked = tag
+            self._sizes = [one for one in self._sizes if one[0] > position]
+
+    def close(self) -> None:
+        """Close in good order: the broker has read our acknowledgements and takes back the rest."""
+        self._connection.close()
+
+    def lost(self) -> None:
+        """Leave a connection that is broken, or whose broker does not answer, at once."""
+        self._connection.abort()
+
+    def abandon(self) -> None:
+        """Close a connection that may be broken."""
+        try:
+            self._connection.close()
+        except AMQPError:
+            # It is over, whatever the reason was.
+            return
+
+    def _no_queue(self) -> QueueGone:
+        return QueueGone(
+            f"there is no queue {self._options.queue!r} in the virtual host "
+            f"{self._options.url.vhost!r} at {self._options.url.address}: declare it first"
+        )

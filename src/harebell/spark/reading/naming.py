@@ -1,0 +1,45 @@
+"""Which queues a query reads: those that it names, or those that match its pattern."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+from harebell.client.blocking import Channel
+from harebell.spark.options.source_options import Options
+from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.link import Link
+
+
+def queues(link: Link, options: Options, *, some: bool = True) -> tuple[str, ...]:
+    """The queues that a query reads.
+
+    Args:
+        link: the connection.
+        options: name them, or have the pattern.
+        some: whether there must be one.
+
+    Raises:
+        SourceError: the pattern matches none.
+    """
+    if options.pattern is None:
+        return options.queues
+    pattern = re.compile(options.pattern)
+    found = tuple(name for name in _all(link) if pattern.fullmatch(name))
+    if some and not found:
+        raise SourceError(
+            f"the option queuePattern, {options.pattern!r}, matches no queue in the virtual host "
+            f"{options.url.vhost!r} at {options.url.address}"
+        )
+    return found
+
+
+def _all(link: Link) -> list[str]:
+    """Every queue that may be read."""
+    names: list[str] = []
+    more = True
+    while more:
+        ask = partial(Channel.queue_names, after=names[-1] if names else "")
+        page, more = link.call(ask)
+        names += page
+    return names

@@ -1,0 +1,195 @@
+"""A queue of Harebell that is read by positions: a stream, or any queue that is only looked at.
+
+Nothing is taken and nothing is settled; the checkpoint says how far the query has come. A stream
+keeps its messages until retention lets them go, so this is exactly once as long as the query is
+not that late. The messages of other queues can be taken by others at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from harebell.client.bulk import Span
+from harebell.client.errors import NotFound
+from harebell.spark.options.bounds import EARLIEST, LATEST, POSITION, Place
+from harebell.spark.options.source_options import AT_MOST_ONCE, PEEK, Options
+from harebell.spark.reading.data_loss_policy import Losses, no_queue
+from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.link import Link
+from harebell.spark.reading.offsets import OffsetError, Point, Position
+from harebell.spark.reading.planning import Range
+
+STREAM = "stream"
+_MICROS_PER_MS = 1000
+
+
+class PositionPart:
+    """One queue that is read by positions.
+
+    Args:
+        options: which queue, and how.
+        link: the connection.
+        kind: of the queue.
+    """
+
+    def __init__(self, options: Options, link: Link, kind: str) -> None:
+        self.queue = options.queue
+        self._options = options
+        self._link = link
+        self._kind = kind
+        self._losses = Losses(options)
+        self._begun: Position | None = None
+        self._target: int | None = None
+        self._found: Position | None = None
+
+    def begin(self) -> Point:
+        """Where the options say; else the end of a stream, or the head of another queue."""
+        if self._begun is None:
+            default = Place(LATEST if self._kind == STREAM else EARLIEST)
+            place = self._options.starting.of(self.queue) or default
+            span = span_of(self._link, self._options)
+            position = resolved(place, span, self._link, self._options, ending=False)
+            self._begun = Position(span.generation, position)
+        return self._begun
+
+    def join(self) -> Point:
+        """The first position, wherever the options let a new query begin."""
+        span = span_of(self._link, self._options)
+        return Position(span.generation, span.first)
+
+    def before(self, end: Point) -> Point:
+        """The first position that there is."""
+        return replace(self._own(end), position=span_of(self._link, self._options).first)
+
+    def prepare(self) -> None:
+        """Remember where the queue ends."""
+        self._target = span_of(self._link, self._options).end
+
+    def advance(self, start: Point, most: int, octets: int | None) -> Point:
+        """So many messages further, if there are any."""
+        here = self._own(start)
+        span = span_of(self._link, self._options)
+        here = self._checked(here, span)
+        end = span.end if self._target is None else min(span.end, self._target)
+        end = min(end, here.position + most)
+        if octets is not None and span.messages:
+            # The broker knows the size of all messages together.
+            size = max(1, span.octets // span.messages)
+            end = min(end, here.position + max(1, octets // size))
+        if end <= here.position:
+            return start
+        self._found = Position(span.generation, end)
+        return self._found
+
+    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+        """Further still."""
+        return self.advance(end, most, octets)
+
+    def plan(self, start: Point, end: Point) -> list[Range]:
+        """The range between two points."""
+        first, last = self._own(start), self._own(end)
+        if self._options.delivery == AT_MOST_ONCE and last != self._found:
+            return []
+        span = span_of(self._link, self._options)
+        here = self._checked(first, span)
+        if last.generation != span.generation:
+            return []
+        position = min(here.position, last.position)
+        messages = last.position - position
+        return [Range(self.queue, span.generation, position, last.position, messages)]
+
+    def report(self) -> dict[str, Any] | None:
+        """Where the queue ends."""
+        try:
+            span = span_of(self._link, self._options)
+        except SourceError:
+            return None
+        return Position(span.generation, span.end).to_json()
+
+    def finish(self, start: Point) -> None:
+        """Nothing is held."""
+
+    def leave(self, start: Point) -> None:
+        """Nothing is held."""
+
+    def stop(self) -> None:
+        """Nothing is held."""
+
+    def _checked(self, point: Position, span: Span) -> Position:
+        """The point, or where reading can go on if what follows it is gone."""
+        if point.generation != span.generation:
+            self._losses.report(
+                f"queue {self.queue!r} was deleted and declared again since the checkpoint: its "
+                f"log was {point.generation} and is {span.generation}; messages that were in the "
+                "old one are gone"
+            )
+            return Position(span.generation, span.first)
+        if point.position > span.end:
+            self._losses.report(
+                f"the checkpoint has read queue {self.queue!r} up to position {point.position}, "
+                f"but it ends at {span.end}: the broker has lost messages, or its data directory "
+                "is an older one"
+            )
+            return replace(point, position=span.end)
+        if self._kind == STREAM and point.position < span.first:
+            self._losses.report(
+                f"positions {point.position} to {span.first - 1} of stream {self.queue!r} are "
+                f"gone: retention has let them go before they were read, and {span.first} is the "
+                "first that is kept"
+            )
+            return replace(point, position=span.first)
+        return point
+
+    def _own(self, point: Point) -> Position:
+        if not isinstance(point, Position):
+            raise OffsetError(
+                f"the checkpoint holds the offset {point.to_json()!r} for queue {self.queue!r}, "
+                "which belongs to a query of another delivery: use a new checkpoint"
+            )
+        return point
+
+
+def span_of(link: Link, options: Options, time_ms: int = 0) -> Span:
+    """Where a queue begins and ends.
+
+    Raises:
+        SourceError: there is no such queue.
+    """
+    try:
+        return link.call(lambda channel: channel.span(options.queue, time=time_ms))
+    except NotFound as error:
+        raise no_queue(options) from error
+
+
+def resolved(place: Place, span: Span, link: Link, options: Options, *, ending: bool) -> int:
+    """The position of a place.
+
+    Raises:
+        SourceError: there is no such place.
+    """
+    if place.kind == EARLIEST:
+        return span.first
+    if place.kind == LATEST:
+        return span.end
+    which = "ending" if ending else "starting"
+    if place.kind == POSITION:
+        if place.number > span.end and not ending:
+            raise SourceError(
+                f"the option {which}Offsets says {place.number} for queue {options.queue!r}, which "
+                f"ends at position {span.end}"
+            )
+        if place.number < span.first and not ending and options.delivery != PEEK:
+            Losses(options).report(
+                f"the option {which}Offsets says {place.number} for queue {options.queue!r}, which "
+                f"begins at position {span.first} by now"
+            )
+        return max(span.first, min(place.number, span.end))
+    found = span_of(link, options, -(-place.number // _MICROS_PER_MS))
+    late = found.position >= found.end
+    if late and not ending and options.strategy == "error":
+        raise SourceError(
+            f"queue {options.queue!r} has no message of {place} or later: choose an earlier time, "
+            "or startingOffsetsByTimestampStrategy=latest"
+        )
+    return min(found.position, span.end)

@@ -1,0 +1,331 @@
+"""Which way each queue of a query is read: the choice between `spooled`, `positions`, `leased`.
+
+    peer                      delivery                      stream       another queue
+    Harebell                  exactly-once (default)        positions    leased
+    Harebell                  at-least-once, at-most-once   positions    spooled
+    Harebell                  peek                          positions    positions
+    anything else             at-least-once (default),      spooled      spooled
+                              at-most-once
+
+A query that goes on from a checkpoint is read as its offsets say.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from harebell.client.bulk import Span
+from harebell.spark.options.bounds import EARLIEST, Place
+from harebell.spark.options.source_options import (
+    AT_LEAST_ONCE,
+    AT_MOST_ONCE,
+    EXACTLY_ONCE,
+    PEEK,
+    OptionError,
+    Options,
+)
+from harebell.spark.reading.claims import claim_together
+from harebell.spark.reading.data_loss_policy import Losses
+from harebell.spark.reading.intake import QueueGone, SourceError
+from harebell.spark.reading.leased import LeasedPart
+from harebell.spark.reading.link import Link
+from harebell.spark.reading.naming import queues
+from harebell.spark.reading.offsets import Claimed, Offset, OffsetError, Point, Position
+from harebell.spark.reading.planning import Range, RangePartition, cut
+from harebell.spark.reading.positions import STREAM, PositionPart, span_of
+from harebell.spark.reading.query import Part, Query
+from harebell.spark.reading.spooled import SpooledPart
+from harebell.spark.schema import Selection
+
+_LOG = logging.getLogger("harebell.spark")
+NEEDED = ("bulk", "lease")
+_SPOOLED = (AT_LEAST_ONCE, AT_MOST_ONCE)
+
+
+class Parts:
+    """Makes the parts of a query.
+
+    Args:
+        options: which queues, and how.
+        selection: the wanted columns.
+        schema: of record batches as they come from the broker.
+    """
+
+    def __init__(self, options: Options, selection: Selection, schema: pa.Schema) -> None:
+        self._options = options
+        self._selection = selection
+        self._schema = schema
+        self._link: Link | None = None
+        self._many = 1
+
+    def query(self, points: Mapping[str, Point] | None) -> Query:
+        """A query, from a checkpoint or, without points, a new one.
+
+        Raises:
+            SourceError: the broker cannot do what was asked for.
+            OptionError: an option does not go with it.
+        """
+        if points is None:
+            parts = self._new()
+        else:
+            parts = self._old(points)
+            parts |= self._discovered(parts)
+            self._check_queues(points)
+        if self._options.pattern is None:
+            kept = {queue: parts[queue] for queue in self._options.queues}
+            query = Query(kept, self._long_poll(kept), self._cut, ahead=self._claim_together)
+            query.leaving = {queue: part for queue, part in parts.items() if queue not in kept}
+            if query.leaving:
+                _LOG.warning(
+                    "the option queues does not name %s any more: what was planned of them is "
+                    "read, and then the query leaves them",
+                    ", ".join(sorted(query.leaving)),
+                )
+            return query
+        return Query(
+            parts,
+            self._long_poll(parts),
+            self._cut,
+            self._discovered,
+            self._gone,
+            self._claim_together,
+        )
+
+    def fit(self, query: Query, points: Mapping[str, Point]) -> bool:
+        """Whether a query reads its queues as these points say."""
+        return all(
+            isinstance(query.parts.get(queue) or query.leaving.get(queue), _way(point))
+            for queue, point in points.items()
+        )
+
+    def leave(self) -> None:
+        """Close the connection."""
+        if self._link is not None:
+            self._link.abandon()
+
+    # --- a new query ----------------------------------------------------------------------------
+
+    def _new(self) -> dict[str, Part]:
+        delivery = self._options.delivery
+        link = self._linked()
+        able = all(name in link.extensions for name in NEEDED)
+        if not able:
+            check_plain(self._options, link)
+            if delivery is None:
+                _LOG.warning(
+                    "the broker at %s (%s) has no leases: queue %s is read at least once, and a "
+                    "message can be processed twice after a failure",
+                    self._options.url.address,
+                    link.product,
+                    ", ".join(self._options.queues),
+                )
+            self._many = len(self._options.queues)
+            parts: dict[str, Part] = {q: self._spooled(q) for q in self._options.queues}
+            self.leave()
+            return parts
+        found = queues(link, self._options)
+        self._many = len(found)
+        return {queue: self._chosen(queue) for queue in found}
+
+    def _chosen(self, queue: str) -> Part:
+        """The way that the option `delivery` asks for."""
+        about = self._options.about(queue)
+        link = self._linked()
+        kind = span_of(link, about).kind
+        if kind == STREAM or about.delivery == PEEK:
+            return PositionPart(about, link, kind)
+        if about.delivery in _SPOOLED:
+            if _elsewhere(about.starting.of(queue)):
+                raise OptionError(
+                    f"the option startingOffsets does not go with delivery={about.delivery} for "
+                    f"the {kind} queue {queue!r}, which is always read from its head: say earliest "
+                    "or nothing"
+                )
+            return self._spooled(queue)
+        return LeasedPart(about, link, kind)
+
+    def _discovered(self, known: Mapping[str, Part]) -> dict[str, Part]:
+        """Queues that match the pattern and are new."""
+        if self._options.pattern is None:
+            return {}
+        parts = {}
+        for queue in queues(self._linked(), self._options, some=False):
+            if queue not in known:
+                # It may be deleted between two questions, as if it had never been there.
+                with suppress(QueueGone):
+                    parts[queue] = self._chosen(queue)
+        return parts
+
+    def _gone(self, queue: str) -> None:
+        """A queue that a pattern had found is not there any more.
+
+        Raises:
+            DataLoss: the query is to end then.
+        """
+        Losses(self._options).report(
+            f"queue {queue!r}, which the query was reading, was deleted; messages that were not "
+            "read are gone"
+        )
+
+    # --- from a checkpoint ----------------------------------------------------------------------
+
+    def _old(self, points: Mapping[str, Point]) -> dict[str, Part]:
+        parts = {}
+        self._many = max(1, len(points))
+        for queue, point in points.items():
+            try:
+                parts[queue] = self._of(queue, point)
+            except QueueGone:
+                if self._options.pattern is not None:
+                    self._gone(queue)
+                elif queue in self._options.queues:
+                    raise
+                # Else the query leaves it anyway.
+        return parts
+
+    def _of(self, queue: str, point: Point) -> Part:
+        """The way that a checkpoint was begun."""
+        delivery = self._options.delivery
+        allowed: dict[type[Point], tuple[str | None, ...]] = {
+            Offset: (None, *_SPOOLED),
+            Claimed: (None, EXACTLY_ONCE),
+            Position: (None, PEEK, EXACTLY_ONCE, *_SPOOLED),
+        }
+        if delivery not in allowed[type(point)]:
+            was = "exactly-once" if isinstance(point, Claimed) else "at-least-once or at-most-once"
+            raise OffsetError(
+                f"the option delivery is {delivery}, but the checkpoint was begun with {was} for "
+                f"queue {queue!r}: use that, or a new checkpoint"
+            )
+        about = self._options.about(queue)
+        if isinstance(point, Offset):
+            return self._spooled(queue)
+        link = self._linked()
+        if not all(name in link.extensions for name in NEEDED):
+            raise SourceError(
+                f"the checkpoint was begun with Harebell, and the broker at {about.url.address} "
+                f"({link.product}) has no leases: use a new checkpoint"
+            )
+        span = span_of(link, about)
+        _check_kind(about, point, span)
+        if isinstance(point, Claimed):
+            return LeasedPart(about, link, span.kind)
+        return PositionPart(about, link, span.kind)
+
+    def _check_queues(self, points: Mapping[str, Point]) -> None:
+        """See that every queue of the query has a place in the checkpoint; others are left.
+
+        Raises:
+            OffsetError: one has none, or none of the checkpoint's is left.
+        """
+        if self._options.pattern is not None:
+            return
+        asked, found = set(self._options.queues), set(points)
+        if not asked <= found:
+            raise OffsetError(
+                f"the checkpoint belongs to a query over {', '.join(sorted(found))}, and this one "
+                f"reads {', '.join(sorted(asked))}: use another checkpoint"
+            )
+
+    # --- made of --------------------------------------------------------------------------------
+
+    def _linked(self) -> Link:
+        if self._link is None:
+            name = f"spark: {self._options.pattern or ', '.join(self._options.queues)}"
+            self._link = Link(self._options.url, self._options.fetch_timeout, name)
+        return self._link
+
+    def _spooled(self, queue: str) -> SpooledPart:
+        about = self._options.about(queue)
+        # They are asked one after the other.
+        about = replace(about, long_poll_ms=about.long_poll_ms // self._many)
+        return SpooledPart(about, self._selection, self._schema)
+
+    def _claim_together(
+        self, asked: Sequence[tuple[Part, Point]], most: int, octets: int | None, *, more: bool
+    ) -> None:
+        """Make the claims of all leased parts in one round trip."""
+        leased = [(part, point) for part, point in asked if isinstance(part, LeasedPart)]
+        wanted = [(part, part.wanted(point, most, octets, more=more)) for part, point in leased]
+        if self._link is not None:
+            claim_together(self._link, [(part, ask) for part, ask in wanted if ask is not None])
+
+    def _long_poll(self, parts: Mapping[str, Part]) -> float:
+        # Spooled parts wait by themselves.
+        spooled = any(isinstance(part, SpooledPart) for part in parts.values())
+        return 0.0 if spooled else self._options.long_poll_ms / 1000
+
+    def _cut(self, ranges: list[Range]) -> list[InputPartition]:
+        options = self._options
+        pieces = cut(
+            ranges,
+            options.partitions,
+            options.max_records_per_partition,
+            least=options.least_rows,
+            by_queue=options.partition_by == "queue",
+        )
+        return [RangePartition(piece, options.url) for piece in pieces]
+
+
+def check_plain(options: Options, link: Link) -> None:
+    """See that a broker without our extensions can do what was asked for.
+
+    Raises:
+        SourceError: it cannot.
+    """
+    broker = f"the broker at {options.url.address} ({link.product})"
+    if options.delivery in (EXACTLY_ONCE, PEEK):
+        raise SourceError(
+            f"{broker} cannot do delivery={options.delivery}, which needs Harebell's leases and "
+            "bulk reads: use delivery=at-least-once"
+        )
+    if options.pattern is not None:
+        raise SourceError(
+            f"{broker} does not tell its queues over AMQP: name them with the option queues "
+            "instead of queuePattern"
+        )
+    if any(_elsewhere(place) for place in options.starting.all):
+        raise SourceError(
+            f"{broker} has no positions over AMQP: leave the option startingOffsets out or say "
+            "earliest, and a queue is read from its head"
+        )
+
+
+def _elsewhere(place: Place | None) -> bool:
+    """Whether a place is not where every queue begins that is no stream."""
+    return place is not None and place.kind != EARLIEST
+
+
+def _check_kind(options: Options, point: Claimed | Position, span: Span) -> None:
+    """See that a queue can still be read as a checkpoint was begun.
+
+    Raises:
+        OffsetError: it is of another kind now, or the option `delivery` asks for another way.
+    """
+    queue, delivery = options.queue, options.delivery
+    leased, streamed = isinstance(point, Claimed), span.kind == STREAM
+    # A stream has no leases. Another queue is read by positions only where it is looked at.
+    if leased != streamed or (not leased and delivery == PEEK):
+        return
+    if point.generation != span.generation:
+        raise OffsetError(
+            f"queue {queue!r} was deleted and declared again since the checkpoint, and is a "
+            f"{span.kind} queue now, which is read in another way: use a new checkpoint"
+        )
+    if delivery is not None:
+        raise OffsetError(
+            f"the option delivery is {delivery}, but the checkpoint was begun with peek for queue "
+            f"{queue!r}: use that, or a new checkpoint"
+        )
+
+
+def _way(point: Point) -> type:
+    if isinstance(point, Offset):
+        return SpooledPart
+    return LeasedPart if isinstance(point, Claimed) else PositionPart

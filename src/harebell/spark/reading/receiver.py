@@ -1,0 +1,304 @@
+"""Receive a queue for one query: connect, gather micro-batches, acknowledge what is committed.
+
+    NOT CONNECTED --advance--> RECEIVING --finish--> NOT CONNECTED
+          ^                        |
+          +---- connection lost ---+     what was not committed is delivered again
+
+This lives in the process that Spark keeps for the query on the driver's machine. Between Spark's
+calls a thread serves the connection (heartbeats, what the prefetch still allows); one lock keeps
+the two apart.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from harebell.base.errors import HarebellError
+from harebell.base.limits import (
+    SPARK_GATHER_SECONDS,
+    SPARK_KEEP_SECONDS,
+    SPARK_LONG_POLL_SECONDS,
+    SPARK_QUIET_SECONDS,
+)
+from harebell.client.errors import AMQPError
+from harebell.spark.options.source_options import Options
+from harebell.spark.reading import spool as spools
+from harebell.spark.reading.intake import Intake, SourceError
+from harebell.spark.reading.link import LOST, turned_away
+from harebell.spark.reading.offsets import Offset
+from harebell.spark.schema import Selection
+
+_LOG = logging.getLogger("harebell.spark")
+_RETRY_SECONDS = 0.5
+
+T = TypeVar("T")
+
+
+class Receiver:
+    """The receiving half of a query.
+
+    Args:
+        options: which queue, and how.
+        selection: the wanted columns.
+        schema: the same as Spark's Arrow schema.
+        root: the folder of all spools.
+    """
+
+    def __init__(
+        self, options: Options, selection: Selection, schema: pa.Schema, root: Path
+    ) -> None:
+        self._options = options
+        self._selection = selection
+        self._schema = schema
+        self._root = root
+        self._intake: Intake | None = None
+        self._failure: HarebellError | None = None
+        self._planned = ""
+        self._connected_before = False
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._keeper: threading.Thread | None = None
+
+    # --- Spark's calls --------------------------------------------------------------------------
+
+    def backlog(self) -> int:
+        """How many messages wait in the queue now.
+
+        Raises:
+            AMQPError: there is no connection.
+            SourceError: there is no queue.
+        """
+        with self._lock:
+            return self._patiently(lambda: self._opened(0).ready())
+
+    def lag(self) -> int | None:
+        """How many messages come after those of the last micro-batch, if that can be told."""
+        with self._lock:
+            if self._intake is None:
+                return None
+            try:
+                # Asked first: what is delivered meanwhile is not ready any more, but ours.
+                ready = self._intake.ready()
+                return self._intake.position + ready
+            except AMQPError:
+                # The next micro-batch reconnects, or says what is wrong.
+                return None
+
+    def advance(
+        self, start: Offset, most: int, octets: int | None = None, *, draining: bool
+    ) -> Offset:
+        """Everything before `start` is committed: acknowledge it and gather the next micro-batch.
+
+        Args:
+            start: where the micro-batch begins.
+            most: most messages in it.
+            octets: octets of messages after which it is full; None for any number.
+            draining: whether to wait for messages that are known to be in the queue.
+
+        Returns:
+            Where it ends: `start` if there is nothing.
+
+        Raises:
+            SourceError: the query cannot go on.
+            AMQPError: the broker cannot be reached, or refuses.
+        """
+        with self._lock:
+            return self._patiently(lambda: self._advance(start, most, octets, draining))
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """What is answered, on as many connections as it takes."""
+        give_up = time.monotonic() + self._options.fetch_timeout
+        while True:
+            try:
+                return ask()
+            except LOST as error:
+                if not self._connected_before or turned_away(error, known=True):
+                    raise
+                self._lost(error)
+                if time.monotonic() >= give_up:
+                    raise SourceError(
+                        f"the connection to {self._options.url.address} was lost and could not "
+                        f"be made again in {self._options.fetch_timeout:g} s: {error}"
+                    ) from error
+                time.sleep(_RETRY_SECONDS)
+
+    def settle_early(self, end: Offset) -> None:
+        """Acknowledge what was received, although nothing was committed."""
+        with self._lock:
+            if self._intake is not None:
+                self._intake.settle(end.position)
+
+    def finish(self, start: Offset) -> None:
+        """Acknowledge what is committed, leave the connection and clean up."""
+        with self._lock:
+            self._over.set()
+            intake, self._intake = self._intake, None
+            if intake is not None:
+                self._leave(intake, start)
+            if start.spool:
+                spools.drop(self._root, start.spool)
+
+    def stop(self) -> None:
+        """Leave at once; what Spark has planned stays in the spool for the next run."""
+        with self._lock:
+            self._over.set()
+            intake, self._intake = self._intake, None
+            if intake is not None:
+                intake.abandon()
+                self._put_away(intake)
+
+    def holds(self, name: str) -> bool:
+        """Whether a spool belongs to the present connection."""
+        return self._intake is not None and self._intake.spool.name == name
+
+    # --- connection -----------------------------------------------------------------------------
+
+    def _opened(self, position: int) -> Intake:
+        if self._intake is None:
+            self._failure = None
+            spool = spools.Spool(self._root, self._schema)
+            self._intake = Intake(self._options, self._selection, self._schema, spool, position)
+            self._connected_before = True
+            self._keep()
+        return self._intake
+
+    def _lost(self, error: AMQPError) -> None:
+        intake, self._intake = self._intake, None
+        if intake is None:
+            return
+        _LOG.warning(
+            "lost the connection to %s (%s): messages of queue %r that were not acknowledged are "
+            "delivered again, also those that Spark has processed since",
+            self._options.url.address,
+            error,
+            self._options.queue,
+        )
+        intake.lost()
+        # What was not acknowledged is delivered again.
+        intake.spool.drop()
+
+    def _leave(self, intake: Intake, start: Offset) -> None:
+        try:
+            intake.settle(start.position)
+            intake.close()
+        except AMQPError as error:
+            _LOG.warning(
+                "the last messages of queue %r could not be acknowledged and are delivered again: "
+                "%s",
+                self._options.queue,
+                error,
+            )
+        intake.spool.drop()
+
+    def _put_away(self, intake: Intake) -> None:
+        if intake.spool.name == self._planned:
+            intake.spool.leave()
+        else:
+            intake.spool.drop()
+
+    # --- a micro-batch --------------------------------------------------------------------------
+
+    def _advance(self, start: Offset, most: int, octets: int | None, draining: bool) -> Offset:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+        intake = self._opened(start.position)
+        if not intake.base <= start.position <= intake.position:
+            # Opened to count messages, before it was known where the query stands.
+            intake.abandon()
+            intake.spool.drop()
+            self._intake = None
+            intake = self._opened(start.position)
+        intake.settle(start.position)
+        intake.spool.forget_before(start.position)
+        if start.spool and start.spool != intake.spool.name:
+            spools.drop(self._root, start.spool)
+        intake.consume()
+        end = self._gather(intake, start.position, most, octets, draining)
+        if end == start.position:
+            return start
+        intake.seal()
+        self._planned = intake.spool.name
+        return Offset(end, intake.spool.name)
+
+    def _gather(
+        self, intake: Intake, first: int, most: int, octets: int | None, draining: bool
+    ) -> int:
+        """Receive until there is enough, or nothing more comes; where the micro-batch ends."""
+        began = changed = time.monotonic()
+        seen = intake.position
+        while intake.position < first + most and intake.within(first, octets) == intake.position:
+            intake.pump(SPARK_QUIET_SECONDS)
+            now = time.monotonic()
+            if intake.position > seen:
+                if seen == first:
+                    began = now
+                seen, changed = intake.position, now
+            have = seen > first
+            if not draining:
+                if self._enough(have, now - began, now - changed):
+                    break
+            elif not have:
+                if self._drained(intake, first, now - changed):
+                    return first
+            elif self._no_more(intake, now - changed):
+                break
+        return min(intake.position, intake.within(first, octets), first + most)
+
+    def _enough(self, have: bool, gathered: float, quiet: float) -> bool:
+        if have:
+            return quiet >= SPARK_QUIET_SECONDS or gathered >= SPARK_GATHER_SECONDS
+        return gathered >= self._options.long_poll_ms / 1000
+
+    def _no_more(self, intake: Intake, quiet: float) -> bool:
+        """Whether nothing is missing; a broker that is slow makes no small micro-batches."""
+        late = quiet >= self._options.fetch_timeout
+        return quiet >= SPARK_LONG_POLL_SECONDS and (late or intake.ready() == 0)
+
+    def _drained(self, intake: Intake, first: int, quiet: float) -> bool:
+        """Whether messages that were counted in the queue are not coming any more."""
+        if quiet < SPARK_LONG_POLL_SECONDS:
+            return False
+        ready = intake.ready()
+        if ready == 0:
+            # They may have left the queue for us while it was asked: RabbitMQ's quorum queues
+            # answer before their deliveries are written. Those come before the second answer.
+            return intake.ready() == 0 and intake.position == first
+        if quiet >= self._options.fetch_timeout:
+            raise SourceError(
+                f"queue {self._options.queue!r} holds {ready} messages, but none was delivered in "
+                f"{self._options.fetch_timeout:g} s: does it have another active or exclusive "
+                "consumer?"
+            )
+        return False
+
+    # --- between the calls ----------------------------------------------------------------------
+
+    def _keep(self) -> None:
+        if self._keeper is None or not self._keeper.is_alive() or self._over.is_set():
+            # One that was told to end may not have seen it yet, and will not serve any more.
+            self._over = threading.Event()
+            self._keeper = threading.Thread(
+                target=self._serve, args=(self._over,), name="harebell-spark-keeper", daemon=True
+            )
+            self._keeper.start()
+
+    def _serve(self, over: threading.Event) -> None:
+        while not over.wait(SPARK_KEEP_SECONDS):
+            if not self._lock.acquire(blocking=False):
+                continue
+            try:
+                while self._intake is not None and self._failure is None and self._intake.pump(0):
+                    pass
+            except HarebellError as error:
+                # Told to Spark with its next call.
+                self._failure = error
+            finally:
+                self._lock.release()

@@ -1,0 +1,219 @@
+"""What tasks do: the rows of a partition, from the spool or from the broker.
+
+A task keeps its connection for the next one: Spark uses a Python worker again. When the connection
+is lost, it is made again for at most `fetchTimeout`, and reading goes on where it was; ranges give
+the same rows however often they are read.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from harebell.client.errors import (
+    ChannelClosed,
+    Fenced,
+    GenerationChanged,
+    LeaseLost,
+    NotFound,
+    RangeGone,
+    RecordDamaged,
+)
+from harebell.client.url import URL
+from harebell.spark.options.source_options import BINARY, Options
+from harebell.spark.reading import spool as spools
+from harebell.spark.reading.bodies import decoded
+from harebell.spark.reading.data_loss_policy import DataLoss
+from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.link import LOST, Link, turned_away
+from harebell.spark.reading.planning import Range, RangePartition
+from harebell.spark.schema import Selection
+
+_LOG = logging.getLogger("harebell.spark")
+_RETRY_SECONDS = 0.2
+_LINKS: dict[tuple[URL, float], Link] = {}
+"""Connections of this worker process, by all that makes one different from another."""
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What the broker leaves out.
+
+    Args:
+        routing_key: only this one.
+        routing_key_prefix: only those that begin with it.
+        since: only messages of this time or later, in milliseconds since 1970; 0 for all.
+        until: only earlier ones than this; 0 for all.
+    """
+
+    routing_key: str | None = None
+    routing_key_prefix: str | None = None
+    since: int = 0
+    until: int = 0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How the rows of a partition are read; it goes to the executors.
+
+    Args:
+        columns: names of the wanted columns as the broker knows them.
+        wanted: the schema that Spark wants.
+        raw: the same as it comes from the broker.
+        body_format: what `value` is.
+        mode: what becomes of bad bodies.
+        rows_per_batch: rows of a record batch.
+        compression: on the wire.
+        fetch_timeout: seconds after which an answer or a connection is given up.
+        fail_on_data_loss: whether lost messages are an error.
+        filters: what the broker leaves out.
+    """
+
+    columns: tuple[str, ...]
+    wanted: pa.Schema
+    raw: pa.Schema
+    body_format: str
+    mode: str
+    rows_per_batch: int
+    compression: str
+    fetch_timeout: float
+    fail_on_data_loss: bool
+    filters: Filters = field(default_factory=Filters)
+
+    @classmethod
+    def of(cls, selection: Selection, wanted: pa.Schema, raw: pa.Schema, options: Options) -> Rows:
+        """As the options say."""
+        names: list[str] = []
+        for name in selection.columns:
+            if name == "properties":
+                names += [f"properties.{one}" for one in selection.fields]
+            else:
+                names.append(name)
+        return cls(
+            tuple(names),
+            wanted,
+            raw,
+            options.body_format,
+            options.mode,
+            options.rows_per_batch,
+            "" if options.compression == "none" else options.compression,
+            options.fetch_timeout,
+            options.fail_on_data_loss,
+        )
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The record batches of a partition, as Spark wants them.
+
+        Raises:
+            SourceError: they cannot be had.
+            BodyError: a body is bad, and the mode is FAILFAST.
+        """
+        if isinstance(partition, spools.SpoolPartition):
+            batches = spools.read(partition, self.raw)
+        else:
+            assert isinstance(partition, RangePartition), "a partition of ours"
+            batches = self._fetched(partition)
+        for batch in batches:
+            if self.body_format == BINARY:
+                yield batch
+            else:
+                yield decoded(batch, self.wanted, self.body_format, self.mode)
+
+    def _fetched(self, partition: RangePartition) -> Iterator[pa.RecordBatch]:
+        settings = (partition.url, self.fetch_timeout)
+        link = _LINKS.get(settings)
+        if link is None:
+            link = _LINKS[settings] = Link(*settings, "spark: task")
+        for one in partition.ranges:
+            yield from self._range(link, one)
+
+    def _range(self, link: Link, one: Range) -> Iterator[pa.RecordBatch]:
+        """One range, over as many connections as it takes."""
+        position = one.first
+        give_up = time.monotonic() + self.fetch_timeout
+        while position < one.end:
+            try:
+                for batch in link.opened().arrow_batches(
+                    one.queue,
+                    position,
+                    one.end,
+                    columns=self.columns,
+                    rows=self.rows_per_batch,
+                    generation=one.generation,
+                    compression=self.compression,
+                    skip_lost=not self.fail_on_data_loss,
+                    group=one.group,
+                    epoch=one.epoch,
+                    claim=one.claim,
+                    routing_key=self.filters.routing_key,
+                    routing_key_prefix=self.filters.routing_key_prefix,
+                    since=self.filters.since,
+                    until=self.filters.until,
+                ):
+                    if batch.lost:
+                        _LOG.warning(
+                            "%d messages of queue %r before position %d are lost",
+                            batch.lost,
+                            one.queue,
+                            batch.next,
+                        )
+                    if batch.rows:
+                        yield pa.ipc.read_record_batch(pa.py_buffer(batch.data), self.raw)
+                    position = batch.next
+                    give_up = time.monotonic() + self.fetch_timeout
+                return
+            except ChannelClosed as error:
+                link.channel_is_over()
+                raise _explained(one, error) from error
+            except LOST as error:
+                link.lost()
+                if turned_away(error, known=link.made > 0):
+                    raise SourceError(
+                        f"a task that reads queue {one.queue!r} is not let in by the broker at "
+                        f"{link.url.address}: {error}"
+                    ) from error
+                if time.monotonic() >= give_up:
+                    raise SourceError(
+                        f"a task could not read queue {one.queue!r} from position {position} on "
+                        f"in {self.fetch_timeout:g} s (fetchTimeout), on as many connections to "
+                        f"{link.url.address} as it took: {error}"
+                    ) from error
+                _LOG.warning("connecting to %s again: %s", link.url.address, error)
+                time.sleep(_RETRY_SECONDS)
+
+
+def _explained(one: Range, error: ChannelClosed) -> SourceError:
+    """What it means for a query that the broker refused a read."""
+    queue, group = one.queue, one.group
+    if isinstance(error, NotFound):
+        return SourceError(f"queue {queue!r} was deleted while the query read it ({error.text})")
+    if isinstance(error, GenerationChanged):
+        return DataLoss(
+            f"queue {queue!r} was deleted and declared again while the query read it ({error.text})"
+        )
+    if isinstance(error, RangeGone):
+        return DataLoss(
+            f"messages of queue {queue!r} are gone: retention has let them go before they were "
+            f"read ({error.text}); the option failOnDataLoss=false reads on"
+        )
+    if isinstance(error, RecordDamaged):
+        return DataLoss(
+            f"a message of queue {queue!r} cannot be read from the broker's disk ({error.text}); "
+            "the option failOnDataLoss=false reads on"
+        )
+    if isinstance(error, Fenced):
+        return SourceError(
+            f"another query has taken over the lease of group {group!r} on queue {queue!r}, and "
+            f"this one ends ({error.text}): two queries must not share a checkpoint"
+        )
+    if isinstance(error, LeaseLost):
+        return DataLoss(
+            f"claim {one.claim} of group {group!r} on queue {queue!r} is lost ({error.text}): its "
+            "messages went back to the queue; start the query again"
+        )
+    return SourceError(f"queue {queue!r} cannot be read: {error}")

@@ -1,0 +1,148 @@
+"""A queue that is read over plain AMQP: deliveries go to a spool, and executors read that.
+
+At least once: a delivery is acknowledged when Spark has committed its micro-batch. At most once: it
+is acknowledged when it is in the spool, before Spark has seen it, and a micro-batch that another
+process planned is never read again.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import InputPartition
+
+from harebell.spark.options.source_options import AT_MOST_ONCE, Options
+from harebell.spark.reading import spool as spools
+from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.offsets import START, Offset, OffsetError, Point
+from harebell.spark.reading.receiver import Receiver
+from harebell.spark.schema import Selection
+
+_LOG = logging.getLogger("harebell.spark")
+_BROKERS_OWN = "headers_json"
+
+
+class SpooledPart:
+    """One queue over plain AMQP.
+
+    Args:
+        options: which queue, and how.
+        selection: the wanted columns.
+        schema: of the record batches in the spool.
+
+    Raises:
+        SourceError: a column is wanted that only Harebell makes.
+    """
+
+    def __init__(self, options: Options, selection: Selection, schema: pa.Schema) -> None:
+        if _BROKERS_OWN in selection.columns:
+            raise SourceError(
+                f"column {_BROKERS_OWN} is made by the broker, and cannot be had with deliveries "
+                "over plain AMQP: leave it out, or read from Harebell with delivery=exactly-once"
+            )
+        self.queue = options.queue
+        self._options = options
+        self._root = options.spool_dir or spools.default_root()
+        self._receiver = Receiver(options, selection, schema, self._root)
+        self._backlog: int | None = None
+        self._target: int | None = None
+
+    def begin(self) -> Point:
+        """A new query begins with the first delivery."""
+        return START
+
+    def join(self) -> Point:
+        """The same: nothing was delivered yet."""
+        return START
+
+    def before(self, end: Point) -> Point:
+        """The same: deliveries are numbered by the query."""
+        return START
+
+    def prepare(self) -> None:
+        """Remember how many messages there are."""
+        self._backlog = self._receiver.backlog()
+        self._target = None
+
+    def advance(self, start: Point, most: int, octets: int | None) -> Point:
+        """Acknowledge what is committed and receive the next micro-batch."""
+        here = _own(start)
+        draining = self._backlog is not None
+        if self._backlog is not None:
+            if self._target is None:
+                self._target = here.position + self._backlog
+            most = min(most, self._target - here.position)
+        if most <= 0:
+            return here
+        end = self._receiver.advance(here, most, octets, draining=draining)
+        if self._options.delivery == AT_MOST_ONCE and end != here:
+            self._receiver.settle_early(end)
+        return end
+
+    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+        """What one question has gathered is enough."""
+        return end
+
+    def plan(self, start: Point, end: Point) -> list[InputPartition]:
+        """The spooled rows between two points, cut for the cores."""
+        first, last = _own(start), _own(end)
+        if first.position >= last.position:
+            return []
+        if self._options.delivery == AT_MOST_ONCE and not self._receiver.holds(last.spool):
+            _LOG.warning(
+                "messages of queue %r that were planned before are not read again: they were "
+                "acknowledged, and delivery is at-most-once",
+                self.queue,
+            )
+            return []
+        try:
+            return list(
+                spools.plan(
+                    self._root,
+                    last.spool,
+                    first.position,
+                    last.position,
+                    self._options.partitions,
+                    self._options.max_records_per_partition,
+                    self._options.least_rows,
+                )
+            )
+        except FileNotFoundError as error:
+            if self._receiver.holds(last.spool):
+                raise SourceError(
+                    f"the spool was removed while the query ran ({error}); nothing is lost: start "
+                    "the query again, and the messages are delivered again"
+                ) from error
+            # Planned by a process that is gone, and never acknowledged: the queue has them.
+            _LOG.warning("messages that were planned before are taken from the queue: %s", error)
+            return []
+
+    def report(self) -> dict[str, Any] | None:
+        """Where the queue ends."""
+        lag = self._receiver.lag()
+        return None if lag is None else Offset(lag, "").to_json()
+
+    def finish(self, start: Point) -> None:
+        """Acknowledge the last messages and leave the connection."""
+        here = _own(start)
+        self._target = here.position
+        self._receiver.finish(here)
+
+    def leave(self, start: Point) -> None:
+        """Acknowledge what is committed; the rest goes back to the queue."""
+        self.finish(start)
+
+    def stop(self) -> None:
+        """Leave the broker, which takes back what is not acknowledged."""
+        self._receiver.stop()
+
+
+def _own(point: Point) -> Offset:
+    if not isinstance(point, Offset):
+        raise OffsetError(
+            f"the checkpoint holds the offset {point.to_json()!r}, which belongs to a query of "
+            "another kind of delivery: use a new checkpoint"
+        )
+    return point

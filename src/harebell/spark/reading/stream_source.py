@@ -1,0 +1,156 @@
+"""The stream reader: what Spark asks about queues, in which order, and what the answers promise.
+
+    initialOffset()       where a new query begins; asked twice, answered once
+    latestOffset(start)   everything before start is in Spark's commit log: it is settled, and the
+                          end of the next micro-batch is found
+    partitions(a, b)      the rows between a and b, cut for the cores
+    read(partition)       in an executor: the rows
+
+A message is acknowledged only after Spark has committed the micro-batch it was in. `commit` is not
+what says so, for Spark never calls it for a query's last micro-batch. Being asked for the offset
+after X is, also after a restart, also at the end of an AvailableNow query.
+
+Spark asks for partitions first when it starts again in the middle of a micro-batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from harebell.spark.options.source_options import Options
+from harebell.spark.reading.arrow_batches import arrow_schema
+from harebell.spark.reading.bodies import raw_schema
+from harebell.spark.reading.offsets import Offset, Point, is_spooled, points_json, points_of
+from harebell.spark.reading.query import Query
+from harebell.spark.reading.queue_reader import Parts
+from harebell.spark.reading.rows import Rows
+from harebell.spark.schema import Selection, select
+
+
+class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads queues.
+
+    Spark makes three of these: in its planner, in the process that serves the query, and, pickled,
+    in the executors. Only the second one connects, and not before it is asked something.
+
+    Args:
+        options: which queues, and how.
+        schema: the wanted columns.
+    """
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self._selection: Selection = select(schema, options.body_format)
+        wanted = arrow_schema(schema)
+        self._schema: pa.Schema = raw_schema(wanted, options.body_format)
+        self._rows = Rows.of(self._selection, wanted, self._schema, options)
+        self._options: Options | None = options
+        self._query: Query | None = None
+        self._parts: Parts | None = None
+        self._initial: dict[str, Any] | None = None
+        self._now = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Executors need no address and no password here: partitions have them, where they do.
+        return self.__dict__ | {"_options": None, "_query": None, "_parts": None}
+
+    # --- in the process that serves the query ---------------------------------------------------
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a new query begins; Spark asks twice and wants one answer."""
+        if self._initial is None:
+            self._initial = self._json(self._asking(None).begin())
+        return self._initial
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Remember how much there is: the query ends when that is processed."""
+        self._asking(None).prepare()
+        self._now = True
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """How much Spark may ask for at once."""
+        return ReadMaxRows(self._asked().max_offsets_per_trigger)
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Settle what is committed and find where the next micro-batch ends."""
+        points = self._points(start)
+        most, octets = self._asked().window, self._asked().max_bytes_per_trigger
+        if isinstance(limit, ReadMaxRows):
+            most = limit.max_rows
+        elif isinstance(limit, ReadMaxBytes):
+            octets = min(limit.max_bytes, octets or limit.max_bytes)
+        end = self._asking(points).advance(points, most, octets)
+        # The very same text when there is nothing new: Spark compares offsets as text.
+        return start if end == points else self._json(end)
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Where the queues end, for the query's progress."""
+        found = None if self._query is None else self._query.report()
+        if found is not None and len(found) == 1:
+            (one,) = found.values()
+            return one if is_spooled(one) else found
+        return found
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        """Plan a micro-batch, a new one or, after a restart, one that was not committed."""
+        first, last = self._points(start), self._points(end)
+        return self._asking(last).plan(first, last)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing: settling is done in `latestOffset`, see above."""
+
+    def stop(self) -> None:
+        """Leave the broker, which takes back what is not acknowledged."""
+        if self._query is not None:
+            self._query.stop()
+        if self._parts is not None:
+            self._parts.leave()
+
+    def _asked(self) -> Options:
+        assert self._options is not None, "only executors have no options"
+        return self._options
+
+    def _points(self, offset: dict[str, Any]) -> dict[str, Point]:
+        if is_spooled(offset):
+            return {self._asked().queue: Offset.of_json(offset)}
+        return points_of(offset)
+
+    def _json(self, points: Mapping[str, Point]) -> dict[str, Any]:
+        """An offset; that of one named queue over plain AMQP stands alone, as it always did."""
+        if self._asked().pattern is None and len(points) == 1:
+            (point,) = points.values()
+            if isinstance(point, Offset):
+                return point.to_json()
+        return points_json(points)
+
+    def _asking(self, points: Mapping[str, Point] | None) -> Query:
+        """The query, made when it is first needed.
+
+        Args:
+            points: from the checkpoint; None for a new query.
+        """
+        if self._parts is None:
+            self._parts = Parts(self._asked(), self._selection, self._schema)
+        if self._query is None or (points is not None and not self._parts.fit(self._query, points)):
+            if self._query is not None:
+                self._query.stop()
+            self._query = self._parts.query(points)
+            if self._now:
+                self._query.prepare()
+        return self._query
+
+    # --- in an executor -------------------------------------------------------------------------
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of a partition."""
+        return self._rows.read(partition)

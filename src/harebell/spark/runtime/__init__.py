@@ -1,0 +1,1 @@
+"""Start Spark: Java, the session, and what executors need."""

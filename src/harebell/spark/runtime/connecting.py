@@ -1,0 +1,63 @@
+"""Sessions over Spark Connect: the driver is somebody else's process.
+
+The server has a Python of its own, beside its driver and in its executors, and it has looked for
+data sources when it was started. So the session sends the Python part of Harebell as an artifact
+and registers the format. What is compiled has to be installed there: msgspec and google-crc32c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+
+from pyspark.sql import SparkSession
+
+from harebell.spark.runtime import shipping
+from harebell.spark.runtime.java import SessionError
+from harebell.spark.runtime.masters import Master
+from harebell.spark.runtime.spark_home_cache import cache_folder
+
+_NEEDED = ("grpc", "grpc_status", "google.rpc", "google.protobuf")
+
+
+def connect_session(name: str, master: Master, settings: Mapping[str, str]) -> SparkSession:
+    """A session on a server of Spark Connect.
+
+    Args:
+        name: of the application.
+        master: the server.
+        settings: of the session; those of the server's JVM were chosen when it was started.
+
+    Raises:
+        SessionError: the packages of Spark Connect are not installed here.
+    """
+    require(_NEEDED)
+    archive = shipping.make_archive(cache_folder() / "artifacts", shipping.python_files())
+    builder = SparkSession.builder.appName(name).remote(master.url)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.addArtifacts(str(archive), pyfile=True)
+    # Imported here: it is what registration sends by reference to the artifact.
+    from pyspark_harebell import DefaultSource
+
+    session.dataSource.register(DefaultSource)
+    return session
+
+
+def require(modules: Iterable[str]) -> None:
+    """Make sure that modules can be imported.
+
+    Raises:
+        SessionError: one cannot.
+    """
+    for module in modules:
+        try:
+            found = find_spec(module)
+        except ModuleNotFoundError:
+            found = None
+        if found is None:
+            raise SessionError(
+                f"Spark Connect needs the module {module}, and it is not installed: "
+                "pip install 'pyspark[connect]'"
+            )

@@ -1,0 +1,70 @@
+"""What a master is: where Spark's tasks run, and what that asks of a session.
+
+local, local[4], local[*,3]   threads of one JVM on this machine
+local-cluster[2,1,1024]       executors that are processes of this machine, for tests
+spark://host:7077             a standalone cluster
+yarn, k8s://https://host:443  a cluster of others
+sc://host:15002               Spark Connect: the session itself is elsewhere
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from harebell.spark.runtime.java import SessionError
+
+_LOCAL = re.compile(r"local(\[(\*|[1-9][0-9]*)(\s*,\s*[1-9][0-9]*)?\])?")
+_LOCAL_CLUSTER = re.compile(r"local-cluster\[\s*[0-9]+\s*,\s*[0-9]+\s*,\s*[0-9]+\s*\]")
+_LOOPBACK = re.compile(r"://(127\.[0-9.]+|localhost|\[::1\])(:|$)")
+CONNECT = "sc://"
+
+
+@dataclass(frozen=True)
+class Master:
+    """Where tasks run.
+
+    Args:
+        url: as Spark takes it.
+        threads: whether they are threads of the driver.
+        here: whether everything is on this machine.
+    """
+
+    url: str
+    threads: bool
+    here: bool
+
+    @property
+    def connect(self) -> bool:
+        """Whether the session itself is in another process, behind Spark Connect."""
+        return self.url.startswith(CONNECT)
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port, where the url says both."""
+        match = re.search(r"://(?:https?://)?(\[[^\]]+\]|[^\[\]/,:]+):(\d+)", self.url)
+        return None if match is None else (match[1].strip("[]"), int(match[2]))
+
+
+def master_of(url: str) -> Master:
+    """Understand a master.
+
+    Raises:
+        SessionError: it is none.
+    """
+    url = url.strip()
+    if _LOCAL.fullmatch(url):
+        return Master(url, threads=True, here=True)
+    if _LOCAL_CLUSTER.fullmatch(url):
+        return Master(url, threads=False, here=True)
+    if url == "yarn" or url.startswith("k8s://"):
+        return Master(url, threads=False, here=False)
+    if url.startswith(("spark://", CONNECT)):
+        master = Master(url, threads=False, here=_LOOPBACK.search(url) is not None)
+        if master.address is not None or master.connect:
+            return master
+        raise SessionError(f"the master {url!r} has no port: write spark://HOST:7077")
+    raise SessionError(
+        f"unknown master {url!r}: use local[*], spark://HOST:PORT, yarn, k8s://https://HOST:PORT, "
+        "or sc://HOST:PORT for Spark Connect"
+    )

@@ -1,0 +1,105 @@
+"""The part of Harebell that executors need, as one archive that Spark carries to them.
+
+Executors of a cluster have a Python with pyspark and pyarrow, for Spark needs both itself; they
+need not have Harebell. The archive holds what the format is made of, compiled modules included,
+and the two compiled packages that it stands on. Spark unpacks it in the folder of every executor
+and PYTHONPATH leads there: compiled modules cannot be imported from a zip, as `addPyFile` sends it.
+
+Where an executor's Python or processor is another than here, the compiled modules of Harebell do
+not fit by their names, and their Python twins are used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import zipfile
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from harebell.spark.runtime.java import SessionError
+
+FOLDER = "harebell_package"
+_SUFFIXES = {".py", ".so", ".pyi", ".typed"}
+_BROKER_ONLY = {"auth", "cli", "front", "model", "server", "store"}
+_PACKAGES = ("harebell", "pyspark_harebell", "msgspec", "google_crc32c")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def files() -> Iterator[tuple[str, Path]]:
+    """Names in the archive, and the files."""
+    for package in _PACKAGES:
+        root = _folder(package)
+        for path in sorted(root.rglob("*")):
+            inside = path.relative_to(root)
+            if path.suffix not in _SUFFIXES or "__pycache__" in inside.parts:
+                continue
+            if package == "harebell" and inside.parts[0] in _BROKER_ONLY:
+                continue
+            yield f"{package}/{inside.as_posix()}", path
+        # What a wheel brings along for its compiled modules, by the convention of auditwheel.
+        libraries = root.with_name(f"{package}.libs")
+        if libraries.is_dir():
+            for path in sorted(libraries.iterdir()):
+                yield f"{libraries.name}/{path.name}", path
+
+
+def python_files() -> Iterator[tuple[str, Path]]:
+    """Those of Harebell that are Python and can be imported from a zip."""
+    for name, path in files():
+        if name.split("/")[0].endswith("harebell") and path.suffix == ".py":
+            yield name, path
+
+
+def make_archive(folder: Path, chosen: Iterable[tuple[str, Path]] | None = None) -> Path:
+    """The archive in a folder; it is made when there is none of these files.
+
+    Args:
+        folder: where it is kept.
+        chosen: names in the archive, and the files; None for all that executors need.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    found = list(files() if chosen is None else chosen)
+    digest = hashlib.sha256()
+    for name, path in found:
+        state = path.stat()
+        digest.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\0".encode())
+    target = folder / f"harebell-{digest.hexdigest()[:16]}.zip"
+    if target.exists():
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = folder / f"draft-{os.getpid()}-{secrets.token_hex(4)}.zip"
+    try:
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for name, path in found:
+                archive.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes())
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+    return target
+
+
+def settings(archive: Path, chosen: dict[str, str]) -> dict[str, str]:
+    """What makes Spark carry the archive and executors find it, beside what a program chose."""
+    carried = f"{archive}#{FOLDER}"
+    others = chosen.get("spark.archives", "")
+    paths = chosen.get("spark.executorEnv.PYTHONPATH", "")
+    made = {
+        "spark.archives": f"{others},{carried}" if others else carried,
+        "spark.executorEnv.PYTHONPATH": f"./{FOLDER}:{paths}" if paths else f"./{FOLDER}",
+    }
+    implementation = os.environ.get("HAREBELL_IMPL")
+    if implementation:
+        made["spark.executorEnv.HAREBELL_IMPL"] = implementation
+    return made
+
+
+def _folder(package: str) -> Path:
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise SessionError(f"the package {package} cannot be found to ship it to executors")
+    return Path(spec.origin).parent

@@ -1,0 +1,1 @@
+"""Write rows to the broker: at least once, or exactly once."""

@@ -1,0 +1,192 @@
+"""Publishing at least once: frames from columns, confirms in flight, returns counted.
+
+Works with every broker that speaks AMQP 0-9-1 with confirms. A task that fails is tried again by
+Spark from its first row, and so is a micro-batch that was not committed: rows may be published
+more than once, and none is lost. The same holds when the connection is lost: what was not confirmed
+is published again over a new one.
+
+With `publishing-id` each row carries the number of its micro-batch and its own within the
+partition, and the broker drops what it has taken before. That is exactly once when a repeated
+partition has the same rows in the same order, as it has without a shuffle over a source that can
+be read again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from harebell.base.limits import SPARK_EXAMPLES
+from harebell.client import blocking
+from harebell.client.blocking.rows import RowPublisher
+from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
+from harebell.client.message import Message
+from harebell.client.protocol.recovery import recoverable
+from harebell.spark.options.sink_options import PUBLISHING_ID
+from harebell.spark.writing.write_target import Aim, Done, SinkError
+
+_ROW_BITS = 32
+"""Of a publishing id: those of the row; the number of the micro-batch stands above them."""
+
+
+class _Piece(NamedTuple):
+    """A record batch.
+
+    Args:
+        data: as Arrow's IPC format has it.
+        first: number of its first row within the partition.
+    """
+
+    data: bytes
+    first: int
+
+
+class Publishing:
+    """The rows of a task on their way to the broker, until they are confirmed.
+
+    Args:
+        aim: where they go.
+        batches: the rows.
+        done: is filled in.
+
+    Attributes:
+        progress: rows below this are settled.
+    """
+
+    def __init__(self, aim: Aim, batches: Iterator[pa.RecordBatch], done: Done) -> None:
+        self.progress = 0
+        self._aim = aim
+        self._pieces = aim.pieces(batches)
+        self._rows = aim.rows()
+        self._done = done
+        self._kept: deque[_Piece] = deque()
+        self._returns = _Returns(aim, done)
+
+    def run(self, connection: blocking.Connection) -> None:
+        """Publish what is not confirmed, over a new connection.
+
+        Raises:
+            AMQPError: the broker did not take them.
+            BatchError: a row cannot become a message.
+        """
+        options, done = self._aim.options, self._done
+        publisher = RowPublisher(
+            connection,
+            window=options.max_in_flight,
+            mandatory=options.mandatory,
+            patience=options.confirm_timeout,
+        )
+        if done.mode == PUBLISHING_ID:
+            publisher.number(f"{done.task.publisher}/{done.task.part}")
+        before = self.progress
+        try:
+            self._returns.begin(connection, publisher)
+            for piece in self._numbered():
+                self._publish(publisher, piece, before)
+            publisher.settle()
+            self._returns.take()
+        finally:
+            self.progress = before + publisher.tally.oldest - 1
+            done.unroutable += publisher.tally.returned_count
+            done.refused += publisher.tally.refused
+
+    def _numbered(self) -> Iterator[_Piece]:
+        """What is not confirmed, and then what is new."""
+        yield from list(self._kept)
+        for data in self._pieces:
+            piece = _Piece(data, self._done.rows)
+            self._kept.append(piece)
+            yield piece
+
+    def _publish(self, publisher: RowPublisher, piece: _Piece, before: int) -> None:
+        """The rows of one piece that are not settled, as there is room for them."""
+        rows, done = self._rows, self._done
+        count = self._aim.load(rows, piece.data)
+        done.rows = max(done.rows, piece.first + count)
+        if done.mode == PUBLISHING_ID:
+            rows.number_from = (done.task.batch << _ROW_BITS) + piece.first
+        at = max(0, before - piece.first)
+        while at < count:
+            at = publisher.publish(rows, len(piece.data), at, count)
+            self._returns.take()
+        settled = before + publisher.tally.oldest - 1
+        while len(self._kept) > 1 and self._kept[1].first <= settled:
+            self._kept.popleft()
+
+
+class _Returns:
+    """What came back, and goes to the dead-letter exchange or is counted.
+
+    Args:
+        aim: where rows go.
+        done: is filled in.
+    """
+
+    def __init__(self, aim: Aim, done: Done) -> None:
+        self._exchange = aim.options.dead_letter
+        self._done = done
+        self._publisher: RowPublisher | None = None
+        self._channel: blocking.Channel | None = None
+        # No more can come back at once than wait for their confirm, and those of the next step.
+        # Without a dead-letter exchange a few are enough to say what is wrong.
+        most = 2 * aim.options.max_in_flight
+        self._keep = most if self._exchange else SPARK_EXAMPLES
+
+    def begin(self, connection: blocking.Connection, publisher: RowPublisher) -> None:
+        """Rows are published by another publisher from now on."""
+        # What came back over the connection before and was not dealt with.
+        left = [] if self._publisher is None else self._publisher.returned
+        self._publisher = publisher
+        self._channel = connection.channel() if self._exchange else None
+        publisher.keep_returned = self._keep
+        publisher.returned = left
+        self.take()
+
+    def take(self) -> None:
+        """Publish what has come back to the dead-letter exchange, or keep the first of them."""
+        publisher = self._publisher
+        assert publisher is not None, "it has begun"
+        returned = publisher.returned
+        if not returned:
+            return
+        publisher.returned = []
+        if self._channel is None:
+            self._show(returned)
+            if len(self._done.examples) >= SPARK_EXAMPLES:
+                self._keep = publisher.keep_returned = 0
+            return
+        try:
+            # As they were, to the other exchange, under their own routing keys.
+            self._channel.publish_many(
+                (_letter(one, self._exchange) for one in returned), mandatory=True
+            )
+        except AMQPError as error:
+            reason = error.failures[0][1] if isinstance(error, BulkPublishFailed) else error
+            if recoverable(reason):
+                publisher.returned = returned + publisher.returned
+                raise reason from error
+            raise SinkError(
+                f"{len(returned)} rows that no queue wanted could not go to the dead-letter "
+                f"exchange {self._exchange!r} either: {error}"
+            ) from error
+        self._show(returned)
+        self._done.dead_lettered += len(returned)
+
+    def _show(self, returned: list[PublishReturned]) -> None:
+        room = SPARK_EXAMPLES - len(self._done.examples)
+        self._done.examples += tuple(_where(one) for one in returned[: max(room, 0)])
+
+
+def _letter(returned: PublishReturned, exchange: str) -> Message:
+    came = returned.message
+    letter = Message(came.body, exchange=exchange, routing_key=came.routing_key)
+    letter.encoded = came.encoded
+    return letter
+
+
+def _where(returned: PublishReturned) -> str:
+    message = returned.message
+    return f"{message.routing_key!r} at exchange {message.exchange!r}"

@@ -1,0 +1,86 @@
+"""Work over a connection that may be lost: a new one is made, and the work goes on.
+
+What is done so bears being done twice: staged pieces have numbers, a batch that is committed stays
+so, and rows that are published at least once may be published again. The broker has to be back
+within the option `reconnectTimeout`; the time begins anew whenever the work has come further.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from harebell.base.limits import SPARK_RETRY_SECONDS
+from harebell.client.blocking import Connection
+from harebell.client.errors import AMQPError, ConnectionFailed
+from harebell.client.protocol.recovery import recoverable, refused
+from harebell.spark.writing.write_target import Aim, SinkError
+
+_LOG = logging.getLogger("harebell.spark")
+
+T = TypeVar("T")
+
+
+def carried_out(
+    aim: Aim,
+    what: str,
+    work: Callable[[Connection], T],
+    progress: Callable[[], int] = int,
+    *,
+    known: bool,
+    rows: int = 0,
+) -> T:
+    """What the work returns, after as many connections as it takes.
+
+    Args:
+        aim: where the broker is, and how long it may be away.
+        what: it is for, as operators see it.
+        work: is called again with each new connection.
+        progress: grows when the work comes further.
+        known: whether the broker has been there before. Else the first connection is not tried
+            twice: its address may be wrong.
+        rows: that one call of the work is about.
+
+    Raises:
+        SinkError: the connection was lost, and the broker is not back in time.
+        AMQPError: the broker refuses, or was never there.
+    """
+    patience = aim.options.reconnect_timeout
+    reached, give_up = -1, 0.0
+    while True:
+        connection: Connection | None = None
+        try:
+            connection = aim.connect(what, rows)
+            known = True
+            return work(connection)
+        except AMQPError as error:
+            if not (known and patience and _gone(error)):
+                raise
+            now = time.monotonic()
+            if progress() > reached:
+                reached, give_up = progress(), now + patience
+            if now >= give_up:
+                raise SinkError(
+                    f"the connection to {aim.options.url.address} was lost and could not be made "
+                    f"again in {patience:g} s (reconnectTimeout): {error}"
+                ) from error
+            _LOG.warning("lost the connection to %s: %s", aim.options.url.address, error)
+        finally:
+            if connection is not None:
+                _leave(connection)
+        time.sleep(min(SPARK_RETRY_SECONDS, patience))
+
+
+def _gone(error: AMQPError) -> bool:
+    """Whether the broker or the network went away, and nobody refused us."""
+    return recoverable(error) or (isinstance(error, ConnectionFailed) and not refused(error))
+
+
+def _leave(connection: Connection) -> None:
+    try:
+        connection.close()
+    except AMQPError as error:
+        # Everything was confirmed, or something else is being told already.
+        _LOG.debug("closing a connection: %s", error)

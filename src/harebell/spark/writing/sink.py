@@ -1,0 +1,274 @@
+"""The sink: what Spark asks of a writer, in batch writes and in streaming queries.
+
+    writer(), streamWriter()   on the driver, for every batch: options and columns are checked
+    write(batches)             in a task, on an executor: the rows go to the broker
+    commit(), abort()          on the driver, in another process each time
+
+Objects are pickled from the one to the next, so nothing is connected in between.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from harebell.client.blocking import Connection
+from harebell.client.errors import AMQPError
+from harebell.spark.options.sink_options import (
+    AT_LEAST_ONCE,
+    EXACTLY_ONCE,
+    PUBLISHING_ID,
+    SinkOptions,
+    parse_sink,
+)
+from harebell.spark.options.values import OptionError
+from harebell.spark.writing import confirmed, staged
+from harebell.spark.writing.reconnecting import carried_out
+from harebell.spark.writing.sink_schema import written
+from harebell.spark.writing.write_target import Aim, Done, SinkError, Task
+
+_LOG = logging.getLogger("harebell.spark")
+_NEEDS = {EXACTLY_ONCE: "stage", PUBLISHING_ID: "publisher"}
+
+Messages = Sequence[WriterCommitMessage | None]
+
+
+class SinkSource(DataSource):
+    """The half of the format that writes."""
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        """A writer for df.write."""
+        aim = _aim(self.options, schema, overwrite)
+        options = aim.options
+        run = str(uuid.uuid4())
+        job = Job(options.publisher or f"spark-job/{run}", run, options.version or 0)
+        return BatchWriter(aim, job)
+
+    def streamWriter(  # noqa: N802 - Spark's name
+        self, schema: StructType, overwrite: bool
+    ) -> StreamWriter:
+        """A writer for df.writeStream."""
+        aim = _aim(self.options, schema, overwrite=False)
+        if aim.options.publisher is not None:
+            raise OptionError(
+                "the options txnAppId and txnVersion belong to batch writes: a streaming query "
+                "has an id and batch numbers of its own"
+            )
+        return StreamWriter(aim)
+
+
+@dataclass(frozen=True)
+class Job:
+    """Which batch write this is.
+
+    Args:
+        publisher: who publishes.
+        run: of the publisher.
+        batch: which of its batches.
+    """
+
+    publisher: str
+    run: str
+    batch: int
+
+
+def _aim(given: Mapping[str, str], schema: StructType, overwrite: bool) -> Aim:
+    options: SinkOptions = parse_sink(given)
+    if overwrite:
+        raise OptionError(
+            'messages that were published cannot be overwritten: write with .mode("append")'
+        )
+    columns = written(
+        schema,
+        ignore_unknown=options.ignore_unknown,
+        keyed=options.routing_key is not None,
+        aimed=options.exchange is not None,
+    )
+    return Aim(options, columns)
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """Writes a data frame.
+
+    Args:
+        aim: where to, and how.
+        job: which write this is.
+    """
+
+    def __init__(self, aim: Aim, job: Job) -> None:
+        self._aim = aim
+        self._job = job
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+        """One partition, on an executor."""
+        job = self._job
+        task = Task.of_job(job.publisher, job.run, job.batch)
+        return _write(self._aim, task, iterator, known=False)
+
+    def commit(self, messages: Messages) -> None:
+        """All partitions were written."""
+        # A write without a name is never repeated: nobody will ask for its publisher again.
+        _commit(self._aim, messages, forget=self._aim.options.publisher is None)
+
+    def abort(self, messages: Messages) -> None:
+        """A partition could not be written."""
+        # Where every task failed there are no messages, and yet something may be staged.
+        job = self._job
+        _abort(self._aim, messages, Task(job.publisher, job.run, job.batch, 0, 0))
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Writes the micro-batches of a streaming query.
+
+    Args:
+        aim: where to, and how.
+    """
+
+    def __init__(self, aim: Aim) -> None:
+        self._aim = aim
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+        """One partition of a micro-batch, on an executor."""
+        task = Task.of_query()
+        # A query that has come this far has seen the broker.
+        return _write(self._aim, task, iterator, known=task.batch > 0)
+
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
+        """All partitions of a micro-batch were written; also said again after a restart."""
+        _commit(self._aim, messages)
+
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        """A partition of a micro-batch could not be written."""
+        _abort(self._aim, messages)
+
+
+class _Writing:
+    """The rows of a task on their way to the broker.
+
+    Args:
+        aim: where to, and how.
+        task: which rows.
+        batches: the rows.
+
+    Attributes:
+        done: what was done.
+    """
+
+    def __init__(self, aim: Aim, task: Task, batches: Iterator[pa.RecordBatch]) -> None:
+        self.done = Done("", task)
+        self._aim = aim
+        self._batches = batches
+        self._way: staged.Staging | confirmed.Publishing | None = None
+
+    def run(self, connection: Connection) -> None:
+        """Go on, over a new connection."""
+        if self._way is None:
+            mode = self.done.mode = self._aim.mode(connection, EXACTLY_ONCE, _NEEDS)
+            kind = staged.Staging if mode == EXACTLY_ONCE else confirmed.Publishing
+            self._way = kind(self._aim, self._batches, self.done)
+        self._way.run(connection)
+
+    def give_up(self) -> None:
+        """The task fails: nobody will commit what it has staged."""
+        if isinstance(self._way, staged.Staging) and self._way.progress:
+            staged.discard(self._aim, self.done.task)
+
+    def progress(self) -> int:
+        """How much the broker has taken."""
+        return 0 if self._way is None else self._way.progress
+
+
+def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch], *, known: bool) -> Done:
+    writing = _Writing(aim, task, batches)
+    what = f"write {task.publisher}"
+    try:
+        carried_out(aim, what, writing.run, writing.progress, known=known)
+    except AMQPError as error:
+        writing.give_up()
+        address = aim.options.url.address
+        raise SinkError(f"rows could not be written to {address}: {error}") from error
+    except SinkError:
+        # The broker is gone, or another run has dropped what was staged.
+        raise
+    except BaseException:
+        # The rows themselves could not be made, or Spark stops the task.
+        writing.give_up()
+        raise
+    return writing.done
+
+
+def _done(messages: Messages) -> list[Done]:
+    return [message for message in messages if isinstance(message, Done)]
+
+
+def _commit(aim: Aim, messages: Messages, *, forget: bool = False) -> None:
+    finished = _done(messages)
+    if not finished:
+        return
+    first = finished[0]
+    if first.mode == EXACTLY_ONCE:
+        try:
+            committed = staged.commit(aim, first.task, finished, forget=forget)
+        except AMQPError as error:
+            address = aim.options.url.address
+            raise SinkError(
+                f"batch {first.task.batch} could not be committed at {address}: {error}"
+            ) from error
+        if committed.repeated:
+            _LOG.info("batch %d was committed before", first.task.batch)
+        return
+    if aim.options.delivery is None and first.mode == AT_LEAST_ONCE:
+        _LOG.warning(
+            "%s is not Harebell: rows are published at least once", aim.options.url.address
+        )
+    _complain(aim, finished)
+
+
+def _complain(aim: Aim, finished: list[Done]) -> None:
+    """Fail when rows that were to reach a queue have not."""
+    rows = sum(one.rows for one in finished)
+    refused = sum(one.refused for one in finished)
+    if refused:
+        raise SinkError(
+            f"{refused} of {rows} rows were refused by {aim.options.url.address} (basic.nack): a "
+            "queue is full and set to reject-publish, or the broker is in trouble"
+        )
+    lost = sum(one.unroutable - one.dead_lettered for one in finished)
+    if lost:
+        shown = [text for one in finished for text in one.examples]
+        raise SinkError(
+            f"{lost} of {rows} rows reached no queue, the first with routing key "
+            f"{', '.join(dict.fromkeys(shown[:3]))}: bind a queue, or set deadLetter, or "
+            "mandatory=false"
+        )
+
+
+def _abort(aim: Aim, messages: Messages, job: Task | None = None) -> None:
+    """Have the broker forget what was staged.
+
+    Args:
+        aim: where that is.
+        messages: of the tasks that have ended.
+        job: any task, where that is known without such a message.
+    """
+    finished = _done(messages)
+    staging = [one.task for one in finished if one.mode == EXACTLY_ONCE]
+    task = staging[0] if staging else None if finished else job
+    if task is None or aim.options.delivery not in (None, EXACTLY_ONCE):
+        return
+    try:
+        staged.abort(aim, task)
+    except AMQPError as error:
+        # It is forgotten after a while by itself, and never published.
+        _LOG.warning("what was staged could not be dropped: %s", error)

@@ -1,0 +1,242 @@
+"""Publishing exactly once: tasks stage record batches, the driver commits them by number.
+
+    executors   stage.open, stage.append ...    their rows wait in the broker, and nobody sees them
+    driver      stage.commit(batch N, parts)    all rows at once, together with "N is committed"
+
+Which rows a task staged does not matter for what happens when it is repeated: only the parts that
+the driver names are published, and a batch that is committed is never published again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from harebell.base.limits import SPARK_KEPT_BYTES, SPARK_PIECES_IN_FLIGHT
+from harebell.client import blocking
+from harebell.client.errors import AMQPError, ChannelClosed, Fenced, NotFound, PreconditionFailed
+from harebell.client.protocol import stages
+from harebell.client.protocol.call import Call
+from harebell.spark.writing.reconnecting import carried_out
+from harebell.spark.writing.write_target import Aim, Done, SinkError, Task
+
+_LOG = logging.getLogger("harebell.spark")
+_NO_ROUTE = 312
+_STAGE = "stage"
+_GONE = "send the batch again"
+"""What the broker says when a part is not there."""
+_AGAIN = "start the query again, which goes on from its checkpoint, or write the data frame again"
+
+
+class Staging:
+    """The rows of a task on their way into the broker's stage.
+
+    Pieces are kept until there are too many of them, so that a broker that has lost what it had can
+    be given all of it again.
+
+    Args:
+        aim: where they go.
+        batches: the rows.
+        done: is filled in.
+
+    Attributes:
+        progress: how many pieces the broker has taken.
+    """
+
+    def __init__(self, aim: Aim, batches: Iterator[pa.RecordBatch], done: Done) -> None:
+        self.progress = 0
+        self._columns = aim.written.words
+        self._pieces = aim.pieces(batches)
+        self._done = done
+        self._kept: deque[bytes] = deque()
+        self._octets = 0
+        self._first = 0
+        self._taken = 0
+
+    def run(self, connection: blocking.Connection) -> None:
+        """Stage what is left, over a new connection.
+
+        Raises:
+            SinkError: another run of the query has taken over, or the broker has lost too much.
+            AMQPError: the broker refuses the rows.
+        """
+        task = self._done.task
+        channel = connection.channel(confirms=False)
+        with _telling(task):
+            if task.batch < channel.stage_open(task.publisher, task.run):
+                return
+            first, self._taken = self._first, 0
+            try:
+                self._stage(connection, channel)
+            except PreconditionFailed as error:
+                if not first or self._taken:
+                    raise
+                raise SinkError(
+                    f"the broker has lost what was staged of part {task.part} of batch "
+                    f"{task.batch}, as after a power loss, and the task has not kept all of it "
+                    f"({error}): {_AGAIN}"
+                ) from error
+
+    def _stage(self, connection: blocking.Connection, channel: blocking.Channel) -> None:
+        task = self._done.task
+        waiting: deque[tuple[int, Call[int]]] = deque()
+        for number, piece in self._numbered():
+            call = stages.stage_append(
+                channel.core,
+                task.publisher,
+                task.run,
+                batch=task.batch,
+                part=task.part,
+                attempt=task.attempt,
+                number=number,
+                columns=self._columns,
+                data=piece,
+            )
+            waiting.append((number, call))
+            # Also when there is room: else nothing would be written before it is full.
+            connection.pump(0.0)
+            while len(waiting) > SPARK_PIECES_IN_FLIGHT:
+                self._finish(connection, *waiting.popleft())
+        while waiting:
+            self._finish(connection, *waiting.popleft())
+
+    def _numbered(self) -> Iterator[tuple[int, bytes]]:
+        """What is kept, and then what is new; a piece that is there already is passed over."""
+        yield from enumerate(list(self._kept), self._first)
+        for piece in self._pieces:
+            self._kept.append(piece)
+            self._octets += len(piece)
+            yield self._first + len(self._kept) - 1, piece
+
+    def _finish(self, connection: blocking.Connection, number: int, call: Call[int]) -> None:
+        """Wait until a piece is staged."""
+        self._done.rows = connection.finish(call)
+        self._taken += 1
+        self.progress = max(self.progress, number + 1)
+        while self._octets > SPARK_KEPT_BYTES and self._first < self.progress:
+            self._octets -= len(self._kept.popleft())
+            self._first += 1
+
+
+def commit(aim: Aim, task: Task, finished: list[Done], *, forget: bool) -> stages.Committed:
+    """Publish what tasks have staged, unless that was done before.
+
+    Args:
+        aim: where the rows go.
+        task: any of the batch.
+        finished: what all of its tasks did.
+        forget: whether the publisher has no other batches.
+
+    Raises:
+        SinkError: rows reach no queue, or another run of the query has taken over.
+        AMQPError: the broker refuses the batch.
+    """
+
+    def work(connection: blocking.Connection) -> stages.Committed:
+        channel = connection.channel(confirms=False)
+        with _telling(task):
+            # A batch without rows may be the first that this run has to do with the broker.
+            channel.stage_open(task.publisher, task.run)
+            return _commit(aim, channel, task, finished)
+
+    rows = sum(one.rows for one in finished)
+    committed = carried_out(aim, "commit", work, known=True, rows=rows)
+    if forget:
+        _forget(aim, task)
+    return committed
+
+
+def _forget(aim: Aim, task: Task) -> None:
+    """Nobody will ask for a publisher again; it is published already, whatever happens here."""
+    try:
+        with aim.connect("commit") as connection:
+            connection.channel(confirms=False).publisher_forget(task.publisher)
+    except AMQPError as error:
+        _LOG.warning("the publisher %s is not forgotten yet: %s", task.publisher, error)
+
+
+def _commit(
+    aim: Aim, channel: blocking.Channel, task: Task, finished: list[Done]
+) -> stages.Committed:
+    options = aim.options
+    try:
+        return channel.stage_commit(
+            task.publisher,
+            task.run,
+            batch=task.batch,
+            parts=[(one.task.part, one.task.attempt, one.rows) for one in finished],
+            exchange=options.exchange or "",
+            routing_key=options.routing_key or "",
+            delivery_mode=options.delivery_mode,
+            mandatory=options.mandatory,
+            dead_letter=options.dead_letter,
+        )
+    except PreconditionFailed as error:
+        if _GONE not in error.text:
+            raise
+        raise SinkError(
+            f"batch {task.batch} was not published: the broker has lost what was staged, as after "
+            f"a power loss ({error.text}): {_AGAIN}"
+        ) from error
+    except ChannelClosed as error:
+        if error.code != _NO_ROUTE:
+            raise
+        mend = "Bind a queue, or set deadLetter, or mandatory=false"
+        if options.dead_letter:
+            mend = (
+                f"They reach none by the dead-letter exchange {options.dead_letter!r} either: bind "
+                "a queue to it"
+            )
+        raise SinkError(
+            f"batch {task.batch} was not published, for not every row reaches a queue: "
+            f"{error}. {mend}"
+        ) from error
+
+
+def abort(aim: Aim, task: Task) -> None:
+    """Forget what tasks have staged.
+
+    Raises:
+        AMQPError: the broker cannot be asked; what is staged goes after a while by itself.
+    """
+    with aim.connect("abort") as connection:
+        if _STAGE not in connection.extensions:
+            return
+        try:
+            connection.channel(confirms=False).stage_abort(
+                task.publisher, task.run, batch=task.batch
+            )
+        except NotFound:
+            _LOG.debug("no task of %s has staged anything", task.publisher)
+
+
+def discard(aim: Aim, task: Task) -> None:
+    """Forget what one attempt has staged; when that fails it goes after a while by itself."""
+    try:
+        with aim.connect("discard") as connection:
+            connection.channel(confirms=False).stage_discard(
+                task.publisher, task.run, batch=task.batch, part=task.part, attempt=task.attempt
+            )
+    except AMQPError as error:
+        _LOG.warning("what part %d has staged could not be dropped: %s", task.part, error)
+
+
+class _telling:  # noqa: N801 - used as a statement
+    """Says in the words of a query that it was fenced."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Fenced):
+            raise SinkError(
+                f"another run of the publisher {self._task.publisher!r} has taken over, and this "
+                f"one may not write any more: stop one of the two queries that use the same "
+                f"checkpoint ({error})"
+            ) from error

@@ -1,0 +1,118 @@
+"""Where reading begins and ends: every way to say it, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.spark.options.bounds import (
+    EARLIEST,
+    LATEST,
+    POSITION,
+    TIME,
+    Place,
+    read_places,
+    read_time,
+    read_times,
+)
+from harebell.spark.options.values import OptionError
+
+NOON = 1_769_860_800_000_000
+"""2026-01-31T12:00:00Z in microseconds."""
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("earliest", Place(EARLIEST)),
+        ("Latest", Place(LATEST)),
+        ("0", Place(POSITION, 0)),
+        ("007", Place(POSITION, 7)),
+        ("1970-01-01", Place(TIME, 0)),
+        ("1960-01-01T00:00:00", Place(TIME, 0)),
+        ("0001-01-01T00:00:00+14:00", Place(TIME, 0)),
+        ("250000", Place(POSITION, 250_000)),
+        ("2026-01-31T12:00:00Z", Place(TIME, NOON)),
+        ("2026-01-31 12:00:00", Place(TIME, NOON)),
+        ("2026-01-31T13:00:00.5+01:00", Place(TIME, NOON + 500_000)),
+    ],
+)
+def test_a_place_is_an_end_a_position_or_a_time(text: str, place: Place) -> None:
+    assert read_places("startingOffsets", text).of("any") == place
+
+
+def test_every_queue_can_have_its_own_place() -> None:
+    found = read_places(
+        "startingOffsets", '{"a": 7, "b": "latest", "c": -2, "d": -1, "e": "2026-01-31T12:00:00Z"}'
+    )
+    assert [found.of(queue) for queue in "abcde"] == [
+        Place(POSITION, 7),
+        Place(LATEST),
+        Place(EARLIEST),
+        Place(LATEST),
+        Place(TIME, NOON),
+    ]
+    assert found.of("another") is None
+
+
+@pytest.mark.parametrize("text", ["1769860800000", "2026-01-31T12:00:00Z"])
+def test_timestamps_are_milliseconds_or_words(text: str) -> None:
+    assert read_time("startingTimestamp", text).of("any") == Place(TIME, NOON)
+
+
+def test_timestamps_can_be_given_per_queue() -> None:
+    found = read_times("startingOffsetsByTimestamp", '{"a": 1769860800000, "b": "1769860800000"}')
+    assert found.of("a") == found.of("b") == Place(TIME, NOON)
+    assert found.of("c") is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", "-1", "soon", "1.5", "2026-13-01", str(2**63), "٣", '{"a": -3}', '{"a": true}']
+)
+def test_a_place_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(OptionError, match="startingOffsets must be earliest, latest, a position"):
+        read_places("startingOffsets", text)
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "-5", "1.5"])
+def test_a_timestamp_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(OptionError, match="startingTimestamp must be milliseconds since 1970"):
+        read_time("startingTimestamp", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a": 1', "is no JSON: "),
+        ("{}", "must be a JSON object by queue"),
+        ('{"a": 1, "a": 2}', "names a queue twice"),
+    ],
+)
+def test_json_that_is_wrong_is_explained(text: str, why: str) -> None:
+    with pytest.raises(OptionError, match=why):
+        read_places("startingOffsets", text)
+
+
+def test_json_by_timestamp_must_be_an_object() -> None:
+    with pytest.raises(OptionError, match="startingOffsetsByTimestamp must be a JSON object"):
+        read_times("startingOffsetsByTimestamp", "[1]")
+
+
+def test_a_place_is_shown_as_it_was_said() -> None:
+    assert str(Place(LATEST)) == "latest"
+    assert str(Place(POSITION, 7)) == "7"
+    assert str(Place(TIME, NOON)) == "2026-01-31T12:00:00+00:00"
+
+
+def test_a_time_that_no_datetime_can_hold_is_written_as_it_was_given() -> None:
+    most = (2**63 - 1) // 1000
+    place = read_time("startingTimestamp", str(most)).of("any")
+    assert place == Place(TIME, most * 1000)
+    assert str(place) == f"{most} ms after 1970"
+
+
+@pytest.mark.parametrize("digits", ["9" * 20, "9" * 5_000])
+def test_a_number_with_too_many_digits_is_named_like_any_other_mistake(digits: str) -> None:
+    with pytest.raises(OptionError, match="startingOffsets must be earliest"):
+        read_places("startingOffsets", digits)
+    with pytest.raises(OptionError, match="startingTimestamp must be milliseconds"):
+        read_time("startingTimestamp", digits)

@@ -1,0 +1,99 @@
+"""Offsets: stable as text, and refused when they are somebody else's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from harebell.spark.reading.offsets import (
+    START,
+    Claimed,
+    Offset,
+    OffsetError,
+    Position,
+    is_spooled,
+    points_json,
+    points_of,
+)
+
+
+def test_the_text_of_an_offset_does_not_change() -> None:
+    offset = Offset(250_000, "4f0c2a")
+    assert json.dumps(offset.to_json()) == '{"position": 250000, "spool": "4f0c2a"}'
+
+
+def test_what_was_written_is_read() -> None:
+    offset = Offset(7, "ab12")
+    assert Offset.of_json(json.loads(json.dumps(offset.to_json()))) == offset
+
+
+def test_a_new_query_begins_before_the_first_delivery() -> None:
+    assert Offset.of_json(START.to_json()) == Offset(0, "")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        7,
+        {},
+        {"position": 7},
+        {"position": "7", "spool": "ab"},
+        {"position": True, "spool": "ab"},
+        {"position": -1, "spool": "ab"},
+        {"position": 7, "spool": None},
+        {"position": 7, "spool": "../../etc"},
+        {"position": 7, "spool": "ab\n"},
+    ],
+)
+def test_an_offset_of_another_source_is_refused(value: Any) -> None:
+    with pytest.raises(OffsetError, match="does the checkpoint belong to another query"):
+        Offset.of_json(value)
+
+
+def test_the_text_of_several_queues_does_not_depend_on_their_order() -> None:
+    points = {"b": Position("g", 7), "a": Claimed("g", "spark-1", 3)}
+    text = json.dumps(points_json(points))
+    assert text == (
+        '{"a": {"generation": "g", "group": "spark-1", "claim": 3}, '
+        '"b": {"generation": "g", "position": 7}}'
+    )
+    assert json.dumps(points_json(dict(reversed(points.items())))) == text
+    assert points_of(json.loads(text)) == points
+
+
+def test_several_queues_over_plain_amqp_have_their_spools() -> None:
+    points = {"a": Offset(7, "ab12"), "b": START}
+    assert points_of(json.loads(json.dumps(points_json(points)))) == points
+
+
+def test_a_queue_can_have_the_name_of_a_key() -> None:
+    points = {"position": Position("g", 7), "spool": Position("g", 8)}
+    assert not is_spooled(points_json(points))
+    assert points_of(points_json(points)) == points
+    assert is_spooled(START.to_json())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        7,
+        {"q": 7},
+        {"q": {}},
+        {"q": {"generation": "g"}},
+        {"q": {"generation": "g", "position": -1}},
+        {"q": {"generation": "g", "position": "1"}},
+        {"q": {"generation": None, "position": 1}},
+        {"q": {"generation": "g", "claim": 1}},
+        {"q": {"generation": "g", "group": "", "claim": 1}},
+        {"q": {"generation": "g", "group": "a", "claim": True}},
+        {"q": {"generation": "g", "position": 1, "more": 1}},
+        {"q": {"position": 7, "spool": "../x"}},
+    ],
+)
+def test_an_offset_of_somebody_else_is_refused(value: Any) -> None:
+    with pytest.raises(OffsetError, match="does the checkpoint belong to another query"):
+        points_of(value)

@@ -1,0 +1,157 @@
+"""A query over several queues: what is shared out, and in which order things are asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql.datasource import InputPartition
+
+from harebell.spark.reading.offsets import Point, Position
+from harebell.spark.reading.planning import Range
+from harebell.spark.reading.query import Query
+
+
+class Numbers:
+    """A queue of numbers that stays as it is."""
+
+    def __init__(self, queue: str, count: int) -> None:
+        self.queue = queue
+        self.count = count
+        self.finished = 0
+        self.stopped = False
+
+    def begin(self) -> Point:
+        return Position("g", 0)
+
+    def join(self) -> Point:
+        return Position("g", 0)
+
+    def before(self, end: Point) -> Point:
+        return Position("g", 0)
+
+    def prepare(self) -> None:
+        pass
+
+    def advance(self, start: Point, most: int, octets: int | None) -> Point:
+        assert isinstance(start, Position)
+        room = most if octets is None else min(most, octets // 10)
+        return Position("g", min(self.count, start.position + room))
+
+    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+        return self.advance(end, most, octets)
+
+    def plan(self, start: Point, end: Point) -> list[Range]:
+        assert isinstance(start, Position)
+        assert isinstance(end, Position)
+        count = end.position - start.position
+        return [Range(self.queue, "g", start.position, end.position, count)]
+
+    def report(self) -> dict[str, Any] | None:
+        return {"position": self.count} if self.count else None
+
+    def finish(self, start: Point) -> None:
+        self.finished += 1
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+def whole(ranges: list[Range]) -> list[InputPartition]:
+    return [InputPartition(ranges)]
+
+
+def query(**counts: int) -> Query:
+    return Query({name: Numbers(name, count) for name, count in counts.items()}, 0.0, whole)
+
+
+def at(**positions: int) -> dict[str, Point]:
+    return {queue: Position("g", position) for queue, position in positions.items()}
+
+
+def test_a_new_query_begins_where_its_parts_do() -> None:
+    assert query(a=3, b=0).begin() == at(a=0, b=0)
+
+
+def test_busy_queues_share_a_micro_batch() -> None:
+    assert query(a=100, b=100).advance(at(a=0, b=0), 20, None) == at(a=10, b=10)
+
+
+def test_what_an_idle_queue_leaves_goes_to_the_others() -> None:
+    assert query(a=100, b=0).advance(at(a=0, b=0), 20, None) == at(a=20, b=0)
+    assert query(a=100, b=0, c=100, d=0).advance(at(a=0, b=0, c=0, d=0), 20, None) == (
+        at(a=10, b=0, c=10, d=0)
+    )
+
+
+def test_no_queue_waits_for_ever_when_there_are_more_queues_than_messages_wanted() -> None:
+    one = query(a=100, b=100, c=100)
+    points = one.begin()
+    for _ in range(9):
+        points = one.advance(points, 1, None)
+    assert sum(point.position for point in points.values() if isinstance(point, Position)) == 9
+    assert all(point != Position("g", 0) for point in points.values())
+
+
+def test_every_queue_is_asked_although_there_are_more_than_messages_wanted() -> None:
+    for busy in "abcdefg":
+        one = query(**{queue: 5 if queue == busy else 0 for queue in "abcdefg"})
+        start = one.begin()
+        one.prepare()
+        ends = one.advance(start, 2, None)
+        assert ends == start | at(**{busy: 2})
+        ends = one.advance(one.advance(ends, 2, None), 2, None)
+        assert ends == start | at(**{busy: 5})
+        assert one.advance(ends, 2, None) == ends
+        assert [part.finished for part in one.parts.values()] == [1] * 7
+
+
+def test_octets_are_shared_too() -> None:
+    assert query(a=100, b=100).advance(at(a=0, b=0), 1000, 100) == at(a=5, b=5)
+
+
+def test_nothing_new_is_the_same_point() -> None:
+    one = query(a=5)
+    assert one.advance(at(a=5), 20, None) == at(a=5)
+    assert one.parts["a"].finished == 0
+
+
+def test_a_query_that_drains_finishes_its_parts_at_the_end() -> None:
+    one = query(a=5, b=5)
+    one.prepare()
+    assert one.advance(at(a=0, b=0), 20, None) == at(a=5, b=5)
+    assert [part.finished for part in one.parts.values()] == [0, 0]
+    assert one.advance(at(a=5, b=5), 20, None) == at(a=5, b=5)
+    assert [part.finished for part in one.parts.values()] == [1, 1]
+
+
+def test_only_what_moved_is_planned() -> None:
+    (planned,) = query(a=9, b=9).plan(at(a=2, b=4), at(a=5, b=4))
+    assert planned.value == [Range("a", "g", 2, 5, 3)]
+    assert query(a=9).plan(at(a=2), at(a=2)) == []
+
+
+def test_a_queue_that_a_running_query_found_begins_before_everything() -> None:
+    (planned,) = query(a=9, new=9).plan(at(a=2), at(a=2, new=7))
+    assert planned.value == [Range("new", "g", 0, 7, 7)]
+
+
+def test_queues_that_match_join_a_running_query() -> None:
+    one = Query(
+        {"a": Numbers("a", 5)},
+        0.0,
+        whole,
+        lambda known: {} if "new" in known else {"new": Numbers("new", 3)},
+    )
+    assert one.advance(at(a=5), 20, None) == at(a=5, new=3)
+    assert one.advance(at(a=5, new=3), 20, None) == at(a=5, new=3)
+
+
+def test_the_end_is_told_when_every_part_knows_it() -> None:
+    assert query(a=5, b=7).report() == {"a": {"position": 5}, "b": {"position": 7}}
+    assert query(a=5, b=0).report() is None
+
+
+def test_all_parts_are_left() -> None:
+    one = query(a=5, b=5)
+    one.stop()
+    assert all(part.stopped for part in one.parts.values())

@@ -1,0 +1,89 @@
+"""The cache: its key, and the overlay that leaves out the zip of pyspark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from harebell.spark.runtime.java import Java, SessionError
+from harebell.spark.runtime.spark_home_cache import (
+    cache_folder,
+    find_places,
+    installed_spark,
+    make_overlay,
+)
+
+JAVA = Java(Path("/usr/bin/java"), 17, "17.0.1")
+
+
+def cached(folder: Path, **more: str) -> dict[str, str]:
+    return {"XDG_CACHE_HOME": str(folder), **more}
+
+
+def spark_folder(folder: Path) -> Path:
+    (folder / "jars").mkdir(parents=True)
+    (folder / "jars" / "one.jar").touch()
+    return folder
+
+
+def test_the_cache_is_where_the_desktop_says(tmp_path: Path) -> None:
+    assert cache_folder(cached(tmp_path)) == tmp_path / "harebell" / "spark"
+    assert cache_folder({}) == Path.home() / ".cache" / "harebell" / "spark"
+    assert cache_folder({"XDG_CACHE_HOME": "relative"}) == cache_folder({})
+
+
+def test_another_java_or_other_jars_have_another_folder(tmp_path: Path) -> None:
+    home = spark_folder(tmp_path / "spark")
+    environment = cached(tmp_path, SPARK_HOME=str(home))
+    first = find_places(JAVA, environment)
+    assert find_places(JAVA, environment) == first
+    other = find_places(Java(JAVA.program, 21, "21.0.2"), environment)
+    assert other.folder != first.folder
+    (home / "jars" / "two.jar").touch()
+    assert find_places(JAVA, environment).folder != first.folder
+
+
+def test_the_overlay_has_the_installed_spark_without_its_zip(tmp_path: Path) -> None:
+    places = find_places(JAVA, cached(tmp_path))
+    overlay = make_overlay(places)
+    assert (overlay / "jars").resolve() == (installed_spark() / "jars").resolve()
+    assert (overlay / "bin" / "spark-submit").is_file()
+    (library,) = (overlay / "python" / "lib").iterdir()
+    assert library.name.startswith("py4j-")
+    assert make_overlay(places) == overlay
+    assert [entry.name for entry in places.folder.iterdir()] == ["home"]
+
+
+def test_the_overlay_of_many_starts_at_once_is_whole(tmp_path: Path) -> None:
+    places = find_places(JAVA, cached(tmp_path))
+    made: list[Path] = []
+    threads = [
+        Thread(target=lambda: made.append(make_overlay(places)), daemon=True) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert made == [places.overlay] * 8
+    assert [entry.name for entry in places.folder.iterdir()] == ["home"]
+
+
+def test_a_spark_home_of_the_user_is_left_alone(tmp_path: Path) -> None:
+    home = spark_folder(tmp_path / "spark")
+    places = find_places(JAVA, cached(tmp_path, SPARK_HOME=str(home)))
+    assert places.given
+    assert make_overlay(places) == home
+    assert not places.folder.exists()
+
+
+def test_the_overlay_of_an_earlier_session_is_no_spark_home_of_the_user(tmp_path: Path) -> None:
+    places = find_places(JAVA, cached(tmp_path))
+    again = find_places(JAVA, cached(tmp_path, SPARK_HOME=str(make_overlay(places))))
+    assert again == places
+
+
+def test_a_spark_home_that_is_none_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match=f"{tmp_path} is no Spark: it has no folder jars"):
+        find_places(JAVA, cached(tmp_path / "cache", SPARK_HOME=str(tmp_path)))
