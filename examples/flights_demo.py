@@ -37,8 +37,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from harebell.client import blocking
 from harebell.pipeline.checking import check
+from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.hosting import host
-from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import State
 from harebell.pipeline.views import View as PipelineView
 from harebell.spark.session import SessionError, build_session

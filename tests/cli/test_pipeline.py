@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harebell.pipeline.locking import CheckpointLock
 from harebell.pipeline.registry import Entry, State
+from harebell.pipeline.run.locking import CheckpointLock
 from tests.cli.conftest import Result, error_of, run_harebell
 
 FINE = "source:\n  queue: ${QUEUE:-orders}\nsinks: [{parquet: lake}]\n"

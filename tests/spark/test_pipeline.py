@@ -16,12 +16,13 @@ import pytest
 from pyarrow import csv
 from pyspark.sql import SparkSession
 
-from harebell.pipeline import frames, running, shipped
+from harebell.pipeline.builtin import builtin_pipelines as shipped
 from harebell.pipeline.checking import check
-from harebell.pipeline.description import Body, Source, Trigger
+from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.hosting import host
-from harebell.pipeline.places import PipelineError
 from harebell.pipeline.registry import State, states
+from harebell.pipeline.run import frames, running
+from harebell.pipeline.spec.description import Body, Source, Trigger
 from harebell.pipeline.views import View
 from tests.patience import eventually
 

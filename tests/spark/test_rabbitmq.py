@@ -14,9 +14,9 @@ import pytest
 
 from harebell.client import blocking
 from harebell.client.url import URL
-from harebell.pipeline.description import Route
-from harebell.pipeline.places import PipelineError
-from harebell.pipeline.taking import Change, take
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.spec.description import Route
+from harebell.pipeline.sql.queue_snapshot import Change, take
 from harebell.spark.reading.intake import SourceError
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import message_schema

@@ -11,12 +11,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from harebell.client.url import URL
-from harebell.pipeline import looking, shipped
+from harebell.pipeline.builtin import builtin_pipelines as shipped
+from harebell.pipeline.builtin import queue_reports as looking
+from harebell.pipeline.builtin.replaying import Choice, chosen, replay
+from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.hosting import host
-from harebell.pipeline.lakes import lake_of
-from harebell.pipeline.places import PipelineError
-from harebell.pipeline.queries import select
-from harebell.pipeline.replaying import Choice, chosen, replay
+from harebell.pipeline.sql.queries import select
+from harebell.pipeline.sql.tables import lake_of
 from harebell.pipeline.views import View
 
 pytestmark = pytest.mark.timeout(1_200)

@@ -16,10 +16,10 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from harebell.cli.main import harebell
-from harebell.pipeline import shipped
-from harebell.pipeline.description import Trigger
+from harebell.pipeline.builtin import builtin_pipelines as shipped
 from harebell.pipeline.hosting import host
 from harebell.pipeline.registry import state_of
+from harebell.pipeline.spec.description import Trigger
 from harebell.pipeline.views import View
 
 pytestmark = pytest.mark.timeout(1_200)

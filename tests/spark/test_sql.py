@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 
 from harebell.cli.main import harebell
 from harebell.client.url import URL
-from harebell.pipeline.places import PipelineError
-from harebell.pipeline.queries import Settled, select, settle
-from harebell.pipeline.shown_rows import first_rows
-from harebell.pipeline.verbs import Selection, Settlement, understand
-from tests.unit.pipeline.test_statements import QUERIES
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sql.queries import Settled, select, settle
+from harebell.pipeline.sql.shown_rows import first_rows
+from harebell.pipeline.sql.verbs import Selection, Settlement, understand
+from tests.unit.pipeline.spec.test_statements import QUERIES
 
 pytestmark = pytest.mark.timeout(1_200)
 

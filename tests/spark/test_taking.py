@@ -8,10 +8,10 @@ import pika
 import pytest
 
 from harebell.client.url import URL
-from harebell.pipeline import taking
-from harebell.pipeline.description import Route
-from harebell.pipeline.places import PipelineError
-from harebell.pipeline.taking import Change, take
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.spec.description import Route
+from harebell.pipeline.sql import queue_snapshot as taking
+from harebell.pipeline.sql.queue_snapshot import Change, take
 from tests.relay import relay
 from tests.spark.asking import waiting
 

@@ -25,8 +25,8 @@ FUNNELS: dict[str, str] = {
     ),
     "src/harebell/server/control/dispatcher.py": "whatever a command raises in a later turn is "
     "raised to who waits for its answer",
-    "src/harebell/pipeline/running.py": "steps are users' code, and may raise anything when they "
-    "are made: it becomes the pipeline's error, in one sentence",
+    "src/harebell/pipeline/run/running.py": "steps are users' code and may raise anything when "
+    "they are made; it becomes the pipeline's error, in one sentence",
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "
     "error is told by the batch, and the shell ends the process",
 }

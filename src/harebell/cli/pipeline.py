@@ -18,7 +18,7 @@ from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
 from harebell.cli.shipped import ACTIONS
 
 if TYPE_CHECKING:
-    from harebell.pipeline.description import Description
+    from harebell.pipeline.spec.description import Description
 
 assert ACTIONS, "importing them made them actions of the group"
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -71,7 +71,7 @@ def check(files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
 @_SET
 def explain(file: Path, settings: tuple[str, ...]) -> None:
     """Say what a pipeline will do, without Spark and without a broker."""
-    from harebell.pipeline.explaining import explain as explained
+    from harebell.pipeline.spec.explaining import explain as explained
 
     with sentences():
         echo(explained(_checked(file, settings)))
@@ -102,7 +102,7 @@ def list_(as_json: bool) -> None:
     if as_json:
         _print([asdict(state) for state in found])
         return
-    from harebell.pipeline.console_sink import table
+    from harebell.pipeline.sinks.console import table
 
     rows = [
         (each.name, each.state, each.batch if each.batch >= 0 else "", each.rows, _lag(each.lag))
@@ -138,8 +138,8 @@ def status(name: str, as_json: bool) -> None:
 @pipeline.command()
 def metrics() -> None:
     """Print the metrics of all pipelines on this machine, as Prometheus reads them."""
-    from harebell.pipeline.metrics import exposition
     from harebell.pipeline.registry import default_folder, states
+    from harebell.pipeline.run.metrics import exposition
 
     with sentences():
         echo(exposition(states(default_folder())), nl=False)

@@ -14,7 +14,7 @@ from harebell.cli.failure import Failure, NotConnected, WrongUsage
 from harebell.cli.noun import Noun
 
 if TYPE_CHECKING:
-    from harebell.pipeline.description import Description
+    from harebell.pipeline.spec.description import Description
 
 
 @click.group(cls=Noun)
@@ -25,8 +25,8 @@ def pipeline() -> None:
 @contextmanager
 def sentences() -> Iterator[None]:
     """Errors of pipelines as sentences and exit codes."""
-    from harebell.pipeline.failures import reason_of, spark_errors, unreached
-    from harebell.pipeline.places import DescriptionError
+    from harebell.pipeline.errors import DescriptionError
+    from harebell.pipeline.run.failures import reason_of, spark_errors, unreached
 
     try:
         yield
@@ -53,7 +53,7 @@ def run_all(pipelines: list[Description], master: str | None, metrics: str | Non
     """Run pipelines and show how they are."""
     from harebell.pipeline.hosting import host
     from harebell.pipeline.registry import default_folder
-    from harebell.pipeline.serving import address_of
+    from harebell.pipeline.run.serving import address_of
     from harebell.pipeline.views import View, end_of
 
     names = [each.name for each in pipelines]

@@ -17,7 +17,7 @@ from harebell.cli.sql import print_rows, session
 from harebell.client.url import URL, URLError
 
 if TYPE_CHECKING:
-    from harebell.pipeline.description import Trigger
+    from harebell.pipeline.spec.description import Trigger
 
 _MASTER = click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
 _EVERY = click.option(
@@ -46,8 +46,8 @@ def _address(url: str | None, flag: str = "--url") -> str:
 
 
 def _trigger(every: str | None) -> Trigger:
-    from harebell.pipeline.description import Trigger
-    from harebell.pipeline.values import seconds_of
+    from harebell.pipeline.spec.description import Trigger
+    from harebell.pipeline.spec.values import seconds_of
 
     if every is None:
         return Trigger()
@@ -58,7 +58,7 @@ def _trigger(every: str | None) -> Trigger:
 
 
 def _condition(text: str | None) -> str:
-    from harebell.pipeline.statements import StatementError, condition
+    from harebell.pipeline.spec.statements import StatementError, condition
 
     if text:
         try:
@@ -113,7 +113,7 @@ def archive(
     master: str | None,
 ) -> None:
     """Keep every message of a queue, or of an exchange, in a table."""
-    from harebell.pipeline import shipped
+    from harebell.pipeline.builtin import builtin_pipelines as shipped
 
     if (queue is None) == (exchange is None):
         raise WrongUsage("say what to keep: a queue, or --exchange NAME")
@@ -161,7 +161,7 @@ def mirror(
     master: str | None,
 ) -> None:
     """Publish every message of a queue to another broker."""
-    from harebell.pipeline import shipped
+    from harebell.pipeline.builtin import builtin_pipelines as shipped
 
     if exchange and to_queue is not None:
         raise WrongUsage("--exchange and --to-queue exclude each other")
@@ -203,9 +203,9 @@ def replay(
     master: str | None,
 ) -> None:
     """Publish the messages of a table again, in their order."""
-    from harebell.pipeline.lakes import lake_of
-    from harebell.pipeline.replaying import Choice, chosen
-    from harebell.pipeline.replaying import replay as replayed
+    from harebell.pipeline.builtin.replaying import Choice, chosen
+    from harebell.pipeline.builtin.replaying import replay as replayed
+    from harebell.pipeline.sql.tables import lake_of
 
     choice = Choice(_condition(where), since, until, skip)
     broker = URL.parse(_address(url))
@@ -259,8 +259,8 @@ def triage(
     master: str | None,
 ) -> None:
     """Show dead letters in groups, try them again, or discard them."""
-    from harebell.pipeline.looking import GROUPS
-    from harebell.pipeline.looking import triage as asked
+    from harebell.pipeline.builtin.queue_reports import GROUPS
+    from harebell.pipeline.builtin.queue_reports import triage as asked
 
     condition = _condition(where)
     if retry and discard:
@@ -278,8 +278,8 @@ def triage(
 def _settle(
     queue: str, where: str, retry: bool, value: str | None, url: str | None, master: str | None
 ) -> None:
-    from harebell.pipeline.queries import settle
-    from harebell.pipeline.verbs import Settlement
+    from harebell.pipeline.sql.queries import settle
+    from harebell.pipeline.sql.verbs import Settlement
 
     verb = "RETRY" if retry else "DELETE"
     settlement = Settlement(verb, queue, where, None, {"value": value} if value else {})
@@ -316,9 +316,9 @@ def stats(
     master: str | None,
 ) -> None:
     """Show the flow of a queue: rates, sizes, delays, hot keys."""
-    from harebell.pipeline.looking import stats as asked
-    from harebell.pipeline.looking import top_keys
-    from harebell.pipeline.values import seconds_of
+    from harebell.pipeline.builtin.queue_reports import stats as asked
+    from harebell.pipeline.builtin.queue_reports import top_keys
+    from harebell.pipeline.spec.values import seconds_of
 
     seconds = seconds_of(window)
     if seconds is None:
@@ -344,7 +344,7 @@ def _watch(
     where: tuple[str | None, str | None],
 ) -> None:
     """The running form of stats; what is only shown need not be remembered."""
-    from harebell.pipeline import shipped
+    from harebell.pipeline.builtin import builtin_pipelines as shipped
 
     with tempfile.TemporaryDirectory(prefix="harebell-stats-") as own:
         checkpoint = Path(own) if folder is None else folder / "_pipelines"
@@ -361,7 +361,7 @@ def _watch(
 
 
 def _show(selection: Any, url: str | None, output: str, master: str | None) -> None:
-    from harebell.pipeline.queries import select
+    from harebell.pipeline.sql.queries import select
 
     address = _address(url)
     with sentences(), session("harebell look", master) as spark:

@@ -49,10 +49,10 @@ def sql(
 
     SELECT takes nothing from any queue. Tables are queue('name'), stream('name') and lake('path').
     """
-    from harebell.pipeline.places import PipelineError
-    from harebell.pipeline.queries import route_text, select, settle
-    from harebell.pipeline.statements import StatementError
-    from harebell.pipeline.verbs import Settlement, understand
+    from harebell.pipeline.errors import PipelineError
+    from harebell.pipeline.spec.statements import StatementError
+    from harebell.pipeline.sql.queries import route_text, select, settle
+    from harebell.pipeline.sql.verbs import Settlement, understand
 
     try:
         understood = understand(statement)
@@ -87,12 +87,12 @@ def session(name: str, master: str | None) -> Any:
 
 def print_rows(frame: Any, rows: int, output: str) -> None:
     """Print the rows of a data frame."""
-    from harebell.pipeline.shown_rows import first_rows
+    from harebell.pipeline.sql.shown_rows import first_rows
 
     found = first_rows(frame, rows + 1, "T" if output == "json" else " ")
     shown = found[:rows]
     if output == "table":
-        from harebell.pipeline.console_sink import table
+        from harebell.pipeline.sinks.console import table
 
         for line in table(frame.columns, [tuple(row) for row in shown]):
             echo(line)

@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from harebell.base.names import did_you_mean
-from harebell.pipeline import statements
-from harebell.pipeline.check_sinks import sink_of
-from harebell.pipeline.check_sources import source_of, watermark_of
-from harebell.pipeline.description import (
+from harebell.pipeline.errors import Complaints
+from harebell.pipeline.spec import statements
+from harebell.pipeline.spec.check_sinks import sink_of
+from harebell.pipeline.spec.check_sources import source_of, watermark_of
+from harebell.pipeline.spec.description import (
     MODES,
     SOURCE,
     Description,
@@ -24,8 +25,8 @@ from harebell.pipeline.description import (
     Step,
     Trigger,
 )
-from harebell.pipeline.places import Complaints, Node, read, unknown_keys
-from harebell.pipeline.values import folder_of, seconds_of, text_of, texts_of
+from harebell.pipeline.spec.values import folder_of, seconds_of, text_of, texts_of
+from harebell.pipeline.spec.yaml_nodes import Node, read, unknown_keys
 from harebell.spark.runtime.java import SessionError
 from harebell.spark.runtime.masters import master_of
 

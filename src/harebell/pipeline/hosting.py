@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 
 from harebell.base.errors import HarebellError
 from harebell.base.limits import PIPELINE_POLL_SECONDS
-from harebell.pipeline.description import Description
-from harebell.pipeline.failures import hush, reason_of, unreached
-from harebell.pipeline.locking import CheckpointLock
-from harebell.pipeline.places import PipelineError
+from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.registry import Entry, State
-from harebell.pipeline.running import Run
-from harebell.pipeline.serving import serving
+from harebell.pipeline.run.failures import hush, reason_of, unreached
+from harebell.pipeline.run.locking import CheckpointLock
+from harebell.pipeline.run.running import Run
+from harebell.pipeline.run.serving import serving
+from harebell.pipeline.spec.description import Description
 from harebell.pipeline.views import View
 from harebell.spark.runtime.masters import CONNECT
 

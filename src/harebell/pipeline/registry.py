@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from harebell.pipeline.places import PipelineError
+from harebell.pipeline.errors import PipelineError
 
 FOLDER_VARIABLE = "HAREBELL_PIPELINES"
 RUNNING = ("starting", "running", "stopping")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harebell.pipeline.checking import check
-from harebell.pipeline.description import Body, Description, Route, Trigger, Watermark
-from harebell.pipeline.places import DescriptionError
+from harebell.pipeline.errors import DescriptionError
+from harebell.pipeline.spec.description import Body, Description, Route, Trigger, Watermark
 
 RIGHT = """
 pipeline: orders

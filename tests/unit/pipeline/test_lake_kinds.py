@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from harebell.pipeline import staging
-from harebell.pipeline.delta_sink import DeltaSink
-from harebell.pipeline.parquet_sink import ParquetSink
-from harebell.pipeline.places import PipelineError
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sinks import staging
+from harebell.pipeline.sinks.delta import DeltaSink
+from harebell.pipeline.sinks.parquet import ParquetSink
 
 NOTHING: Any = None
 """It is refused before the rows are looked at."""

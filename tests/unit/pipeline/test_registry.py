@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.pipeline.places import PipelineError
+from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.registry import Entry, State, alive, default_folder, state_of, states
 
 

@@ -1,0 +1,1 @@
+"""Pipelines that are commands: archive, replay and reports."""

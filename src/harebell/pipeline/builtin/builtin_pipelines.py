@@ -1,0 +1,200 @@
+"""Pipelines that are commands of their own: what they do is described here, as a file would.
+
+archive   queue, stream or exchange -> partitioned Parquet or Delta
+mirror    a queue of one broker -> an exchange or queue of another
+stats     the flow of a queue in windows of time -> the console, or a Delta table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from harebell.base.row_columns import FIELDS
+from harebell.client import blocking
+from harebell.client.errors import AMQPError
+from harebell.client.url import URL
+from harebell.pipeline.builtin.queue_reports import flow
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sinks.exchange import EXPRESSION
+from harebell.pipeline.spec.description import (
+    SOURCE,
+    Description,
+    Sink,
+    Source,
+    Step,
+    Trigger,
+    Watermark,
+)
+from harebell.pipeline.spec.values import interval_of
+
+LAKES = ("delta", "parquet")
+PERIODS = {
+    "day": "to_date(timestamp) AS date",
+    "hour": "to_date(timestamp) AS date, hour(timestamp) AS hour",
+    "none": "",
+}
+_PARTITIONS = {"day": ("date",), "hour": ("date", "hour"), "none": ()}
+_WHOLE = {"startingOffsets": "earliest"}
+"""Of a source: every message of a queue, where a new query over a stream begins at its end."""
+_HOME = "_pipelines"
+_SHOWN_ROWS = 1_000
+
+
+def archive(
+    url: str,
+    queue: str,
+    folder: Path,
+    *,
+    kind: str = LAKES[0],
+    period: str = "day",
+    trigger: Trigger | None = None,
+    compact_every: int = 0,
+) -> Description:
+    """Keep every message of a queue in a table.
+
+    Args:
+        url: of the broker.
+        queue: the queue.
+        folder: of the table.
+        kind: one of `LAKES`.
+        period: one of `PERIODS`: what the table is partitioned by.
+        trigger: when; what is there now without it.
+        compact_every: micro-batches after which small files of a Delta table are put together.
+    """
+    columns = f", {PERIODS[period]}" if PERIODS[period] else ""
+    step = Step("archived", sql=f"SELECT *{columns} FROM {SOURCE}")
+    folder = folder.resolve()
+    options = {"compactEvery": str(compact_every), "compression": "zstd"}
+    sink = Sink("lake", kind, step.name, str(folder), "", options, _PARTITIONS[period])
+    name = f"archive-{_named(queue)}"
+    return Description(
+        name=name,
+        file=None,
+        folder=folder,
+        sources=(Source(SOURCE, {"url": url, "queue": queue} | _WHOLE),),
+        steps=(step,),
+        sinks=(sink,),
+        trigger=trigger or Trigger(),
+        checkpoint=folder / _HOME / name,
+    )
+
+
+def mirror(
+    source: str,
+    queue: str,
+    target: str,
+    *,
+    exchange: str,
+    to_queue: str | None,
+    checkpoint: Path,
+    trigger: Trigger | None = None,
+) -> Description:
+    """Publish every message of a queue to another broker, as it is.
+
+    Headers go as they were sent, so that they keep their types, and what is transient stays so. The
+    property `user_id` stays only where it is the login of the target: brokers refuse any other.
+
+    Args:
+        source: the broker it is read from.
+        queue: the queue.
+        target: the broker it is published to.
+        exchange: where to; each message keeps its routing key.
+        to_queue: one queue for all of them instead.
+        checkpoint: where the pipeline remembers how far it is.
+        trigger: when; what is there now without it.
+    """
+    options = {"url": target, "persistent": "false"}
+    if to_queue is not None:
+        options[EXPRESSION] = _quoted(to_queue)
+    name = f"mirror-{_named(queue)}"
+    columns = {"includeHeaders": "false", "includeRawHeaders": "true"}
+    login = _quoted(URL.parse(target).username)
+    values = {name: f"properties.{name}" for name in FIELDS}
+    values["user_id"] = f"IF(properties.user_id = {login}, properties.user_id, NULL)"
+    fields = ", ".join(f"'{name}', {value}" for name, value in values.items())
+    step = Step(
+        "messages",
+        sql=f"SELECT value, routing_key, headers_raw, named_struct({fields}) AS properties "
+        f"FROM {SOURCE}",
+    )
+    return Description(
+        name=name,
+        file=None,
+        folder=checkpoint.resolve(),
+        sources=(Source(SOURCE, {"url": source, "queue": queue} | _WHOLE | columns),),
+        steps=(step,),
+        sinks=(Sink("mirror", "exchange", step.name, "" if to_queue else exchange, "", options),),
+        trigger=trigger or Trigger(),
+        checkpoint=checkpoint.resolve() / name,
+    )
+
+
+def stats(
+    url: str,
+    queue: str,
+    *,
+    seconds: float,
+    keys: int | None,
+    trigger: Trigger,
+    checkpoint: Path,
+    folder: Path | None = None,
+) -> Description:
+    """Watch the flow of a queue; nothing is taken from it.
+
+    Args:
+        url: of the broker.
+        queue: the queue.
+        seconds: the length of a window.
+        keys: so many top keys of each window instead of its numbers.
+        trigger: how often.
+        checkpoint: where the pipeline remembers how far it is.
+        folder: of a Delta table that gets each window once it is over; None shows every window
+            on the console whenever it has changed.
+    """
+    options = {"url": url, "queue": queue, "delivery": "peek"} | _WHOLE
+    step = Step("stats", sql=flow(SOURCE, seconds, keys), stateful=True)
+    if folder is None:
+        sink = Sink("stats", "console", step.name, "", "", {"rows": str(_SHOWN_ROWS)})
+    else:
+        sink = Sink("stats", "delta", step.name, str(folder.resolve()), "", {"compactEvery": "20"})
+    name = f"stats-{_named(queue)}"
+    return Description(
+        name=name,
+        file=None,
+        folder=checkpoint.resolve(),
+        sources=(Source(SOURCE, options, watermark=Watermark("timestamp", interval_of(seconds))),),
+        steps=(step,),
+        sinks=(sink,),
+        trigger=trigger,
+        checkpoint=checkpoint.resolve() / name,
+        mode="update" if folder is None else "append",
+    )
+
+
+def tapped(url: URL, exchange: str, keys: Sequence[str]) -> str:
+    """The durable queue that gets what an exchange routes; it is made when it is not there.
+
+    Raises:
+        PipelineError: it cannot be made.
+    """
+    queue = f"archive.{exchange}"
+    try:
+        with blocking.connect(url) as connection:
+            channel = connection.channel()
+            channel.declare_queue(queue, durable=True)
+            for key in keys:
+                channel.bind_queue(queue, exchange, key)
+    except AMQPError as error:
+        raise PipelineError(str(error)) from None
+    return queue
+
+
+def _quoted(text: str) -> str:
+    """A text in SQL."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _named(queue: str) -> str:
+    """A queue's name as part of a pipeline's and of a folder's."""
+    return "".join(each if each.isalnum() or each in "._-" else "_" for each in queue)[:80]

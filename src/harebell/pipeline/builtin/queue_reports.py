@@ -1,0 +1,130 @@
+"""Questions about queues that come up every day, as SQL: dead letters, and the flow of messages.
+
+triage   dead letters by the queue they died in, the reason, the key and the shape of the body
+stats    messages by time and key: rates, sizes, how long they have waited, hot keys, skew
+flow     the same as a step over a stream, which goes on
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harebell.pipeline.spec.values import interval_of
+from harebell.pipeline.sql.verbs import Selection, Table
+
+_VIEW = "looked_at"
+# Numbers and quoted values say which message it was; what is left says what kind it was.
+_SIGNATURE = (
+    "substring(regexp_replace(regexp_replace("
+    "coalesce(try_validate_utf8(CAST(value AS STRING)), 'octets'), "
+    r"""r'("[^"]*"\s*:)|"[^"]*"', '$1'), '[0-9]+', '0'), 1, 60)"""
+)
+GROUPS = {
+    "queue": "headers['x-first-death-queue'] AS queue",
+    "reason": "coalesce(headers['x-first-death-reason'], headers['x-reason']) AS reason",
+    "routing_key": "routing_key",
+    "signature": f"{_SIGNATURE} AS signature",
+}
+
+
+def triage(queue: str, groups: Sequence[str], where: str = "") -> Selection:
+    """Dead letters in groups, the largest first.
+
+    Args:
+        queue: the queue that they are in.
+        groups: what they are grouped by, of `GROUPS`.
+        where: which of them, as an SQL condition.
+    """
+    columns = ", ".join(GROUPS[each] for each in groups)
+    condition = f"WHERE {where} " if where else ""
+    numbers = ", ".join(str(n) for n in range(1, len(groups) + 1))
+    return Selection(
+        f"SELECT {columns}, count(*) AS messages, min(offset) AS first, max(offset) AS last "
+        f"FROM {_VIEW} {condition}GROUP BY {numbers} ORDER BY messages DESC, {numbers}",
+        (Table("queue", queue, _VIEW),),
+    )
+
+
+_LATENCY = "(unix_micros(timestamp) - unix_micros(properties.timestamp)) / 1e6"
+_SIZES = (
+    "sum(octet_length(value)) AS octets, "
+    "CAST(percentile(octet_length(value), 0.5) AS BIGINT) AS octets_p50, "
+    "CAST(percentile(octet_length(value), 0.99) AS BIGINT) AS octets_p99"
+)
+_SHARES = ((0.5, "p50"), (0.99, "p99"))
+_DELAYS = ", ".join(
+    f"round(percentile({_LATENCY}, {share}), 3) AS delay_{name}" for share, name in _SHARES
+)
+
+
+def stats(queue: str, seconds: float) -> Selection:
+    """The flow of a queue in windows of time.
+
+    Args:
+        queue: the queue, or a stream.
+        seconds: the length of a window.
+    """
+    micros = max(1, round(seconds * 1_000_000))
+    start = f"timestamp_micros(floor(unix_micros(timestamp) / {micros}) * {micros})"
+    return Selection(
+        f"SELECT start, count(*) AS messages, round(count(*) / {micros / 1e6}D, 2) AS per_second, "
+        f"{_SIZES}, {_DELAYS}, count(DISTINCT routing_key) AS keys, "
+        "round(100 * max(of_key) / count(*), 1) AS hottest_percent "
+        "FROM (SELECT *, count(*) OVER (PARTITION BY routing_key, start) AS of_key "
+        f"FROM (SELECT *, {start} AS start FROM {_VIEW})) GROUP BY start ORDER BY start",
+        (Table("queue", queue, _VIEW),),
+    )
+
+
+def top_keys(queue: str, most: int) -> Selection:
+    """The routing keys with most messages, and their share.
+
+    Args:
+        queue: the queue, or a stream.
+        most: how many keys.
+    """
+    return Selection(
+        "SELECT routing_key, count(*) AS messages, "
+        "round(100 * count(*) / sum(count(*)) OVER (), 1) AS percent, "
+        f"{_SIZES} FROM {_VIEW} GROUP BY routing_key "
+        f"ORDER BY messages DESC, routing_key LIMIT {most}",
+        (Table("queue", queue, _VIEW),),
+    )
+
+
+def flow(view: str, seconds: float, keys: int | None = None) -> str:
+    """The flow of a stream of messages in windows of time, as a query that Spark keeps up to date.
+
+    Percentiles and keys are estimates: a window of any size needs some kilobytes. Up to some
+    thousand keys they are exact.
+
+    Args:
+        view: with the messages, and a watermark on their `timestamp`.
+        seconds: the length of a window.
+        keys: show so many top keys of each window instead.
+    """
+    window = f"window(timestamp, '{interval_of(seconds)}')"
+    if keys:
+        top = f"approx_top_k(routing_key, {keys})"
+        return (
+            "SELECT start, top.item AS routing_key, top.count AS messages, "
+            "round(100 * top.count / total, 1) AS percent "
+            f"FROM (SELECT start, total, explode(top) AS top FROM (SELECT {window}.start AS start, "
+            f"count(*) AS total, {top} AS top FROM {view} GROUP BY {window}))"
+        )
+    sizes = ", ".join(
+        f"percentile_approx(octet_length(value), {share}) AS octets_{name}"
+        for share, name in _SHARES
+    )
+    delays = ", ".join(
+        f"round(percentile_approx({_LATENCY}, {share}), 3) AS delay_{name}"
+        for share, name in _SHARES
+    )
+    return (
+        f"SELECT {window}.start AS start, count(*) AS messages, "
+        f"round(count(*) / {seconds!r}, 2) AS per_second, "
+        f"sum(octet_length(value)) AS octets, {sizes}, {delays}, "
+        "approx_count_distinct(routing_key) AS keys, "
+        "round(100 * approx_top_k(routing_key, 1)[0].count / count(*), 1) AS hottest_percent "
+        f"FROM {view} GROUP BY {window}"
+    )

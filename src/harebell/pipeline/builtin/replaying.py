@@ -1,0 +1,182 @@
+"""Rows of a lake back onto an exchange: by time, by SQL, at a rate, in the order they had.
+
+    lake --where--> rows by timestamp and offset --confirmed publishes--> exchange
+
+One connection publishes in order and waits for confirms. A replay that was interrupted goes on
+with the first message that was not confirmed (`skip`); some behind it may have gone already, and
+go again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from harebell.client import blocking
+from harebell.client.errors import AMQPError, BulkPublishFailed
+from harebell.client.message import Message
+from harebell.client.url import URL
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.run.failures import reason_of, spark_errors
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_ORDER = ("timestamp", "offset")
+_TEXTS = (
+    *("content_type", "content_encoding", "correlation_id", "reply_to", "message_id", "type"),
+    "app_id",
+)
+_NEEDED = ("value", "routing_key", "properties", "headers")
+_STAMP = "x-replayed-at"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which rows are replayed.
+
+    Args:
+        where: an SQL condition; "" for all.
+        since: from this time on, as SQL reads times; "" from the first.
+        until: up to before this time; "" to the last.
+        skip: so many of them are left out, for they have gone before.
+    """
+
+    where: str = ""
+    since: str = ""
+    until: str = ""
+    skip: int = 0
+
+
+def chosen(lake: DataFrame, choice: Choice) -> DataFrame:
+    """The rows, in their order.
+
+    Raises:
+        PipelineError: the lake has no messages, or the condition is wrong.
+    """
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as f
+
+    if "value" not in lake.columns:
+        raise PipelineError(
+            f"the table has no column value, so its rows are no messages: {', '.join(lake.columns)}"
+        )
+    kind = lake.schema["value"].dataType.simpleString()
+    if kind not in ("binary", "string"):
+        raise PipelineError(
+            f"the table's column value is {kind}, so its rows are no messages: bodies are binary "
+            "or string"
+        )
+    try:
+        rows = lake.filter(choice.where) if choice.where else lake
+        if choice.since:
+            rows = rows.filter(f.col("timestamp") >= f.lit(choice.since).cast("timestamp"))
+        if choice.until:
+            rows = rows.filter(f.col("timestamp") < f.lit(choice.until).cast("timestamp"))
+        order = [name for name in _ORDER if name in rows.columns]
+        rows = rows.orderBy(*order) if order else rows
+        return rows.offset(choice.skip) if choice.skip else rows
+    except PySparkException as error:
+        raise PipelineError(reason_of(error)) from None
+
+
+def replay(
+    rows: DataFrame,
+    url: URL,
+    exchange: str,
+    routing_key: str | None,
+    rate: float,
+    progress: Callable[[int], None],
+    skipped: int = 0,
+) -> int:
+    """Publish rows; how many were confirmed.
+
+    Args:
+        rows: what to publish.
+        url: of the broker.
+        exchange: where to.
+        routing_key: for all of them; None takes each row's own.
+        rate: most messages per second; 0 is no limit.
+        progress: is told now and then how many were confirmed.
+        skipped: how many were left out before these.
+
+    Raises:
+        PipelineError: some were not taken; the text says with which `--skip` to go on.
+    """
+    done = 0
+
+    def told(confirmed: int) -> None:
+        nonlocal done
+        done = confirmed
+        progress(confirmed)
+
+    try:
+        with blocking.connect(url) as connection:
+            messages = _paced(_messages(rows, routing_key), rate)
+            return connection.channel().publish_many(
+                messages, exchange=exchange, mandatory=True, progress=told
+            )
+    except BulkPublishFailed as error:
+        # Those behind the first that failed count as confirmed, too, or were never sent.
+        position, reason = error.failures[0]
+        raise PipelineError(
+            f"{reason}; go on with --skip {skipped + position} when that is mended"
+        ) from None
+    except spark_errors() as error:
+        raise PipelineError(f"{reason_of(error)}; go on with --skip {skipped + done}") from None
+    except AMQPError as error:
+        raise PipelineError(f"{error}; go on with --skip {skipped + done}") from None
+
+
+def _messages(rows: DataFrame, routing_key: str | None) -> Iterator[Message]:
+    now = datetime.now(UTC).replace(microsecond=0)
+    for row in _needed(rows).toLocalIterator():
+        fields = row.asDict(recursive=True)
+        key = fields.get("routing_key") or "" if routing_key is None else routing_key
+        value = fields["value"]
+        body = value.encode() if isinstance(value, str) else bytes(value or b"")
+        yield Message(body, routing_key=key, **_properties(fields, now))
+
+
+def _needed(rows: DataFrame) -> DataFrame:
+    """The columns that become a message; its time as AMQP has it, in seconds since 1970.
+
+    As a datetime it would be in the zone of this process, and none is after the year 9999.
+    """
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import StructType, TimestampType
+
+    found = rows.select(*(name for name in _NEEDED if name in rows.columns))
+    kind = found.schema["properties"].dataType if "properties" in found.columns else None
+    if not isinstance(kind, StructType) or "timestamp" not in kind.names:
+        return found
+    if not isinstance(kind["timestamp"].dataType, TimestampType):
+        return found
+    seconds = f.unix_seconds(f.col("properties.timestamp"))
+    return found.withColumn("properties", f.col("properties").withField("timestamp", seconds))
+
+
+def _properties(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
+    given = fields.get("properties") or {}
+    found = {name: given[name] for name in _TEXTS if given.get(name) is not None}
+    for name in ("delivery_mode", "priority"):
+        if given.get(name) is not None:
+            found[name] = int(given[name])
+    found.setdefault("delivery_mode", 2)
+    seconds = given.get("timestamp")
+    if isinstance(seconds, int) and seconds >= 0:
+        found["timestamp"] = seconds
+    return {**found, "headers": {**(fields.get("headers") or {}), _STAMP: now}}
+
+
+def _paced(messages: Iterator[Message], rate: float) -> Iterator[Message]:
+    """No more of them per second than asked for."""
+    began = time.monotonic()
+    for number, message in enumerate(messages):
+        ahead = number / rate - (time.monotonic() - began) if rate else 0.0
+        if ahead > 0:
+            time.sleep(ahead)
+        yield message

@@ -1,0 +1,1 @@
+"""Run a pipeline: queries of Spark, their state and their metrics."""

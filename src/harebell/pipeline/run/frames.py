@@ -1,0 +1,172 @@
+"""A description as Spark's data frames: sources with their bodies read, and the steps over them.
+
+    source  --decoded-->  source, data, _bad  --sorted-->  good rows: the view `source`
+                                              --sorted-->  bad rows, with the reason in _bad
+
+A body is read by expressions of Spark, so nothing is done per row in Python.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.spec.description import Body, Description, Source, Step
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+FORMAT = "harebell"
+DATA = "data"
+BAD = "_bad"
+_CORRUPT = "_corrupt"
+
+
+def stream_of(spark: SparkSession, source: Source) -> DataFrame:
+    """A source as a stream, its bodies read, bad rows marked in the column `_bad`."""
+    options = spark.readStream.format(FORMAT).options(**source.options)
+    return decoded(options.load(), source.body)
+
+
+def decoded(frame: DataFrame, body: Body) -> DataFrame:
+    """Read the bodies of messages.
+
+    There is a column `data` then, unless bodies are left as they are, and a column `_bad`, which
+    is null or says why the body could not be read.
+    """
+    from pyspark.sql import functions as f
+
+    if body.format == "binary":
+        return frame.withColumn(BAD, f.lit(None).cast("string"))
+    if body.format == "text":
+        text = f.expr("try_validate_utf8(CAST(value AS STRING))")
+        reason = f.when(text.isNull() & f.col("value").isNotNull(), "the body is no UTF-8")
+        return frame.withColumn(DATA, text).withColumn(BAD, reason)
+    found = frame.select("*", f.explode(f.array(_parsed(body))).alias(DATA))
+    corrupt = f.col(f"{DATA}.{_CORRUPT}")
+    reason = f.when(
+        f.col(DATA).isNull() | corrupt.isNotNull(), f"the body is no JSON with {body.schema}"
+    )
+    return found.withColumn(BAD, reason).withColumn(DATA, f.col(DATA).dropFields(_CORRUPT))
+
+
+def _parsed(body: Body) -> Column:
+    """JSON bodies as structs, with one field more for what could not be read.
+
+    Spark would put this expression everywhere a field of it is used, and parse every body anew for
+    each field. It does not look through a step that explodes an array of one struct.
+    """
+    from pyspark.sql import functions as f
+
+    schema = f"{body.schema}, {_CORRUPT} STRING"
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    return f.from_json(f.col("value").cast("string"), schema, options)
+
+
+def good_rows(frame: DataFrame, source: Source) -> DataFrame:
+    """The rows whose bodies could be read; with `onError: fail` there must not be others."""
+    from pyspark.sql import functions as f
+
+    if source.body.format == "binary":
+        return frame.drop(BAD)
+    fine = f.col(BAD).isNull()
+    if source.body.on_error == "fail":
+        said = f.concat(
+            *(f.lit("offset "), f.col("offset").cast("string"), f.lit(" of queue ")),
+            *(f.col("queue"), f.lit(": "), f.col(BAD), f.lit(" (onError decides what then)")),
+        )
+        return frame.filter(f.when(fine, True).otherwise(f.raise_error(said))).drop(BAD)
+    return frame.filter(fine).drop(BAD)
+
+
+def bad_rows(frame: DataFrame) -> DataFrame:
+    """The rows whose bodies could not be read."""
+    from pyspark.sql import functions as f
+
+    return frame.filter(f.col(BAD).isNotNull()).drop(DATA)
+
+
+def watched(frame: DataFrame, source: Source | Step) -> DataFrame:
+    """With its watermark, if it has one."""
+    if source.watermark is None:
+        return frame
+    return frame.withWatermark(source.watermark.column, source.watermark.delay)
+
+
+def follow(spark: SparkSession, pipeline: Description) -> None:
+    """Make the views of all steps; those of the sources exist."""
+    for step in pipeline.steps:
+        frame = _stepped(spark, step, pipeline.folder)
+        watched(frame, step).createOrReplaceTempView(step.name)
+
+
+def _stepped(spark: SparkSession, step: Step, folder: Path) -> DataFrame:
+    if step.sql:
+        return spark.sql(step.sql)
+    function = function_of(step.python, folder)
+    frame = function(spark.table(step.source))
+    if not hasattr(frame, "createOrReplaceTempView"):
+        raise PipelineError(
+            f"step {step.name}: {step.python} returned {type(frame).__name__}, not a DataFrame"
+        )
+    made: DataFrame = frame
+    return made
+
+
+def function_of(name: str, folder: Path) -> Any:
+    """The function of a Python step.
+
+    Raises:
+        PipelineError: there is none.
+    """
+    module, _, attribute = name.partition(":")
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    try:
+        found = getattr(importlib.import_module(module), attribute, None)
+    except (ImportError, SyntaxError, NameError) as error:
+        raise PipelineError(f"the module {module} cannot be imported: {error}") from None
+    if not callable(found):
+        raise PipelineError(f"the module {module} has no function {attribute}")
+    return found
+
+
+def ship_modules(spark: SparkSession, pipeline: Description) -> None:
+    """Let executors import the modules of Python steps that stand beside the file."""
+    for step in pipeline.steps:
+        module = step.python.partition(":")[0].partition(".")[0]
+        file = pipeline.folder / f"{module}.py"
+        if module and file.is_file():
+            spark.sparkContext.addPyFile(str(file))
+
+
+REASON = "x-reason"
+PIPELINE = "x-pipeline"
+QUEUE = "x-original-queue"
+KEY = "x-original-routing-key"
+
+
+def as_dead_letters(frame: DataFrame, source: Source, pipeline: str) -> DataFrame:
+    """The messages as they came, with headers that say why and whence they were sent away."""
+    from pyspark.sql import functions as f
+
+    route = source.body.dead_letter
+    assert route is not None, "bad rows of this source go somewhere"
+    told = f.create_map(
+        *(f.lit(REASON), f.col(BAD)),
+        *(f.lit(PIPELINE), f.lit(pipeline)),
+        *(f.lit(QUEUE), f.col("queue")),
+        *(f.lit(KEY), f.col("routing_key")),
+    )
+    headers = told
+    if "headers" in frame.columns:
+        own = f.coalesce(f.col("headers"), f.create_map().cast("map<string,string>"))
+        kept = f.map_filter(own, lambda name, _: ~name.isin(REASON, PIPELINE, QUEUE, KEY))
+        headers = f.map_concat(kept, told)
+    found = frame.withColumn("headers", headers).drop(BAD)
+    if route.routing_key is not None:
+        found = found.withColumn("routing_key", f.lit(route.routing_key))
+    return found

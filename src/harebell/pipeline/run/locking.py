@@ -1,0 +1,66 @@
+"""One driver per checkpoint: a lock that the system takes back when its holder dies.
+
+Spark lets two queries share a checkpoint until they overwrite each other's work.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+from harebell.pipeline.errors import PipelineError
+
+_NAME = "harebell.lock"
+
+
+class CheckpointLock:
+    """Holds a checkpoint's folder, as a context.
+
+    Args:
+        checkpoint: the folder; it is made.
+        name: of the pipeline, for whoever is refused.
+    """
+
+    def __init__(self, checkpoint: Path, name: str) -> None:
+        self._path = checkpoint / _NAME
+        self._name = name
+        self._descriptor = -1
+
+    def __enter__(self) -> CheckpointLock:
+        """Take it.
+
+        Raises:
+            PipelineError: another process has it, or it is no folder that can be written.
+        """
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise PipelineError(
+                f"the checkpoint {self._path.parent} cannot be used: {error.strerror}"
+            ) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(descriptor, 500).decode(errors="replace").strip()
+            os.close(descriptor)
+            raise PipelineError(
+                f"the checkpoint {self._path.parent} is in use by {holder or 'another pipeline'}: "
+                "stop that one, or give this pipeline a checkpoint of its own"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"pipeline {self._name}, process {os.getpid()}\n".encode(), 0)
+        self._descriptor = descriptor
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Give it back."""
+        os.close(self._descriptor)
+        self._descriptor = -1

@@ -1,0 +1,286 @@
+"""A pipeline while it runs: one query of Spark, whose micro-batches go to the sinks.
+
+    start --> the views of sources and steps --> query --foreachBatch--> sinks, one after the other
+    stop  --> the micro-batch under way is finished, a new one is refused, the query ends
+
+Sinks take every micro-batch under the query's identity and the batch's number, and pass over one
+that they have: that is what makes a pipeline exactly-once when its source can replay.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import PIPELINE_BAD_ROWS, PIPELINE_POLL_SECONDS, PIPELINE_STOP_SECONDS
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.registry import Entry, State
+from harebell.pipeline.run import frames
+from harebell.pipeline.run.failures import reason_of, unreached
+from harebell.pipeline.run.frames import as_dead_letters
+from harebell.pipeline.run.lags import lags
+from harebell.pipeline.sinks.exchange import ExchangeSink
+from harebell.pipeline.sinks.factory import BatchSink, made
+from harebell.pipeline.spec.description import Description, Source
+from harebell.pipeline.spec.values import interval_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_BAD_SINK = "bad-rows"
+
+
+class StopAsked(Exception):
+    """The pipeline was told to stop: no further micro-batch begins."""
+
+
+class Run:
+    """One run of a pipeline.
+
+    Args:
+        pipeline: what to run.
+        spark: the session; the pipeline gets one of its own in the same application.
+        state: how it is, kept up to date.
+        entry: where the state is written for others; None writes it nowhere.
+        say: prints a line.
+    """
+
+    def __init__(
+        self,
+        pipeline: Description,
+        spark: SparkSession,
+        state: State,
+        entry: Entry | None,
+        say: Callable[[str], None],
+    ) -> None:
+        self._pipeline = pipeline
+        self._spark = spark.newSession()
+        self.state = state
+        self._entry = entry
+        self._say = say
+        self._stopping = threading.Event()
+        self._busy = threading.Lock()
+        self._query: StreamingQuery | None = None
+        self._sinks: dict[str, BatchSink] = {}
+        self._error: BaseException | None = None
+        self._done = -1
+        self._ended = -1
+        self._deadline: float | None = None
+
+    # --- from outside ---------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin.
+
+        Raises:
+            PipelineError: it cannot be begun: a step is wrong, for example.
+        """
+        try:
+            self._query = self._begin()
+        except Exception as error:
+            raise PipelineError(f"{self._pipeline.name}: {reason_of(error)}") from error
+        self._tell("running")
+
+    def poll(self) -> bool:
+        """Look at it; whether it still runs."""
+        query = self._query
+        assert query is not None, "started"
+        running = bool(query.isActive)
+        self._follow(query)
+        if running:
+            self._tell("stopping" if self._stopping.is_set() else "running")
+            return True
+        error = self._error or query.exception()
+        if error is not None and not (self._stopping.is_set() and _asked(error)):
+            self.state.error, self.state.unreached = reason_of(error), unreached(error)
+            self._tell("failed")
+        else:
+            self._tell("ended")
+        return False
+
+    def stop(self) -> None:
+        """Let the micro-batch under way end, and then the query."""
+        self._stopping.set()
+
+    def step(self) -> bool:
+        """Look at it, and see to a stop that was asked for; whether it still runs."""
+        if not self.poll():
+            return False
+        if self._stopping.is_set():
+            self._deadline = self._deadline or time.monotonic() + PIPELINE_STOP_SECONDS
+            self._end_if_idle(late=time.monotonic() > self._deadline)
+        return True
+
+    def wait(self) -> State:
+        """Wait until it has ended."""
+        while self.step():
+            self._pause()
+        return self.state
+
+    def _end_if_idle(self, *, late: bool) -> None:
+        """End the query when no micro-batch is under way, or when that takes too long."""
+        assert self._query is not None, "started"
+        if late or (not self._busy.locked() and self._ended >= self._done):
+            self._query.stop()
+
+    def _pause(self) -> None:
+        from pyspark.errors import PySparkException
+
+        query: Any = self._query  # its types want whole seconds, its code takes any
+        try:
+            query.awaitTermination(PIPELINE_POLL_SECONDS)
+        except PySparkException as error:
+            # poll() tells it: the query keeps its exception.
+            self._error = self._error or error
+
+    # --- the query ------------------------------------------------------------------------------
+
+    def _begin(self) -> StreamingQuery:
+        pipeline = self._pipeline
+        spark = self._spark
+        frames.ship_modules(spark, pipeline)
+        read = {each.name: frames.stream_of(spark, each) for each in pipeline.sources}
+        if pipeline.per_batch:
+            (source,) = pipeline.sources
+            final = frames.watched(read[source.name], source)
+        else:
+            for source in pipeline.sources:
+                good = frames.good_rows(read[source.name], source)
+                frames.watched(good, source).createOrReplaceTempView(source.name)
+            frames.follow(spark, pipeline)
+            final = spark.table(pipeline.sinks[0].source)
+        writer = (
+            final.writeStream.queryName(f"{pipeline.name}")
+            .option("checkpointLocation", str(pipeline.checkpoint))
+            .outputMode(pipeline.mode)
+            .foreachBatch(self._batch)
+        )
+        trigger = pipeline.trigger
+        if trigger.kind == "now":
+            writer = writer.trigger(availableNow=True)
+        elif trigger.kind == "every":
+            writer = writer.trigger(processingTime=interval_of(trigger.seconds))
+        return writer.start()
+
+    def _batch(self, frame: DataFrame, number: int) -> None:
+        """One micro-batch; Spark calls it in a thread of its own."""
+        with self._busy:
+            if self._stopping.is_set():
+                raise StopAsked
+            try:
+                self._write(frame, number)
+            except BaseException as error:
+                self._error = self._error or error
+                raise
+            self._done = number
+
+    def _write(self, frame: DataFrame, number: int) -> None:
+        sinks = self._opened()
+        one = len(self._pipeline.sinks) == 1 and not self._pipeline.per_batch
+        if not one:
+            frame.persist()
+        try:
+            if self._pipeline.per_batch:
+                self._send_away_bad(frame, number)
+                self._make_views(frame)
+            for sink in self._pipeline.sinks:
+                rows = frame.sparkSession.table(sink.source) if self._pipeline.per_batch else frame
+                if sink.where:
+                    rows = rows.filter(sink.where)
+                written = sinks[sink.name].write(rows, number)
+                total = self.state.written.get(sink.name, 0) + written
+                self.state.written[sink.name] = total
+        finally:
+            if not one:
+                frame.unpersist()
+
+    def _make_views(self, frame: DataFrame) -> None:
+        (source,) = self._pipeline.sources
+        frames.good_rows(frame, source).createOrReplaceTempView(source.name)
+        frames.follow(frame.sparkSession, self._pipeline)
+
+    def _send_away_bad(self, frame: DataFrame, number: int) -> None:
+        (source,) = self._pipeline.sources
+        if source.body.dead_letter is None:
+            return
+        bad = frames.bad_rows(frame)
+        count = bad.limit(PIPELINE_BAD_ROWS + 1).count()
+        if count > PIPELINE_BAD_ROWS:
+            raise PipelineError(
+                f"more than {PIPELINE_BAD_ROWS} bodies of one micro-batch could not be read: "
+                "look at the schema of source.body first"
+            )
+        if count:
+            self.state.bad += self._bad_sink(source).write(
+                as_dead_letters(bad, source, self._pipeline.name), number
+            )
+
+    def _bad_sink(self, source: Source) -> BatchSink:
+        if _BAD_SINK not in self._sinks:
+            route = source.body.dead_letter
+            assert route is not None, "looked at before"
+            self._sinks[_BAD_SINK] = ExchangeSink(
+                route.exchange,
+                f"{self._identity()}/{_BAD_SINK}",
+                source.options.get("url"),
+                {"mandatory": "true"},
+            )
+        return self._sinks[_BAD_SINK]
+
+    def _opened(self) -> dict[str, BatchSink]:
+        if not self._sinks:
+            query = self._identity()
+            for sink in self._pipeline.sinks:
+                self._sinks[sink.name] = made(sink, self._pipeline, query, self._say)
+        return self._sinks
+
+    def _identity(self) -> str:
+        """The query's identity, which Spark keeps in the checkpoint."""
+        metadata = self._pipeline.checkpoint / "metadata"
+        return str(json.loads(metadata.read_text())["id"])
+
+    # --- what is told ---------------------------------------------------------------------------
+
+    def _follow(self, query: StreamingQuery) -> None:
+        """Take what Spark says of the micro-batches since the last look."""
+        for progress in query.recentProgress:
+            number = int(progress["batchId"])
+            # One without rows is a micro-batch, too, as the first of an empty queue.
+            if "addBatch" in progress["durationMs"]:
+                self._ended = max(self._ended, number)
+            if number <= self.state.batch or not progress["numInputRows"]:
+                continue
+            rows = int(progress["numInputRows"])
+            self.state.batch = number
+            self.state.rows += rows
+            self.state.batch_ms = int(progress["batchDuration"])
+            self.state.batches += 1
+            self.state.batch_seconds += self.state.batch_ms / 1000
+            self.state.rate = rows * 1000 / max(self.state.batch_ms, 1)
+        last = query.lastProgress
+        if last is not None:
+            self.state.lag = _lags(self._pipeline, last)
+
+    def _tell(self, state: str) -> None:
+        self.state.state = state
+        self.state.updated = time.time()
+        if self._entry is not None:
+            self._entry.write(self.state)
+
+
+def _asked(error: BaseException) -> bool:
+    """Whether a query ended because it was told to."""
+    return isinstance(error, StopAsked) or StopAsked.__name__ in str(error)
+
+
+def _lags(pipeline: Description, progress: Any) -> dict[str, int]:
+    """How many messages wait, by queue."""
+    found: dict[str, int] = {}
+    for source, told in zip(pipeline.sources, progress["sources"], strict=False):
+        for queue, lag in lags(told, source.options.get("queue", source.name)).items():
+            found[queue] = found.get(queue, 0) + lag
+    return found

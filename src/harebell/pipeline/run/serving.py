@@ -1,0 +1,108 @@
+"""A small web server for Prometheus beside running pipelines: `GET /metrics`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.registry import State
+from harebell.pipeline.run.metrics import CONTENT_TYPE, exposition
+
+PATH = "/metrics"
+LOCAL = "127.0.0.1"
+
+
+def address_of(text: str) -> tuple[str, int] | None:
+    """`PORT` or `HOST:PORT`, None when it is neither; a port alone is one of this machine."""
+    host, colon, port = text.rpartition(":")
+    if not port.isascii() or not port.isdigit() or int(port) > 65_535 or (colon and not host):
+        return None
+    return (host.strip("[]") if colon else LOCAL), int(port)
+
+
+@contextmanager
+def serving(address: tuple[str, int], states: Callable[[], Iterable[State]]) -> Iterator[str]:
+    """Serve the states of pipelines; yields the address of the metrics.
+
+    Args:
+        address: host and port; port 0 is any that is free.
+        states: how the pipelines are now.
+
+    Raises:
+        PipelineError: nobody can listen there.
+    """
+    handler = type("Metrics", (_Handler,), {"states": staticmethod(states)})
+    host, port = address
+    try:
+        server = _Server((host, port), handler)
+    except OSError as error:
+        raise PipelineError(
+            f"cannot serve metrics on {host}:{port}: {error.strerror or error}"
+        ) from None
+    thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
+    thread.start()
+    try:
+        shown = f"[{host}]" if ":" in host else host
+        yield f"http://{shown}:{server.server_address[1]}{PATH}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    """Does not wait for clients at its end, and tells nobody of those that went away."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: Any) -> None:
+        import socket
+
+        if ":" in address[0]:
+            self.address_family = socket.AF_INET6
+        super().__init__(address, handler)
+
+    def server_bind(self) -> None:
+        """Bind, without asking the resolver for our name."""
+        import socketserver
+
+        socketserver.TCPServer.server_bind(self)
+        self.server_name, self.server_port = str(self.server_address[0]), self.server_address[1]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that is gone needs no traceback."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request."""
+
+    states: ClassVar[Any]
+    """Asked for the states of the pipelines."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = 30
+
+    def do_GET(self) -> None:
+        """The metrics, or that there is nothing else."""
+        if self.path.partition("?")[0] == PATH:
+            self._answer(200, CONTENT_TYPE, exposition(self.states()))
+        else:
+            self._answer(404, "text/plain; charset=utf-8", f"there is only {PATH}\n")
+
+    do_HEAD = do_GET  # noqa: N815 - the server's name
+
+    def _answer(self, code: int, kind: str, text: str) -> None:
+        body = text.encode()
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+        """Requests are not told."""

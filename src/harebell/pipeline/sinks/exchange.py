@@ -1,0 +1,80 @@
+"""Micro-batches as messages, through the format `harebell`.
+
+Rows with a column `value` are messages, and their columns of the names that the format knows are
+used as they are: what a source has read can be written unchanged. Any other row becomes a JSON
+object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from harebell.pipeline.run.frames import FORMAT
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+VALUE = "value"
+KEY = "routing_key"
+EXPRESSION = "routingKeyExpression"
+_MESSAGE = (VALUE, KEY, "properties", "headers", "headers_raw")
+_NOT_IN_JSON = (KEY, "headers", "headers_raw", "properties")
+
+
+def as_messages(frame: DataFrame, key: str | None) -> DataFrame:
+    """Rows in the columns of messages.
+
+    Args:
+        frame: the rows.
+        key: an SQL expression for the routing key; None takes the column `routing_key`.
+    """
+    from pyspark.sql import functions as f
+
+    if key:
+        frame = frame.withColumn(KEY, f.expr(key).cast("string"))
+    elif KEY not in frame.columns:
+        frame = frame.withColumn(KEY, f.lit(""))
+    if VALUE not in frame.columns:
+        fields = [name for name in frame.columns if name not in _NOT_IN_JSON]
+        value = f.to_json(f.struct(*(f.col(f"`{name}`") for name in fields)))
+        frame = frame.withColumn(VALUE, value)
+        if "properties" not in frame.columns:
+            kind = f.struct(f.lit("application/json").alias("content_type"))
+            frame = frame.withColumn("properties", kind)
+    columns = [name for name in _MESSAGE if name in frame.columns]
+    return frame.select(*columns).withColumn(VALUE, f.col(VALUE).cast("binary"))
+
+
+class ExchangeSink:
+    """An exchange.
+
+    Args:
+        exchange: the exchange; "" is the default exchange.
+        transaction: names this sink of this query, for ever.
+        url: of the broker.
+        options: of the format, and the expression for the routing key.
+    """
+
+    def __init__(
+        self, exchange: str, transaction: str, url: str | None, options: Mapping[str, str]
+    ) -> None:
+        self._key = options.get(EXPRESSION)
+        self._transaction = transaction
+        chosen = {name: value for name, value in options.items() if name != EXPRESSION}
+        if url is not None:
+            chosen.setdefault("url", url)
+        self._options = {"exchange": exchange, **chosen}
+
+    def write(self, frame: DataFrame, batch: int) -> int:
+        """Publish a batch; how many rows there were."""
+        messages = as_messages(frame, self._key).cache()
+        try:
+            count = messages.count()
+            if count:
+                writer = messages.write.format(FORMAT).options(**self._options).mode("append")
+                writer = writer.option("txnAppId", self._transaction).option("txnVersion", batch)
+                writer.save()
+        finally:
+            messages.unpersist()
+        return count

@@ -1,0 +1,168 @@
+"""The sinks of a pipeline's file: where rows go, which of them, and how."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from harebell.base.names import did_you_mean
+from harebell.pipeline.errors import Complaints
+from harebell.pipeline.sinks.exchange import EXPRESSION
+from harebell.pipeline.spec import statements
+from harebell.pipeline.spec.description import Sink
+from harebell.pipeline.spec.values import flag_of, folder_of, list_of, text_of, whole_of, written
+from harebell.pipeline.spec.yaml_nodes import Node, unknown_keys
+from harebell.spark.options.sink_options import parse_sink
+from harebell.spark.options.values import OptionError
+
+KINDS = ("exchange", "queue", "delta", "parquet", "console")
+_COMMON = ("name", "from", "where")
+_KEYS: dict[str, tuple[str, ...]] = {
+    "exchange": ("routingKey", "url", "mandatory", "deadLetter", "delivery", "options"),
+    "queue": ("url", "mandatory", "deadLetter", "delivery", "options"),
+    "delta": ("partitionBy", "compactEvery"),
+    "parquet": ("partitionBy", "compression"),
+    "console": ("rows",),
+}
+_OWN = {
+    "exchange": "is a kind of sink: - exchange: NAME",
+    "queue": "is a kind of sink: - queue: NAME",
+    "routingkey": "stands beside exchange, not in options",
+    "txnappid": "is set by the pipeline, which counts its micro-batches itself",
+    "txnversion": "is set by the pipeline, which counts its micro-batches itself",
+}
+COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
+
+
+def sink_of(
+    node: Node, last: str, folder: Path, taken: Sequence[str], complaints: Complaints
+) -> Sink | None:
+    """One sink.
+
+    Args:
+        node: what the file says.
+        last: the view that is taken when it names none.
+        folder: what relative paths begin from.
+        taken: the names of the sinks before it.
+        complaints: what is wrong.
+    """
+    if not node.is_mapping:
+        complaints.add(
+            node.line, f"a sink is a mapping such as {{parquet: lake/orders}}, not {node.kind}"
+        )
+        return None
+    keys: dict[str, Node] = node.value
+    kinds = [key for key in KINDS if key in keys]
+    if len(kinds) != 1:
+        complaints.add(node.line, _which(kinds, keys))
+        return None
+    kind = kinds[0]
+    unknown_keys(node, (kind, *_COMMON, *_KEYS[kind]), f"a sink of the kind {kind}", complaints)
+    name = text_of(keys.get("name"), "name", complaints) or _free(kind, taken)
+    if name in taken:
+        complaints.add(keys["name"].line, f"there are two sinks of the name {name}")
+    where = _condition(keys.get("where"), "a condition", complaints)
+    source = text_of(keys.get("from"), "from", complaints) or last
+    if kind == "console":
+        target, options = "", _console(keys, complaints)
+    elif kind in ("delta", "parquet"):
+        target = str(folder_of(keys[kind], kind, folder, complaints))
+        options = _files(kind, keys, complaints)
+    else:
+        target, options = _publishing(kind, keys, complaints)
+        kind = "exchange"
+    partitions = list_of(keys.get("partitionBy"), "partitionBy", complaints)
+    return Sink(name, kind, source, target, where, options, partitions)
+
+
+def _which(kinds: list[str], keys: dict[str, Node]) -> str:
+    if kinds:
+        return f"this is {' and '.join(kinds)} at once: make it {len(kinds)} sinks"
+    others = [key for key in keys if key not in _COMMON]
+    near = f": {did_you_mean(others[0], KINDS)}" if others else ""
+    return f"this sink has no kind{near}" if near else f"this sink has no kind: {', '.join(KINDS)}"
+
+
+def _free(kind: str, taken: Sequence[str]) -> str:
+    names = [kind, *(f"{kind}-{number}" for number in range(2, len(taken) + 3))]
+    return next(name for name in names if name not in taken)
+
+
+def _condition(node: Node | None, what: str, complaints: Complaints) -> str:
+    text = text_of(node, "where", complaints)
+    if node is None or not text:
+        return ""
+    try:
+        statements.condition(text, what)
+    except statements.StatementError as error:
+        complaints.add(node.text_line + error.line - 1, str(error))
+    return text
+
+
+def _console(keys: dict[str, Node], complaints: Complaints) -> dict[str, str]:
+    return {"rows": str(whole_of(keys.get("rows"), "rows", 20, 1, complaints))}
+
+
+def _files(kind: str, keys: dict[str, Node], complaints: Complaints) -> dict[str, str]:
+    if kind == "delta":
+        every = whole_of(keys.get("compactEvery"), "compactEvery", 0, 0, complaints)
+        return {"compactEvery": str(every)}
+    compression = text_of(keys.get("compression"), "compression", complaints) or COMPRESSIONS[0]
+    if compression not in COMPRESSIONS:
+        complaints.add(
+            keys["compression"].line,
+            f"there is no compression {compression!r}: {did_you_mean(compression, COMPRESSIONS)}",
+        )
+    return {"compression": compression}
+
+
+def _publishing(
+    kind: str, keys: dict[str, Node], complaints: Complaints
+) -> tuple[str, dict[str, str]]:
+    """The exchange, and options of the format `harebell`."""
+    target = text_of(keys[kind], kind, complaints) or ""
+    options: dict[str, str] = {}
+    if kind == "queue":
+        options[EXPRESSION], target = _quoted(target), ""
+    elif "routingKey" in keys:
+        options[EXPRESSION] = _condition(keys["routingKey"], "an expression", complaints)
+    if "mandatory" in keys:
+        options["mandatory"] = written(flag_of(keys["mandatory"], "mandatory", True, complaints))
+    for key in ("url", "deadLetter", "delivery"):
+        if key in keys and (value := text_of(keys[key], key, complaints)) is not None:
+            options[key] = value
+    extra = keys.get("options")
+    if extra is not None and not extra.is_mapping:
+        complaints.add(extra.line, f"options must be a mapping, not {extra.kind}")
+    elif extra is not None:
+        options |= {name: written(each.plain) for name, each in extra.value.items()}
+    _check_options(target, options, keys, complaints)
+    return target, options
+
+
+def _check_options(
+    target: str, options: dict[str, str], keys: dict[str, Node], complaints: Complaints
+) -> None:
+    """What the format would say of the options of a sink."""
+    extra = keys.get("options")
+    lines = {name: node.line for name, node in keys.items()}
+    if extra is not None and extra.is_mapping:
+        lines |= extra.keys
+        for name in extra.keys:
+            if name.lower() in _OWN:
+                complaints.add(extra.keys[name], f"{name} {_OWN[name.lower()]}")
+                return
+    given = {name: value for name, value in options.items() if name != EXPRESSION}
+    try:
+        parse_sink({"exchange": target, **given})
+    except OptionError as error:
+        said = str(error)
+        named = [key for key in given if re.search(rf"\b{re.escape(key)}\b", said)]
+        first = next(iter(keys.values())).line
+        complaints.add(lines.get(named[0], first) if named else first, said)
+
+
+def _quoted(text: str) -> str:
+    """A text as SQL writes it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,227 @@
+"""What the SQL of a pipeline says, found out without Spark.
+
+Is it a query, of which views, and does it keep anything from one micro-batch to the next?
+
+Spark's own parser is Java, and `harebell pipeline check` must answer in a moment on machines that
+have none. sqlglot reads Spark's dialect in Python. It is asked about structure only: whether
+columns exist and types fit is Spark's to say.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from harebell.base.names import did_you_mean
+from harebell.pipeline.errors import PipelineError
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+    from sqlglot.tokenizer_core import Token
+
+_DIALECT = "databricks"
+"""Spark's, and what Spark has from Databricks by now, such as `data:field` of a VARIANT."""
+_PROBE = "SELECT * FROM t WHERE "
+_INTERNAL = re.compile(r" (?:but got|for) <.*", re.S)
+"""What sqlglot's texts say of its own classes."""
+_MISSING = "pipelines need sqlglot and Spark: pip install 'harebell[spark]'"
+
+
+class StatementError(PipelineError):
+    """SQL that cannot be used.
+
+    Args:
+        text: what is wrong.
+        line: in which of its lines, counted from 1.
+    """
+
+    def __init__(self, text: str, line: int = 1) -> None:
+        super().__init__(text)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query.
+
+    Args:
+        tables: the views and tables that it reads, each once, in their order.
+        stateful: what makes Spark keep state for it on a stream, "" if nothing does.
+    """
+
+    tables: tuple[str, ...]
+    stateful: str
+
+
+def query(sql: str) -> Query:
+    """Read a query.
+
+    Raises:
+        StatementError: it is not one query.
+    """
+    from sqlglot import exp
+
+    tree = _one(sql)
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise StatementError(
+            f"this is no query but {_kind(tree)}: a step is one SELECT, and sinks write"
+        )
+    return Query(tuple(_tables(tree)), _stateful(tree))
+
+
+def condition(sql: str, what: str = "a condition") -> None:
+    """Check an expression.
+
+    Args:
+        sql: the expression.
+        what: it should be, for the error.
+
+    Raises:
+        StatementError: it is none.
+    """
+    from sqlglot import exp
+
+    # Without a line break of our own an error's line is that of the expression.
+    tree = _one(_PROBE + sql)
+    clauses = {name for name, value in tree.args.items() if value}
+    if not isinstance(tree, exp.Select) or clauses - {"expressions", "from_", "from", "where"}:
+        raise StatementError(f"{sql!r} is more than {what}")
+
+
+def columns(ddl: str) -> tuple[str, ...]:
+    """The names of the columns of a schema, written as DDL.
+
+    Raises:
+        StatementError: it is no schema.
+    """
+    from sqlglot import exp
+
+    wrong = "this is no schema; write columns and types as in `id BIGINT, total DOUBLE`"
+    try:
+        tree = _one(f"CREATE TABLE t ({ddl})")
+    except StatementError as error:
+        raise StatementError(_mistyped(ddl) or wrong, error.line) from None
+    found = [each.name for each in tree.find_all(exp.ColumnDef) if not _nested(each)]
+    if not found:
+        raise StatementError(wrong)
+    twice = {name for name in found if found.count(name) > 1}
+    if twice:
+        raise StatementError(f"the column {sorted(twice)[0]} stands twice in the schema")
+    return tuple(found)
+
+
+_TYPES = (
+    *("BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "STRING"),
+    *("BINARY", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ", "ARRAY", "MAP", "STRUCT", "VARIANT"),
+    *("INTEGER", "LONG", "SHORT", "BYTE", "REAL", "DEC", "NUMERIC", "VARCHAR", "CHAR", "INTERVAL"),
+)
+_COLUMN = re.compile(r"(?:^|,)\s*(\w+|`[^`]+`)\s+(\w+)")
+
+
+def _mistyped(ddl: str) -> str | None:
+    """What to say of the first type that there is not."""
+    for _, kind in _COLUMN.findall(ddl):
+        if kind.upper() not in _TYPES:
+            return f"there is no type {kind.upper()}: {did_you_mean(kind.upper(), _TYPES)}"
+    return None
+
+
+def _nested(column: exp.Expr) -> bool:
+    from sqlglot import exp
+
+    return column.find_ancestor(exp.DataType) is not None
+
+
+def _one(sql: str) -> exp.Expr:
+    """The only statement of a text."""
+    try:
+        from sqlglot.dialects.dialect import Dialect
+        from sqlglot.errors import ParseError, TokenError
+    except ImportError:
+        raise PipelineError(_MISSING) from None
+    # It warns of statements that it does not look into; those are refused here.
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)
+    try:
+        dialect = Dialect.get_or_raise(_DIALECT)
+        tokens = _windows_called(dialect.tokenize(sql))
+        found = [each for each in dialect.parser().parse(tokens, sql) if each is not None]
+    except ParseError as error:
+        first = error.errors[0]
+        near = str(first.get("highlight") or "").strip()
+        what = _INTERNAL.sub("", str(first.get("description") or "it cannot be read")).rstrip(". ")
+        where = f" near {near!r}" if near else ""
+        raise StatementError(
+            f"this is no SQL{where}: {what}", int(first.get("line") or 1)
+        ) from None
+    except TokenError as error:
+        raise StatementError(f"this is no SQL: {str(error).splitlines()[0]}") from None
+    if len(found) != 1:
+        many = "nothing" if not found else f"{len(found)} statements"
+        raise StatementError(f"this is {many}; write one")
+    return found[0]
+
+
+def _windows_called(tokens: list[Token]) -> list[Token]:
+    """Tell the function `window(...)` from the clause `WINDOW name AS (...)`.
+
+    sqlglot takes the one for the other where it stands first in GROUP BY.
+    """
+    from sqlglot import TokenType
+
+    for token, following in pairwise(tokens):
+        if token.token_type is TokenType.WINDOW and following.token_type is TokenType.L_PAREN:
+            token.token_type = TokenType.VAR
+    return tokens
+
+
+def _kind(tree: exp.Expr) -> str:
+    word = str(tree.this) if tree.key == "command" else tree.key
+    return word.split()[0].upper()
+
+
+def _tables(tree: exp.Expr) -> list[str]:
+    from sqlglot import exp
+
+    own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
+    found: list[str] = []
+    # Nodes are found level by level; what a reader wants is the order of the text.
+    for table in tree.find_all(exp.Table, bfs=False):
+        if table.args.get("db") or not isinstance(table.this, exp.Identifier):
+            continue
+        if table.name.lower() not in own and table.name not in found:
+            found.append(table.name)
+    return found
+
+
+def _stateful(tree: exp.Expr) -> str:
+    from sqlglot import exp
+
+    for each in tree.find_all(exp.Group, exp.AggFunc, exp.Distinct, exp.Join):
+        if isinstance(each, exp.Join):
+            if _stands_alone(each):
+                return "a join"
+        elif isinstance(each, exp.Distinct):
+            return "DISTINCT"
+        elif isinstance(each, exp.Group) or _aggregates(each):
+            return "an aggregate"
+    return ""
+
+
+def _stands_alone(join: exp.Join) -> bool:
+    """Whether a join is one of views, not of a row with its own array."""
+    from sqlglot import exp
+
+    return isinstance(join.this, exp.Table | exp.Subquery)
+
+
+_OF_ROWS = ("first", "last", "any_value")
+
+
+def _aggregates(function: exp.Expr) -> bool:
+    """Whether a function makes one row of many: not over a window, nor over an array."""
+    from sqlglot import exp
+
+    return not isinstance(function.parent, exp.Window) and function.key not in _OF_ROWS

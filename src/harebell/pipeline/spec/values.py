@@ -1,0 +1,102 @@
+"""Simple values of a pipeline's file: texts, times, paths, each with its complaint."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from harebell.pipeline.errors import Complaints
+from harebell.pipeline.spec.yaml_nodes import Node
+
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|seconds?|minutes?|hours?)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def text_of(node: Node | None, key: str, complaints: Complaints) -> str | None:
+    """A text; None when it is not there."""
+    if node is None:
+        return None
+    if node.is_mapping or node.is_list or node.value is None:
+        complaints.add(node.line, f"{key} must be a text, not {node.kind}")
+        return None
+    return written(node.value)
+
+
+def written(value: object) -> str:
+    """A value as an option of Spark."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def list_of(node: Node | None, key: str, complaints: Complaints) -> tuple[str, ...]:
+    """A list of texts, for which one text will do."""
+    if node is None:
+        return ()
+    if not node.is_list:
+        one = text_of(node, key, complaints)
+        return (one,) if one else ()
+    found = (text_of(each, key, complaints) for each in node.value)
+    return tuple(each for each in found if each)
+
+
+def texts_of(node: Node | None, key: str, complaints: Complaints) -> dict[str, str]:
+    """A mapping of texts."""
+    if node is None:
+        return {}
+    if not node.is_mapping:
+        complaints.add(node.line, f"{key} must be a mapping, not {node.kind}")
+        return {}
+    values: dict[str, Node] = node.value
+    found = {name: text_of(each, name, complaints) for name, each in values.items()}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def flag_of(node: Node | None, key: str, default: bool, complaints: Complaints) -> bool:
+    """True or false."""
+    if node is None:
+        return default
+    if not isinstance(node.value, bool):
+        complaints.add(node.line, f"{key} must be true or false, not {node.kind}")
+        return default
+    return node.value
+
+
+def whole_of(node: Node | None, key: str, default: int, least: int, complaints: Complaints) -> int:
+    """A whole number."""
+    if node is None:
+        return default
+    value = node.value
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        complaints.add(
+            node.line, f"{key} must be a whole number of at least {least}, not {node.kind}"
+        )
+        return default
+    return value
+
+
+def seconds_of(text: str) -> float | None:
+    """A time such as 5s; None if it is none, or not above 0."""
+    found = _TIME.fullmatch(text.strip().lower())
+    if found is None:
+        return None
+    unit = found[2] if found[2] in _SECONDS else found[2][0]
+    seconds = float(found[1]) * _SECONDS[unit]
+    return seconds if seconds > 0 else None
+
+
+def folder_of(node: Node, key: str, base: Path, complaints: Complaints) -> Path:
+    """A path, from the folder of the file."""
+    text = text_of(node, key, complaints) or ""
+    if not text:
+        complaints.add(node.line, f"{key} must be a path")
+    elif "://" in text and not text.startswith("file://"):
+        complaints.add(
+            node.line,
+            f"{key} must be a path that this machine sees, not {text}: the pipeline keeps its "
+            "lock there",
+        )
+    return base / Path(text.removeprefix("file://")).expanduser()
+
+
+def interval_of(seconds: float) -> str:
+    """A time as Spark writes intervals; the shortest is a millisecond."""
+    return f"{max(1, round(seconds * 1000))} milliseconds"

@@ -1,0 +1,1 @@
+"""`harebell sql`: SQL statements over queues and tables."""

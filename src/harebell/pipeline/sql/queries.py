@@ -1,0 +1,107 @@
+"""`harebell sql`: statements of `verbs` on a session of Spark and a broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harebell.client.url import URL
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.run.failures import reason_of
+from harebell.pipeline.spec.description import Route
+from harebell.pipeline.sql.browsing import browse
+from harebell.pipeline.sql.queue_snapshot import OFFSET, Change, Taken, origin_of, take
+from harebell.pipeline.sql.tables import lake_of
+from harebell.pipeline.sql.verbs import Selection, Settlement
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TAKEN = "taken"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What a verb did.
+
+    Args:
+        looked: how many messages the queue had.
+        settled: how many of them were deleted, moved or tried again.
+    """
+
+    looked: int
+    settled: int
+
+
+def select(spark: SparkSession, selection: Selection, url: str, folder: Path) -> DataFrame:
+    """A query as a data frame; nothing is taken from any queue.
+
+    Raises:
+        PipelineError: Spark does not understand it, or a table is not there.
+    """
+    from pyspark.errors import PySparkException
+
+    for table in selection.tables:
+        if table.kind == "lake":
+            frame = lake_of(spark, table.name, folder)
+        else:
+            frame = browse(spark, url, table.name)
+        frame.createOrReplaceTempView(table.view)
+    try:
+        return spark.sql(selection.sql)
+    except PySparkException as error:
+        raise PipelineError(reason_of(error)) from None
+
+
+def settle(spark: SparkSession, settlement: Settlement, url: URL) -> Settled:
+    """Do what a verb says with the messages that its WHERE selects.
+
+    Raises:
+        PipelineError: it cannot be done; what was not settled is in the queue.
+    """
+    with take(url, settlement.queue) as taken:
+        if not len(taken):
+            return Settled(0, 0)
+        changes = _selected(spark, settlement, taken)
+        target = None
+        if settlement.target is not None:
+            route = settlement.target
+            target = lambda _message: route  # noqa: E731 - one line, and named
+        elif settlement.verb == "RETRY":
+            target = origin_of
+        retry = settlement.verb == "RETRY"
+        return Settled(len(taken), taken.settle(changes, target, retry=retry))
+
+
+def _selected(spark: SparkSession, settlement: Settlement, taken: Taken) -> list[Change]:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as f
+
+    frame = spark.createDataFrame(taken.table())
+    columns = [f.col(OFFSET)]
+    value, key = settlement.changes.get("value"), settlement.changes.get("routing_key")
+    columns.append(f.expr(value).cast("binary") if value else f.lit(None).cast("binary"))
+    columns.append(f.expr(key).cast("string") if key else f.lit(None).cast("string"))
+    try:
+        rows = frame.filter(settlement.where).select(*columns).orderBy(OFFSET).collect()
+    except PySparkException as error:
+        raise PipelineError(reason_of(error)) from None
+    return [_change(tuple(row), settlement.changes) for row in rows]
+
+
+def _change(row: Sequence[Any], changes: dict[str, str]) -> Change:
+    offset, value, key = row
+    for name, changed in (("value", value), ("routing_key", key)):
+        if name in changes and changed is None:
+            raise PipelineError(
+                f"SET {name} gives null for message {offset}: nothing was settled; use "
+                f"coalesce({changes[name]}, {name})"
+            )
+    return Change(int(offset), None if value is None else bytes(value), key)
+
+
+def route_text(route: Route | None) -> str:
+    """Where messages went, in a sentence."""
+    return "where they came from" if route is None else str(route)

@@ -1,0 +1,336 @@
+"""The messages of a queue, taken by a consumer and settled one by one: what DELETE and MOVE act on.
+
+    take --> all messages that are there, unacknowledged, as Arrow columns
+         --> a WHERE selects some by their row
+    settle --> transactions: publish where they go, acknowledge; the others go back when we leave
+
+What was selected is what is settled: nobody else can get a message meanwhile. Publishing and
+acknowledging are one transaction (class tx), so a message is in one place or the other, whatever
+dies. Messages that are not selected go back to their places, marked as redelivered.
+
+A Harebell refuses a transaction with a message that no queue gets (capability `tx_mandatory`). Any
+other broker does it and returns that message, which is then put at the end of its queue again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import (
+    PREFETCH_MOST,
+    SETTLED_MESSAGES,
+    SPARK_BATCH_BYTES,
+    SPARK_ROWS_PER_BATCH,
+    TAKEN_BYTES,
+    TAKEN_MESSAGES,
+)
+from harebell.client import blocking
+from harebell.client.errors import AMQPError, ChannelClosed, NotFound, PublishReturned
+from harebell.client.message import Message
+from harebell.client.url import URL
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.spec.description import Route
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from harebell.client.blocking import Channel
+    from harebell.client.message import Delivered
+
+OFFSET = "offset"
+_COLUMNS = (
+    *("value", "routing_key", "exchange", "queue", OFFSET, "timestamp", "redelivered"),
+    *("delivery_count", "properties", "headers"),
+)
+_QUIET_SECONDS = 3.0
+_LOOK_SECONDS = 0.1
+_STREAM = "x-stream-offset"
+_BULK = "bulk"
+_STRICT = {"capabilities": {"tx_mandatory": True}}
+_NO_ROUTE = 312
+RETRIES = "x-retries"
+RETRIED_FROM = "x-retried-from"
+_DEATHS = ("x-death", "x-first-death-", "x-last-death-")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What becomes of one message.
+
+    Args:
+        row: which one, counted from 0.
+        value: its new body; None leaves it.
+        routing_key: its new routing key; None leaves it to the target.
+    """
+
+    row: int
+    value: bytes | None = None
+    routing_key: str | None = None
+
+
+class Taken:
+    """The messages of a queue while nobody else can have them.
+
+    Args:
+        queue: the queue.
+        channel: of the consumer.
+        messages: what came, in order.
+    """
+
+    def __init__(self, queue: str, channel: Channel, messages: Sequence[Delivered]) -> None:
+        self.queue = queue
+        self._channel = channel
+        self._messages = messages
+        self._taken = time.time()
+        self._returned: list[PublishReturned] = []
+        channel.on_return = self._returned.append
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._messages)
+
+    def table(self) -> pa.Table:
+        """All of them as the columns of a source; `offset` is the row."""
+        import pyarrow as pa
+        from pyspark.sql.types import StructType
+
+        from harebell.kernels.columns import ColumnSink
+        from harebell.spark.reading.arrow_batches import arrow_schema, record_batch
+        from harebell.spark.schema import MESSAGE, PROPERTIES
+        from harebell.wire.v09.header_texts import count_of, headers_of
+
+        wanted = StructType([field for field in MESSAGE.fields if field.name in _COLUMNS])
+        columns = tuple(wanted.names)
+        sink = ColumnSink(
+            columns,
+            tuple(PROPERTIES.names),
+            self.queue,
+            0,
+            SPARK_ROWS_PER_BATCH,
+            SPARK_BATCH_BYTES,
+            headers_of,
+            count_of,
+        )
+        for each in self._messages:
+            place = (each.exchange, each.routing_key, each.encoded, each.body)
+            sink.deliver(1, "", each.delivery_tag, each.redelivered, *place)
+        sink.stamp(int(self._taken * 1_000_000))
+        schema = arrow_schema(wanted)
+        batches = [record_batch(chunk, schema) for chunk in sink.take(True)]
+        return pa.Table.from_batches(batches, schema=schema)
+
+    def settle(
+        self,
+        changes: Sequence[Change],
+        target: Callable[[Delivered], Route] | None,
+        *,
+        retry: bool = False,
+    ) -> int:
+        """Acknowledge messages, and publish them elsewhere in the same transaction.
+
+        Args:
+            changes: which, and what becomes of them.
+            target: says where each goes; None is nowhere.
+            retry: whether they are tried again: what says how they died is taken off.
+
+        Returns:
+            How many were settled.
+
+        Raises:
+            PipelineError: some had nowhere to go; they are back in the queue.
+        """
+        settled = 0
+        for first in range(0, len(changes), SETTLED_MESSAGES):
+            part = changes[first : first + SETTLED_MESSAGES]
+            try:
+                self._settle(part, target, retry)
+            except ChannelClosed as error:
+                if error.code != _NO_ROUTE:
+                    raise
+                raise PipelineError(
+                    f"{error.text}: these messages are in queue {self.queue!r}, those of "
+                    f"transactions before them ({settled}) have gone; bind a queue and do it again"
+                ) from None
+            settled += len(part)
+            self._put_back()
+        return settled
+
+    def _settle(
+        self,
+        part: Sequence[Change],
+        target: Callable[[Delivered], Route] | None,
+        retry: bool,
+    ) -> None:
+        """One transaction."""
+        with self._channel.transaction():
+            for change in part:
+                message = self._messages[change.row]
+                if target is not None:
+                    self._publish(message, change, target(message), retry)
+                self._channel.ack(message.delivery_tag)
+
+    def _publish(self, message: Delivered, change: Change, route: Route, retry: bool) -> None:
+        key = change.routing_key
+        if key is None:
+            key = message.routing_key if route.routing_key is None else route.routing_key
+        properties = _properties(message, self.queue if retry else None)
+        body = message.body if change.value is None else change.value
+        self._channel.publish(
+            Message(body, exchange=route.exchange, routing_key=key, **properties), mandatory=True
+        )
+
+    def _put_back(self) -> None:
+        """What no queue wanted goes back to where it was, and is told."""
+        if not self._returned:
+            return
+        returned, self._returned[:] = list(self._returned), []
+        with self._channel.transaction():
+            for each in returned:
+                again = Message(
+                    each.message.body,
+                    exchange="",
+                    routing_key=self.queue,
+                    **_given(each.message.properties),
+                )
+                self._channel.publish(again)
+        first = returned[0].message
+        raise PipelineError(
+            f"{len(returned)} of the messages had no queue to go to, the first with exchange "
+            f"{first.exchange!r} and routing key {first.routing_key!r}: these are at the end of "
+            f"queue {self.queue!r} again, those before them have gone; bind a queue and do it again"
+        )
+
+
+def _given(properties: Any) -> dict[str, Any]:
+    """Properties as keyword arguments."""
+    fields = ((name, getattr(properties, name)) for name in properties.__struct_fields__)
+    return {name: value for name, value in fields if value is not None}
+
+
+def _properties(message: Delivered, retried_from: str | None) -> dict[str, Any]:
+    """The properties to publish a message with again."""
+    given = _given(message.properties)
+    # Only who published it may say so again (validated user-id).
+    user = given.pop("user_id", None)
+    headers = dict(given.get("headers") or {})
+    if user is not None:
+        headers["x-original-user-id"] = user
+    if retried_from is not None:
+        headers = {name: value for name, value in headers.items() if not name.startswith(_DEATHS)}
+        before = headers.get(RETRIES)
+        headers[RETRIES] = (before if isinstance(before, int) else 0) + 1
+        headers[RETRIED_FROM] = retried_from
+    if headers:
+        given["headers"] = headers
+    return given
+
+
+def origin_of(message: Delivered) -> Route:
+    """The queue that a dead letter first died in.
+
+    Raises:
+        PipelineError: it does not say.
+    """
+    queue = message.headers.get("x-first-death-queue")
+    if not isinstance(queue, str) or not queue:
+        raise PipelineError(
+            "a message does not say which queue it died in (header x-first-death-queue): say "
+            "where to, RETRY FROM queue(...) TO queue(...) WHERE ..."
+        )
+    return Route("", queue)
+
+
+@contextmanager
+def take(url: URL, queue: str) -> Iterator[Taken]:
+    """Take what is in a queue now; what was not settled goes back at the end.
+
+    Raises:
+        PipelineError: there is no such queue, or it has too much, or it cannot be taken.
+    """
+    # Spark takes its time over a WHERE, and nobody serves the connection meanwhile.
+    quiet = replace(url, heartbeat=0, name=url.name or f"harebell sql: {queue}")
+    try:
+        with blocking.connect(quiet, properties=_STRICT) as connection:
+            channel = connection.channel(confirms=False)
+            if _BULK in connection.extensions:
+                _check_kind(channel, queue)
+            yield Taken(queue, channel, _messages(channel, queue))
+    except AMQPError as error:
+        raise PipelineError(str(error)) from None
+
+
+def _check_kind(channel: Channel, queue: str) -> None:
+    try:
+        kind = channel.span(queue).kind
+    except NotFound:
+        raise _no_queue(queue) from None
+    if kind == "stream":
+        raise _stream(queue)
+
+
+def _messages(channel: Channel, queue: str) -> list[Delivered]:
+    try:
+        count = channel.declare_queue(queue, passive=True).message_count
+    except NotFound:
+        raise _no_queue(queue) from None
+    if count > TAKEN_MESSAGES:
+        raise PipelineError(
+            f"queue {queue!r} has {count} messages, and at most {TAKEN_MESSAGES} are taken at a "
+            "time: a pipeline has no such limit"
+        )
+    if count == 0:
+        return []
+    # 0 is no limit; closing the connection gives back what comes beyond the count.
+    prefetch = count if count <= PREFETCH_MOST else 0
+    deliveries = channel.consume(queue, prefetch=prefetch, timeout=_LOOK_SECONDS)
+    found: list[Delivered] = []
+    left, asked, until = 0, False, time.monotonic() + _QUIET_SECONDS
+    while len(found) < count:
+        before = len(found)
+        _receive(queue, deliveries, found, count)
+        if len(found) > before:
+            asked, until = False, time.monotonic() + _QUIET_SECONDS
+        elif asked:
+            break
+        elif time.monotonic() >= until:
+            # It may be slow: what it has sent until it answers this is read before the answer.
+            left, asked = channel.declare_queue(queue, passive=True).message_count, True
+    if not found and left:
+        raise PipelineError(
+            f"queue {queue!r} has {count} messages, and none came in {_QUIET_SECONDS:g} s: it is a "
+            "stream, or another consumer has the queue for itself"
+        )
+    return found
+
+
+def _receive(
+    queue: str, deliveries: Iterator[Delivered], found: list[Delivered], count: int
+) -> None:
+    """Take what comes, up to a count, until nothing comes for a moment."""
+    size = sum(len(message.body) for message in found)
+    for message in deliveries:
+        if _STREAM in message.headers:
+            raise _stream(queue)
+        found.append(message)
+        size += len(message.body)
+        if size > TAKEN_BYTES:
+            raise PipelineError(
+                f"queue {queue!r} has bodies of more than {TAKEN_BYTES} octets: they are held in "
+                "memory while they are looked at"
+            )
+        if len(found) == count:
+            break
+
+
+def _no_queue(queue: str) -> PipelineError:
+    return PipelineError(f"there is no queue {queue!r}")
+
+
+def _stream(queue: str) -> PipelineError:
+    return PipelineError(
+        f"queue {queue!r} is a stream: its messages go by their age, and are read only"
+    )

@@ -1,0 +1,46 @@
+"""Tables on disk as data frames: Delta where a folder has its log, else Parquet."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sinks.delta import delta
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LAKE_VARIABLE = "HAREBELL_LAKE"
+
+
+def lake_of(spark: SparkSession, name: str, root: Path) -> DataFrame:
+    """A table.
+
+    Args:
+        spark: the session.
+        name: its path, from some folder.
+        root: that folder.
+
+    Raises:
+        PipelineError: there is none.
+    """
+    path = (root / name).expanduser()
+    if (path / "_delta_log").is_dir():
+        return _delta(spark, path)
+    if not any(path.rglob("*.parquet")):
+        raise PipelineError(f"there is no table at {path}: neither a Delta log nor Parquet files")
+    return spark.read.parquet(str(path))
+
+
+def _delta(spark: SparkSession, path: Path) -> DataFrame:
+    from pyspark.sql.types import StructType
+
+    table = delta().DeltaTable(str(path))
+    schema = StructType.fromJson(json.loads(table.schema().to_json()))
+    files = table.file_uris()
+    if not files:
+        return spark.createDataFrame([], schema)
+    # Columns that became folders are not in the files; basePath lets Spark find them.
+    return spark.read.schema(schema).option("basePath", str(path)).parquet(*files)

@@ -1,0 +1,80 @@
+"""What went wrong in Spark is told in one sentence."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.logger import PySparkLogger
+
+from harebell.cli.failure import Failure, NotConnected
+from harebell.cli.piping import sentences
+from harebell.client.errors import AuthenticationFailed, ConnectTimeout, NotFound
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.run.failures import hush, reason_of, unreached
+
+WRAPPED = """An exception was raised by the Python Proxy. Return Message:
+Traceback (most recent call last):
+  File "py4j/clientserver.py", line 641, in _call_proxy
+    return_value = getattr(self.pool[obj_id], method)(*params)
+pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query failed
+harebell.spark.reading.intake.SourceError: the queue 'orders' does not exist
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (WRAPPED, "the queue 'orders' does not exist"),
+        (
+            WRAPPED.replace("intake.SourceError: the", "losses.DataLoss: a stream, or the"),
+            "a stream, or the queue 'orders' does not exist",
+        ),
+        (
+            "[TABLE_OR_VIEW_NOT_FOUND] The table `x` cannot be found. SQLSTATE: 42P01; line 1",
+            "The table `x` cannot be found.",
+        ),
+        ("plain", "plain"),
+        ("", "ValueError"),
+    ],
+)
+def test_the_sentence_is_found_in_what_wraps_it(text: str, sentence: str) -> None:
+    assert reason_of(ValueError(text)) == sentence
+
+
+def test_pyspark_s_own_tracebacks_are_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    names = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    levels = [PySparkLogger.getLogger(name).level for name in names]
+    hush()
+    try:
+        for name in names:
+            PySparkLogger.getLogger(name).error("a traceback of thirty thousand letters")
+        assert capfd.readouterr() == ("", "")
+    finally:
+        for name, level in zip(names, levels, strict=True):
+            PySparkLogger.getLogger(name).setLevel(level)
+
+
+def test_an_error_of_spark_that_nobody_expected_is_a_sentence_of_the_command() -> None:
+    with pytest.raises(Failure, match=r"^The value cannot be cast$"), sentences():
+        raise AnalysisException("[CAST] The value cannot be cast SQLSTATE: 22018")
+    with pytest.raises(RuntimeError, match="another"), sentences():
+        raise RuntimeError("another")
+
+
+def test_a_broker_that_is_not_there_or_lets_nobody_in_is_told_apart() -> None:
+    assert unreached(ConnectTimeout("late"))
+    assert not unreached(PipelineError("harebell.client.errors.ConnectionFailed"))
+    assert not unreached(ValueError(WRAPPED))
+    line = "harebell.client.errors.AuthenticationFailed: 403 ACCESS_REFUSED - Login was refused"
+    assert unreached(ValueError(f"{WRAPPED}\n{line}\n"))
+
+    def told() -> None:
+        try:
+            raise AuthenticationFailed("no login")
+        except AuthenticationFailed as error:
+            raise PipelineError(str(error)) from None
+
+    with pytest.raises(NotConnected, match=r"^no login$"), sentences():
+        told()
+    with pytest.raises(Failure, match="gone"), sentences():
+        raise NotFound(404, "gone")

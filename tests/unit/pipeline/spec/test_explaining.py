@@ -1,0 +1,67 @@
+"""What a pipeline will do is said in sentences."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from harebell.pipeline.checking import check
+from harebell.pipeline.spec.explaining import explain
+
+
+def explained(folder: Path, text: str) -> list[str]:
+    file = folder / "p.yaml"
+    file.write_text(text)
+    return explain(check(file)).replace(str(folder.resolve()), "HERE").splitlines()
+
+
+def test_a_pipeline_is_explained_from_source_to_sinks(tmp_path: Path) -> None:
+    text = """
+source:
+  queue: orders
+  url: amqp://me:s3cret@host/
+  body: {format: json, schema: id BIGINT, onError: dead-letter, deadLetter: {exchange: bad}}
+steps:
+  - sql: SELECT data.*, routing_key FROM source
+sinks:
+  - {parquet: lake, partitionBy: id}
+  - {delta: table, where: id > 5}
+  - {exchange: out, routingKey: "concat('a', id)"}
+  - {queue: other}
+  - {console: , rows: 3}
+trigger: 90s
+"""
+    assert explained(tmp_path, text) == [
+        "pipeline p",
+        "  reads queue orders as source: bodies as JSON, in data",
+        "    data is id BIGINT",
+        "    a body that is not so goes to exchange bad, with the reason",
+        "  makes step1: SELECT data.*, routing_key FROM source",
+        "  writes step1 to Parquet files HERE/lake, partitioned by id, each micro-batch once",
+        "  writes step1 where id > 5 to Delta table HERE/table, each micro-batch once",
+        "  writes step1 to exchange out, routing key concat('a', id)",
+        "  writes step1 to the default exchange, routing key 'other'",
+        "  writes step1 to the console, 3 rows of each micro-batch",
+        "  starts a micro-batch every 90 seconds",
+        "  remembers in HERE/checkpoints/p",
+        "  runs its steps on one micro-batch at a time, because bad rows go somewhere of their own",
+        "  runs on this machine",
+    ]
+
+
+def test_a_pipeline_with_state_says_so(tmp_path: Path) -> None:
+    text = """
+sources:
+  a: {queue: a, watermark: {column: timestamp, delay: 1 minute}}
+  b: {queue: b}
+steps:
+  - sql: SELECT a.value FROM a JOIN b ON a.routing_key = b.routing_key
+    watermark: {column: timestamp, delay: 2 minutes}
+sinks: [{console: }]
+trigger: asap
+master: spark://host:7077
+"""
+    lines = explained(tmp_path, text)
+    assert "    rows are late by at most 1 minute, by timestamp" in lines
+    assert "  keeps state from one micro-batch to the next, and writes in mode append" in lines
+    assert "  starts a micro-batch asap: as soon as there is something" in lines
+    assert lines[-1] == "  runs on spark://host:7077"
