@@ -13,7 +13,12 @@ REASONS = {
 }
 """Patterns of whole commands."""
 
-ON_SPARK = ("docs/guides/pipelines.md", "docs/guides/spark.md", "docs/guides/sql.md")
+ON_SPARK = (
+    "README.md",
+    "docs/guides/pipelines.md",
+    "docs/guides/spark.md",
+    "docs/guides/sql.md",
+)
 """Files whose examples start Spark, which wants most of the machine for itself."""
 
 UNRUN_FILES: dict[str, str] = {

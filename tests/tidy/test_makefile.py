@@ -7,9 +7,11 @@ import shlex
 import subprocess
 from pathlib import Path
 
+import yaml
+
 from tests.tidy.sources import ROOT
 
-TARGETS_MAX = 14
+TARGETS_MAX = 15
 TEXT = (ROOT / "Makefile").read_text()
 TARGETS = re.findall(r"^([a-z-]+):", TEXT, re.M)
 
@@ -36,7 +38,19 @@ def starting_spark() -> list[str]:
 
 def test_there_are_few_targets_and_the_usual_ones_are_there() -> None:
     assert len(TARGETS) <= TARGETS_MAX
-    usual = {"run", "test", "demo", "bench", "lint", "types", "conformance", "interop", "soak"}
+    usual = {
+        "run",
+        "test",
+        "demo",
+        "bench",
+        "lint",
+        "types",
+        "conformance",
+        "interop",
+        "soak",
+        "coverage",
+    }
+
     assert usual < set(TARGETS)
 
 
@@ -64,6 +78,25 @@ def test_make_test_runs_every_check() -> None:
         assert part in plan
     assert "HAREBELL_IMPL=native" in plan
     assert "HAREBELL_IMPL=python" in plan
+
+
+def test_make_coverage_measures_the_unit_tests_of_the_uncompiled_package() -> None:
+    plan = [line for line in make("--dry-run", "coverage").splitlines() if "-m pytest" in line]
+    assert len(plan) == 1
+    words = shlex.split(make("--dry-run", "coverage").replace("\\\n", ""))
+    assert "HAREBELL_IMPL=python" in words
+    assert "--cov=harebell" in words
+    assert words[-1] == "tests/unit"
+    assert "not (soak or spark)" in words
+
+
+def test_pre_commit_runs_programs_of_make_lint() -> None:
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert [repository["repo"] for repository in hooks] == ["local"]
+    entries = [hook["entry"] for hook in hooks[0]["hooks"]]
+    linted = {line.split()[0] for line in make("--dry-run", "lint").splitlines()}
+    assert [entry.split()[0] for entry in entries if entry.split()[0] not in linted] == []
+    assert {hook["language"] for hook in hooks[0]["hooks"]} == {"system"}
 
 
 def test_make_test_leaves_no_test_out() -> None:
