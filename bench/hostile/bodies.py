@@ -7,6 +7,7 @@ from itertools import cycle
 
 from bench.hostile.side import FRAME_MAX, Side, load, publish
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.content import BasicProperties
 
 _MIB = 1024 * 1024
 _QUEUE = "hostile.large"
@@ -31,6 +32,37 @@ def large_through(side: Side) -> Iterator[None]:
     piece = publish("", _QUEUE, b"x" * (side.many(50 * _MIB)))
     yield
     side.pour(line, cycle([piece]))
+
+
+@load()
+def large_durable(side: Side) -> Iterator[None]:
+    """Persistent messages of 50 MiB in a durable queue, delivered and acknowledged."""
+    line = side.line()
+    declared = m.QueueDeclare("hostile.durable", durable=True, arguments={"x-max-length": 2})
+    line.call(declared, m.QueueDeclareOk)
+    line.call(m.BasicConsume("hostile.durable", "large", no_ack=True), m.BasicConsumeOk)
+    lasting = BasicProperties(delivery_mode=2)
+    piece = publish("", "hostile.durable", b"x" * (side.many(50 * _MIB)), lasting)
+    yield
+    side.pour(line, cycle([piece]))
+
+
+@load()
+def large_again(side: Side) -> Iterator[None]:
+    """A backlog of ten messages of 50 MiB that are read and returned again and again."""
+    line = side.line()
+    line.call(m.QueueDeclare("hostile.again"), m.QueueDeclareOk)
+    for _ in range(10):
+        line.socket.sendall(publish("", "hostile.again", b"x" * (side.many(50 * _MIB))))
+    line.sync()
+    line.call(m.BasicQos(prefetch_count=2), m.BasicQosOk)
+    yield
+    line.call(m.BasicConsume("hostile.again", "large"), m.BasicConsumeOk)
+    while not side.over:
+        before = line.delivered
+        line.take(before + 1)
+        line.send(m.BasicNack(line.latest, False, True))
+        side.done += 1
 
 
 @load()

@@ -253,6 +253,10 @@ WRITE_LOW_BYTES = 16_384
 """Octets below which they are served again."""
 WRITE_PIECE_BYTES = 1_048_576
 """What of a longer output goes to a socket at a time (1 MiB); what it cannot send is copied."""
+WRITE_PIECES_PER_TURN = 2
+"""Such pieces that one connection writes before others have their turn."""
+LONG_BODY_BYTES = 1_048_576
+"""Body size from which frames are encoded when the socket takes them (1 MiB)."""
 FULL_READS_PER_TURN = 4
 """Reads that fill the buffer which one socket gets before the others have their turn."""
 WRITE_TURN_SECONDS = 0.004
@@ -421,6 +425,8 @@ TRANSIENT_MEMORY_BYTES = 16_777_216
 """What a transient log keeps in memory before it writes full segments to disk (16 MiB)."""
 SEEN_AHEAD = 65_536
 """How many positions ahead of the deliveries a log writes its mark of what was handed out."""
+LARGE_RECORD_BYTES = 4_194_304
+"""Body size from which a durable log gives a message a segment of its own, and never copies it."""
 READ_FIRST_BYTES = 16_384
 """The first read of a log from disk."""
 READ_MOST_BYTES = 262_144

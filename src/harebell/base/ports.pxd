@@ -1,6 +1,9 @@
 from harebell.base.message cimport Message
 
 cdef class Log:
+    cdef public bint has_large
+
+    cpdef bint far(self, long long position) except -1
     cpdef long long append(self, Message message) except -1
     cpdef Message read(self, long long position)
     cpdef int settle(self, long long position) except -1

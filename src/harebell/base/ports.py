@@ -29,9 +29,23 @@ class Log:
     """The records of one queue, by position. Positions grow by one and are never reused.
 
     Attributes are methods here because stores count in different ways.
+
+    Attributes:
+        has_large: whether a record may be `far`.
     """
 
-    __slots__ = ()
+    __slots__ = ("has_large",)
+
+    def __init__(self) -> None:
+        self.has_large = False
+
+    def far(self, position: int) -> bool:
+        """Whether a record is so large, and on disk, that `read` would keep others waiting."""
+        return False
+
+    def fetch(self, position: int, done: Callable[[], object]) -> None:
+        """Read such a record in slices; it is far no longer when `done` is called."""
+        done()
 
     def append(self, message: Message) -> int:
         """Add a record at the end; returns its position.

@@ -6,7 +6,10 @@ cdef class OutBuffer:
     cdef unsigned char* _base
     cdef Py_ssize_t _capacity
     cdef Py_ssize_t _last
+    cdef list _parts
+    cdef Py_ssize_t _before
     cdef readonly Py_ssize_t size
+    cdef public bint postpones
 
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL
     cdef Py_ssize_t _content_frames(self, int channel, Message message,
@@ -20,4 +23,7 @@ cdef class OutBuffer:
     cpdef int publish(self, int channel, int flags, Message message,
                       Py_ssize_t frame_max) except -1
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1
+    cpdef int postpone(self, object frames) except -1
     cpdef bytes take(self)
+    cpdef list take_parts(self)
+    cdef bytes _take_buffer(self)

@@ -16,7 +16,8 @@ of that. Here all that comes back has failed, so that both are the same number.
 
 from __future__ import annotations
 
-from harebell.base.limits import FRAME_OVERHEAD_BYTES, NAME_BYTES
+from harebell.base.body_frames import BodyFrames, encoded
+from harebell.base.limits import FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES, NAME_BYTES
 from harebell.base.message import Message
 
 _METHOD = 1
@@ -78,18 +79,23 @@ class OutBuffer:
 
     Attributes:
         size: octets waiting to be taken.
+        postpones: encode a body of `LONG_BODY_BYTES` or more when it is written, not before: the
+            copy of 50 MiB would take the time of ten turns. `take_parts` has such bodies.
     """
 
     def __init__(self) -> None:
         self._data = bytearray()
+        self._parts: list[bytes | BodyFrames] = []
+        self._before = 0
+        self.postpones = False
 
     @property
     def size(self) -> int:
         """Octets waiting to be taken."""
-        return len(self._data)
+        return self._before + len(self._data)
 
     def __len__(self) -> int:
-        return len(self._data)
+        return self.size
 
     def raw(self, data: bytes) -> int:
         """Append octets that are already frames."""
@@ -143,6 +149,9 @@ class OutBuffer:
         header = kind.to_bytes(2) + _NO_WEIGHT + len(body).to_bytes(8) + _properties(message)
         self.frame(_HEADER, channel, header)
         most = frame_max - FRAME_OVERHEAD_BYTES
+        if self.postpones and len(body) >= LONG_BODY_BYTES:
+            self.postpone(BodyFrames(channel, body, most))
+            return 0
         for at in range(0, len(body), most):
             self.frame(_BODY, channel, body[at : at + most])
         return 0
@@ -164,8 +173,26 @@ class OutBuffer:
         """Append basic.ack."""
         return self.frame(_METHOD, channel, _ACK + tag.to_bytes(8) + bytes((multiple,)))
 
+    def postpone(self, frames: BodyFrames) -> int:
+        """Append frames that are encoded when they are written."""
+        if self._data:
+            self._parts.append(bytes(self._data))
+            self._before += len(self._data)
+            self._data.clear()
+        self._parts.append(frames)
+        self._before += frames.left
+        return 0
+
     def take(self) -> bytes:
         """Everything appended so far; the buffer is empty afterwards."""
-        data = bytes(self._data)
-        self._data.clear()
-        return data
+        return encoded(self.take_parts())
+
+    def take_parts(self) -> list[bytes | BodyFrames]:
+        """The same in order: octets, and frames of bodies that are encoded later."""
+        parts = self._parts
+        if self._data:
+            parts.append(bytes(self._data))
+            self._data.clear()
+        self._parts = []
+        self._before = 0
+        return parts

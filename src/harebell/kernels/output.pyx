@@ -8,6 +8,8 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.string cimport memcpy
 
+from harebell.base.body_frames import BodyFrames, encoded
+from harebell.base.limits import LONG_BODY_BYTES
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport (
     BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, put16, put32, put64, put_head, put_name, u32,
@@ -24,6 +26,8 @@ cdef enum:
     HEAD = 7
     FIRST_CAPACITY = 4096
     LAST_MOST = 1 << 20
+
+cdef Py_ssize_t LONG_BODY = LONG_BODY_BYTES
 
 
 cdef enum:
@@ -94,7 +98,10 @@ cdef class OutBuffer:
         self._base = NULL
         self._capacity = 0
         self._last = FIRST_CAPACITY
+        self._parts = None
+        self._before = 0
         self.size = 0
+        self.postpones = False
 
     def __dealloc__(self):
         Py_XDECREF(self._bytes)
@@ -104,7 +111,9 @@ cdef class OutBuffer:
 
     cdef unsigned char* _room(self, Py_ssize_t more) except NULL:
         """Where the next `more` octets go."""
-        cdef Py_ssize_t wanted = self.size + more
+        # What stands in `_parts` is not in the buffer.
+        cdef Py_ssize_t used = self.size - self._before
+        cdef Py_ssize_t wanted = used + more
         cdef Py_ssize_t capacity
         if wanted > self._capacity:
             if self._bytes == NULL:
@@ -118,11 +127,11 @@ cdef class OutBuffer:
                 except MemoryError:
                     self._base = NULL
                     self._capacity = 0
-                    self.size = 0
+                    self.size = self._before
                     raise
             self._base = <unsigned char*>raw_string(self._bytes)
             self._capacity = capacity
-        return self._base + self.size
+        return self._base + used
 
     cpdef int raw(self, bytes data) except -1:
         """Append octets that are already frames."""
@@ -211,8 +220,9 @@ cdef class OutBuffer:
                 more += DELIVERIES_ENTRIES if message.deliveries > 0 else 0
                 size = n + more + (TABLE_SIZE if end == at else 0)
         most = frame_max - OVERHEAD
-        start = p = self._room(HEADER_FIXED + size + OVERHEAD + left
-                               + OVERHEAD * ((left + most - 1) // most))
+        cdef bint later = self.postpones and left >= LONG_BODY
+        start = p = self._room(HEADER_FIXED + size + OVERHEAD + (0 if later else left
+                               + OVERHEAD * ((left + most - 1) // most)))
         p = put_head(p, HEADER, channel, HEADER_FIXED + size)
         p = put32(p, kind << 16)
         p = put64(p, left)
@@ -223,6 +233,10 @@ cdef class OutBuffer:
             p = put_properties(p, properties, n, at, end, more, message)
         p[0] = END
         p += 1
+        if later:
+            self.size += p - start
+            self.postpone(BodyFrames(channel, message.body, most))
+            return 0
         while left > 0:
             part = min(left, most)
             p = put_head(p, BODY, channel, part)
@@ -232,6 +246,17 @@ cdef class OutBuffer:
             body += part
             left -= part
         self.size += p - start
+        return 0
+
+    cpdef int postpone(self, object frames) except -1:
+        """Append frames that are encoded when they are written."""
+        if self._parts is None:
+            self._parts = []
+        if self.size > self._before:
+            self._parts.append(self._take_buffer())
+        self._parts.append(frames)
+        self.size += <Py_ssize_t>frames.left
+        self._before = self.size
         return 0
 
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1:
@@ -247,15 +272,35 @@ cdef class OutBuffer:
 
     cpdef bytes take(self):
         """Everything appended so far; the buffer is empty afterwards."""
+        cdef bytes taken
+        if self._parts is None:
+            taken = self._take_buffer()
+            self.size = 0
+            return taken
+        return encoded(self.take_parts())
+
+    cpdef list take_parts(self):
+        """The same in order: octets, and frames of bodies that are encoded later."""
+        cdef list parts = self._parts
+        if self._parts is None:
+            parts = []
+        if self.size > self._before:
+            parts.append(self._take_buffer())
+        self._parts = None
+        self._before = self.size = 0
+        return parts
+
+    cdef bytes _take_buffer(self):
+        """What is in the buffer, which has nothing afterwards; the caller sets `size`."""
         cdef PyObject* data = self._bytes
-        if self.size == 0:
+        cdef Py_ssize_t used = self.size - self._before
+        if used == 0:
             return b""
         self._bytes = NULL
         self._base = NULL
         self._capacity = 0
-        self._last = max(self.size, <Py_ssize_t>FIRST_CAPACITY)
-        _PyBytes_Resize(&data, self.size)
-        self.size = 0
+        self._last = max(used, <Py_ssize_t>FIRST_CAPACITY)
+        _PyBytes_Resize(&data, used)
         result = <bytes>data
         Py_XDECREF(data)
         return result

@@ -25,6 +25,7 @@ cdef class RecordBuffer:
 cpdef Py_ssize_t message_octets(Message message) except -1
 cpdef Py_ssize_t record_octets(bytes data, Py_ssize_t at) except -1
 cpdef bint good(bytes data, Py_ssize_t at, unsigned int seed) except -1
+cpdef Py_ssize_t body_start(bytes data, Py_ssize_t at) except -1
 cpdef Message parse(bytes data, Py_ssize_t at, long long seed=*)
 cpdef bint pour(bytes data, Py_ssize_t at, long long position, long long seed,
                 BatchBuilder into) except -1

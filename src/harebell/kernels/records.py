@@ -28,6 +28,7 @@ _HAS_PRIORITY = 2
 _KEEP = 4
 _DUE = 8
 _COVERED = 8
+_KIND_AT = 24
 _FLAGS_AT = 25
 _NAME_MOST = 255
 _HEAD = Struct("<IIQQBBBBBBHI")
@@ -179,6 +180,15 @@ def is_row(data: bytes, at: int) -> bool:
 def payload(data: bytes, at: int) -> bytes:
     """What follows the fixed part of the record at an index, which must be `good`."""
     return data[at + HEAD_OCTETS : at + record_octets(data, at)]
+
+
+def body_start(data: bytes, at: int) -> int:
+    """Octets of a message's record before its body; 0 when not even its head is there."""
+    if at < 0 or at + HEAD_OCTETS > len(data) or data[at + _KIND_AT] != MESSAGE:
+        return 0
+    _, _, _, _, _, flags, _, _, exchange, key, _, properties = _HEAD.unpack_from(data, at)
+    due = _TIME.size if flags & _DUE else 0
+    return int(HEAD_OCTETS + due + exchange + key + properties)
 
 
 def parse(data: bytes, at: int, seed: int = -1) -> Message | None:

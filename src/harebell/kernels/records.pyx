@@ -403,6 +403,15 @@ cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
     return message
 
 
+cpdef Py_ssize_t body_start(bytes data, Py_ssize_t at) except -1:
+    """Octets of a message's record before its body; 0 when not even its head is there."""
+    cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(data) + at
+    if at < 0 or at + HEAD > PyBytes_GET_SIZE(data) or p[24] != KIND_MESSAGE:
+        return 0
+    return (HEAD + (DUE_OCTETS if p[25] & DUE else 0) + p[28] + p[29]
+            + <Py_ssize_t>get32(p + 32))
+
+
 cpdef Message parse(bytes data, Py_ssize_t at, long long seed=-1):
     """The message at an index; None when there is no whole, right one."""
     cdef const unsigned char* base = <const unsigned char*>PyBytes_AS_STRING(data)

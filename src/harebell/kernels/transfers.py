@@ -12,6 +12,8 @@ application headers:
 
 from __future__ import annotations
 
+from harebell.base.body_frames import SegmentFrames
+from harebell.base.limits import LONG_BODY_BYTES
 from harebell.base.message import Message
 from harebell.kernels.header_structs import (
     DELIVERY_CODE,
@@ -73,6 +75,9 @@ class SegmentBuffer(OutBuffer):
             self._segment(_HEADER, 1, channel, header, _LAST_SEGMENT, frame_max)
             return 0
         self._segment(_HEADER, 1, channel, header, 0, frame_max)
+        if self.postpones and len(message.body) >= LONG_BODY_BYTES:
+            self.postpone(SegmentFrames(channel, message.body, frame_max - _HEAD))
+            return 0
         # An empty body that was there is there again: clients tell it from none.
         self._segment(_BODY, 1, channel, message.body, _LAST_SEGMENT, frame_max)
         return 0

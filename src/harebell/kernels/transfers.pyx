@@ -7,6 +7,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcmp, memcpy
 
+from harebell.base.body_frames import SegmentFrames
+from harebell.base.limits import LONG_BODY_BYTES
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport put16, put32, put64, put_name, u16, u32, utf8
 from harebell.kernels.output cimport OutBuffer
@@ -30,6 +32,7 @@ cdef enum:
     OFFSET_ENTRY = 25
     DELIVERIES_ENTRY = 26
 
+cdef Py_ssize_t LONG_BODY = LONG_BODY_BYTES
 cdef const unsigned char* C_NO_BODY = b"\0\0\0\x04\xff\xff\0\0"
 
 
@@ -112,6 +115,9 @@ cdef class SegmentBuffer(OutBuffer):
         finally:
             if header != small:
                 PyMem_Free(header)
+        if self.postpones and n_body >= LONG_BODY:
+            self.postpone(SegmentFrames(channel, message.body, frame_max - HEAD))
+            return 0
         # An empty body that was there is there again: clients tell it from none.
         if header_place == 0:
             self._segment(C_BODY, 1, channel,

@@ -60,6 +60,7 @@ class Part:
 
     Attributes:
         writes: in the order of the segments.
+        large: segments whose large messages are among the writes.
         early: segments that were written to without a batch, and have to be synced.
         removals: segments to remove, the oldest first, once the writes are durable.
         gone: the whole folder is to be removed.
@@ -69,6 +70,7 @@ class Part:
         self.log = log
         self.folder = folder
         self.writes: list[Write] = []
+        self.large: list[Segment] = []
         self.early: list[Segment] = []
         self.removals: list[Segment] = []
         self.gone = False

@@ -16,7 +16,7 @@ from harebell.base.limits import (
     SEGMENT_BYTES,
 )
 from harebell.base.ports import BRANCH_LOG, PUBLISHER_LOG, Definitions, File, Files, Log, Store
-from harebell.base.work import Work
+from harebell.base.work import Step, Work
 from harebell.store import inventory
 from harebell.store.commit import GroupCommit, write_all
 from harebell.store.handles import Handles
@@ -25,7 +25,6 @@ from harebell.store.recovery import Recovery
 from harebell.store.redo import Redo
 from harebell.store.row import Row
 from harebell.store.segment import Segment
-from harebell.store.spill import Spill
 from harebell.store.transient import TransientLog
 from harebell.store.unreadable import refused
 
@@ -278,10 +277,10 @@ class DiskStore(Store):
             return 0
         return max(0, min(end, AHEAD_MOST_BYTES, segment.limit - end))
 
-    def spill(self, spill: Spill) -> None:
-        """Write a large segment of a transient log, if need be in several turns."""
-        if not spill.go_on():
-            self.work.later(spill.go_on)
+    def go_on(self, step: Step) -> None:
+        """Write or read a large message, if need be in several turns."""
+        if not step():
+            self.work.later(step)
 
     def unspill(self, segment: Segment) -> None:
         """A segment of a transient log is not needed any more."""

@@ -6,12 +6,16 @@ may be a message of any size. There may be many logs, so all of them together ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from harebell.base.limits import READ_HELD_BYTES
 
-if TYPE_CHECKING:
-    from harebell.store.reader import Block
+
+class Held(Protocol):
+    """Something that was read, and can be read again."""
+
+    def empty(self) -> int:
+        """Let it go."""
 
 
 class Loaded:
@@ -27,9 +31,9 @@ class Loaded:
     def __init__(self, most: int = READ_HELD_BYTES) -> None:
         self.octets = 0
         self._most = most
-        self._blocks: dict[Block, int] = {}
+        self._blocks: dict[Held, int] = {}
 
-    def add(self, block: Block, octets: int) -> None:
+    def add(self, block: Held, octets: int) -> None:
         """A block was loaded with so many octets; others are emptied if that is too much."""
         self.remove(block)
         self._blocks[block] = octets
@@ -39,6 +43,6 @@ class Loaded:
             self.remove(oldest)
             oldest.empty()
 
-    def remove(self, block: Block) -> None:
+    def remove(self, block: Held) -> None:
         """A block is not used any more, or is about to be loaded with something else."""
         self.octets -= self._blocks.pop(block, 0)

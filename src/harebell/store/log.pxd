@@ -10,6 +10,7 @@ cdef int _PERSISTENT
 cdef long long _EARLY
 cdef long long _EARLY_MOST
 cdef int _STAGED
+cdef Py_ssize_t _LARGE
 
 cdef class SegmentLog(Row):
     cdef public bint dirty
@@ -29,6 +30,7 @@ cdef class SegmentLog(Row):
     @cython.locals(tail=Segment, keep=int, buffer=RecordBuffer, before=Py_ssize_t,
                    position="long long", now="long long", grown=Py_ssize_t)
     cpdef long long append(self, Message message) except -1
+    cdef Segment _own_segment(self)
     cdef int _stage(self) except -1
     @cython.locals(segment=Segment)
     cpdef int settle(self, long long position) except -1

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import WRITE_EARLY_BYTES
+from harebell.base.limits import LARGE_RECORD_BYTES, WRITE_EARLY_BYTES
 from harebell.base.message import PERSISTENT, Message
 from harebell.kernels.records import STAGED
 from harebell.store.commit import GroupCommit, Part, Write
+from harebell.store.large_record import LargeRecord
 from harebell.store.notes import Notes, write_all_of
 from harebell.store.row import Row
 from harebell.store.segment import Segment, encode_header
@@ -23,6 +24,7 @@ _PERSISTENT = PERSISTENT
 _EARLY = WRITE_EARLY_BYTES
 _EARLY_MOST = 2 * WRITE_EARLY_BYTES
 _STAGED = STAGED
+_LARGE = LARGE_RECORD_BYTES
 
 
 class SegmentLog(Row):
@@ -64,13 +66,17 @@ class SegmentLog(Row):
         keep = 1 if message.delivery_mode == _PERSISTENT or self._keep_all else 0
         if keep and self._commit.staging:
             keep = self._stage()
-        buffer = tail.buffer
-        before = buffer.size
         position = self._end
         now = self._clock.ms
-        tail.positions.add(buffer.message(position, now, message, keep))
-        tail.newest = now
+        if len(message.body) >= _LARGE:
+            tail = self._own_segment()
+            self._add_large(tail, now, message, keep)
+        buffer = tail.buffer
+        before = buffer.size
+        if tail.large is None:
+            tail.positions.add(buffer.message(position, now, message, keep))
         grown = buffer.size - before
+        tail.newest = now
         tail.held += grown
         self._held += grown
         self._gauge.add(grown)
@@ -84,6 +90,25 @@ class SegmentLog(Row):
             self._commit.urgent = True
             self._commit.records += 1
         return position
+
+    def _own_segment(self) -> Segment:
+        """The segment for a large message: one without any, and none comes behind it."""
+        tail = self._tail
+        if tail is None or tail.positions.count:
+            tail = self._next_segment()
+        tail.limit = 0
+        return tail
+
+    def _add_large(self, tail: Segment, now: int, message: Message, keep: int) -> None:
+        """Add a large message to a segment of its own."""
+        before = tail.buffer.take()
+        at = tail.buffer.start
+        large = LargeRecord(before, at, self.seed, self._end, now, message, keep)
+        tail.positions.add(at)
+        tail.hold_large(large, self.seed)
+        # The body may be that of other logs, too.
+        self._gauge.hold(message)
+        self.has_large = True
 
     def _stage(self) -> int:
         """A row of a batch comes; what its record says of itself."""
@@ -179,6 +204,7 @@ class SegmentLog(Row):
     def adopt(self, found: Found) -> None:
         """Take over what the log held when it was opened."""
         self.segments = list(found.segments)
+        self.has_large = bool(self.segments)
         self._seen = found.seen
         self._notes.adopt(found.seen)
         self._counted = found.counts or None
@@ -242,12 +268,15 @@ class SegmentLog(Row):
             handles.close_reader(segment)
         for segment in self._sealed:
             if segment in self.segments:
+                self._collect_large(segment, part)
                 start = segment.buffer.start
                 write = Write(segment, start, segment.take(), False)
                 write.cuts = segment.ahead > segment.end()
                 part.writes.append(write)
                 segment.made = True
         self._sealed = []
+        if tail is not None:
+            self._collect_large(tail, part)
         if tail is not None and tail.buffer.size:
             write = Write(tail, tail.buffer.start, tail.take(), True)
             write.ahead = self._store.stretch(tail, len(write.data))
@@ -257,6 +286,14 @@ class SegmentLog(Row):
         part.early = [segment for segment in self._early if segment in self.segments]
         self._early = []
         return part if part.writes or part.early or part.removals else None
+
+    def _collect_large(self, segment: Segment, part: Part) -> None:
+        """Write the large message of a segment, which is read from memory until that is done."""
+        if segment.large is not None:
+            for at, octets in segment.large.pieces():
+                part.writes.append(Write(segment, at, octets, True))
+            part.large.append(segment)
+            segment.made = True
 
     def committed(self, part: Part) -> int:
         """The batch is on disk."""
@@ -269,6 +306,8 @@ class SegmentLog(Row):
                 segment.ahead = write.start + len(write.data) + write.ahead
             self.release(segment, min(segment.held, len(write.data)))
             handles.wrote(segment, write.goes_on and not self._gone)
+        for segment in part.large:
+            self._forget_large(segment)
         for segment in part.early:
             segment.fresh = False
             handles.wrote(segment, segment is self._tail and not self._gone)
@@ -309,7 +348,9 @@ class SegmentLog(Row):
         self.segments.append(fresh)
         if tail is not None and tail.positions.live == 0:
             self._emptied(tail)
-        elif tail is not None and (tail.buffer.size or tail.ahead > tail.end()):
+        elif tail is not None and (
+            tail.buffer.size or tail.large is not None or tail.ahead > tail.end()
+        ):
             self._sealed.append(tail)
         return fresh
 
@@ -340,6 +381,7 @@ class SegmentLog(Row):
 
     def _emptied(self, segment: Segment) -> int:
         """Nothing in a segment is live."""
+        self._forget_recalled(segment)
         if segment is not self._tail:
             self._leave(segment)
             if segment.made:

@@ -22,6 +22,7 @@ class MemoryLog(Log):
     __slots__ = ("_counts", "_gauge", "_records")
 
     def __init__(self, gauge: Gauge) -> None:
+        super().__init__()
         self._counts: dict[int, int] = {}
         self._gauge = gauge
         self._records = Sequence()

@@ -6,11 +6,13 @@ from harebell.store.segment cimport Segment
 
 cdef Py_ssize_t _FIRST
 cdef Py_ssize_t _MOST
+cdef Py_ssize_t _LARGE
 
 cdef class Block:
     cdef readonly Segment segment
     cdef readonly long long base
     cdef readonly bytes data
+    cdef readonly bint large
     cdef Py_ssize_t _ahead
 
     @cython.locals(at="long long", size=Py_ssize_t)
@@ -27,7 +29,8 @@ cdef class Reader:
 
     @cython.locals(flying=bytes, block=Block)
     cpdef Message read(self, Segment segment, long long offset)
-    @cython.locals(flying=bytes, block=Block)
+    cdef Message _read_large(self, Segment segment, long long offset, Block block)
+    @cython.locals(flying=bytes, block=Block, message=Message)
     cpdef bint pour(self, Segment segment, long long offset, long long position,
                     BatchBuilder into) except -1
     @cython.locals(block=Block)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import READ_FIRST_BYTES, READ_MOST_BYTES, READ_PLACES
-from harebell.base.message import Message
+from harebell.base.limits import LARGE_RECORD_BYTES, READ_FIRST_BYTES, READ_MOST_BYTES, READ_PLACES
+from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.records import is_row, parse, pour, record_octets
 from harebell.store.handles import Handles
+from harebell.store.large_record import read_large
+from harebell.store.recall import Recalled
 from harebell.store.segment import HEADER_OCTETS, Segment
 
 _FIRST = READ_FIRST_BYTES
 _MOST = READ_MOST_BYTES
 _PLACES = READ_PLACES
+_LARGE = LARGE_RECORD_BYTES
 
 
 class Reader:
@@ -40,11 +43,30 @@ class Reader:
         """
         if offset >= segment.buffer.start:
             return segment.buffer.read(offset)
+        if segment.large is not None and offset == segment.large.offset:
+            return segment.large.read()
+        if segment.recalled is not None and segment.positions.count == 1:
+            message: Message = segment.recalled.message
+            return copy_message(message, message.exchange, message.routing_key)
         flying = segment.flying
         if flying is not None and 0 <= offset - segment.flying_at < len(flying):
             return parse(flying, offset - segment.flying_at)
         block = self._block(segment, offset)
+        if block.large:
+            return self._read_large(segment, offset, block)
         return parse(block.data, offset - block.base, self._seed)
+
+    def _read_large(self, segment: Segment, offset: int, block: Block) -> Message | None:
+        """A message that is too large for a block, which has its head."""
+        size = record_octets(block.data, 0)
+        if size > segment.buffer.start - offset:
+            return None
+        found = read_large(self._handles.reader(segment), offset, size, self._seed)
+        if found is not None and segment.positions.count == 1:
+            # It may be looked at again before it goes out.
+            segment.recalled = Recalled(segment, found)
+            self._handles.loaded.add(segment.recalled, size)
+        return found
 
     def is_row(self, segment: Segment, offset: int) -> bool:
         """Whether the record at an offset of the file is a row of a batch.
@@ -63,10 +85,18 @@ class Reader:
         """
         if offset >= segment.buffer.start:
             return segment.buffer.pour(offset, position, into)
+        if segment.large is not None and offset == segment.large.offset:
+            into.message(segment.large.read(), position)
+            return True
         flying = segment.flying
         if flying is not None and 0 <= offset - segment.flying_at < len(flying):
             return pour(flying, offset - segment.flying_at, position, -1, into)
         block = self._block(segment, offset)
+        if block.large:
+            message = self._read_large(segment, offset, block)
+            if message is not None:
+                into.message(message, position)
+            return message is not None
         return pour(block.data, offset - block.base, position, self._seed, into)
 
     def _block(self, segment: Segment, offset: int) -> Block:
@@ -112,20 +142,24 @@ class Block:
         segment: where they are from; None before the first.
         base: their offset in the file.
         data: the octets.
+        large: whether they are no more than the head of a large record.
     """
 
-    __slots__ = ("_ahead", "base", "data", "segment")
+    __slots__ = ("_ahead", "base", "data", "large", "segment")
 
     def __init__(self) -> None:
         self.segment: Segment | None = None
         self.base = 0
         self.data = b""
+        self.large = False
         self._ahead = _FIRST
 
     def has(self, segment: Segment, offset: int) -> bool:
-        """Whether the whole record at an offset is here."""
+        """Whether the whole record at an offset is here, or the head of a large one."""
         if segment is not self.segment or offset < self.base:
             return False
+        if self.large:
+            return offset == self.base
         at = offset - self.base
         size = record_octets(self.data, at)
         return size > 0 and at + size <= len(self.data)
@@ -147,7 +181,8 @@ class Block:
         left = (segment.flying_at if before else segment.buffer.start) - offset
         data = file.read_at(min(self._ahead, left), offset)
         size = record_octets(data, 0)
-        if len(data) < size <= left:
+        self.large = size >= _LARGE
+        if len(data) < size <= left and not self.large:
             data = file.read_at(size, offset)
         self.segment = segment
         self.base = offset
@@ -159,4 +194,5 @@ class Block:
         """Let the octets go; they can be read again."""
         self.segment = None
         self.data = b""
+        self.large = False
         return 0

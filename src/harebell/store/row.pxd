@@ -8,6 +8,8 @@ from harebell.kernels.positions cimport Positions
 from harebell.store.reader cimport Reader
 from harebell.store.segment cimport Segment
 
+cdef long long _LARGE
+
 cdef class Row(Log):
     cdef readonly str identity
     cdef readonly str folder
@@ -49,6 +51,8 @@ cdef class Row(Log):
 
     @cython.locals(segment=Segment, message=Message, offset="long long")
     cpdef Message read(self, long long position)
+    @cython.locals(segment=Segment)
+    cpdef bint far(self, long long position) except -1
     @cython.locals(segment=Segment, builder=BatchBuilder, last="long long")
     cpdef long long pour(self, long long position, long long end, object into) except -1
     @cython.locals(well=bint)

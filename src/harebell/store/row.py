@@ -7,19 +7,24 @@ process, and of `TransientLog` (`transient`).
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
+from harebell.base.limits import LARGE_RECORD_BYTES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.store.reader import Reader
+from harebell.store.recall import Recall
 from harebell.store.segment import Segment, seed_of
 from harebell.store.times import position_at
 
 if TYPE_CHECKING:
     from harebell.store.disk import DiskStore
+
+_LARGE = LARGE_RECORD_BYTES
 
 
 class Row(Log):
@@ -35,6 +40,7 @@ class Row(Log):
     """
 
     def __init__(self, store: DiskStore, identity: str, folder: str) -> None:
+        super().__init__()
         self.identity = identity
         self.folder = folder
         self.seed = seed_of(identity)
@@ -131,6 +137,30 @@ class Row(Log):
             message.deliveries = self._counted.get(position, 0)
         return message
 
+    def far(self, position: int) -> bool:
+        """Whether a record is the large one of a segment on disk, and was not fetched."""
+        segment = self._find(position)
+        return (
+            segment is not None
+            and segment.fetchable
+            and segment.recalled is None
+            and segment.messages is None
+            and segment.large is None
+            and segment.positions.count == 1
+            and segment.positions.offset(position) < segment.buffer.start
+            and segment.end() - segment.positions.offset(position) >= _LARGE
+        )
+
+    def fetch(self, position: int, done: Callable[[], object]) -> None:
+        """Read such a record in slices; it is far no longer when `done` is called."""
+        segment = self._find(position)
+        assert segment is not None, "it is far"
+        if segment.recall is None:
+            segment.recall = Recall(self._store, segment, self.seed, done)
+            self._store.go_on(segment.recall.go_on)
+        elif done not in segment.recall.waiting:
+            segment.recall.waiting.append(done)
+
     def pour(self, position: int, end: int, into: BatchBuilder) -> int:
         """Make rows of records until there are enough; returns the position to go on from."""
         builder = into
@@ -211,7 +241,21 @@ class Row(Log):
         self.segments.remove(segment)
         if self._near is segment:
             self._near = None
+        self._forget_large(segment)
+        self._forget_recalled(segment)
         return self.release(segment, segment.held)
+
+    def _forget_recalled(self, segment: Segment) -> None:
+        """The large message that was fetched for a segment is not wanted any more."""
+        if segment.recalled is not None:
+            self._store.handles.loaded.remove(segment.recalled)
+            segment.recalled = None
+
+    def _forget_large(self, segment: Segment) -> None:
+        """The large message of a segment is on disk, or gone."""
+        if segment.large is not None:
+            self._gauge.let_go(segment.large.message)
+            segment.large = None
 
     def release(self, segment: Segment, octets: int) -> int:
         """So many octets of a segment are not in memory any more."""

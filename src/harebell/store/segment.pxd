@@ -8,6 +8,10 @@ cdef class Segment:
     cdef readonly RecordBuffer buffer
     cdef public bytes flying
     cdef public long long flying_at
+    cdef public object large
+    cdef public object recall
+    cdef public object recalled
+    cdef public bint fetchable
     cdef public bint fresh
     cdef public long long held
     cdef public bint made

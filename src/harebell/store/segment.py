@@ -11,7 +11,7 @@ They are no zeros, so that a sector that a disk lost does not look like them.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.ports import File
 from harebell.kernels.positions import Positions
@@ -20,6 +20,10 @@ from harebell.kernels.records import RecordBuffer, crc32c
 HEADER_OCTETS = 64
 SUFFIX = ".seg"
 NO_SUFFIX = (1 << 64) - 1
+
+if TYPE_CHECKING:
+    from harebell.store.large_record import LargeRecord
+    from harebell.store.recall import Recall, Recalled
 
 _MAGIC = b"HBSEG\0\0\1"
 _HEADER = Struct("<8sI")
@@ -107,7 +111,12 @@ class Segment:
             are there to be read.
         flying_at: the offset of the first of them.
         fresh: whether the file was made without its folder being synced since.
+        large: its only message, while that is large and not on disk; it ends where the buffer
+            begins.
         held: octets of it that the memory gauge counts.
+        recall: reads that message from the disk, in slices; None while nobody does.
+        recalled: it was read so, and not let go yet.
+        fetchable: whether that may be tried; not if the disk refused it, or it is damaged.
         made: whether the file exists, or is being made.
         messages: objects by index, None for a settled one; None where messages are records.
         limit: the size from which the log goes on in another segment.
@@ -121,11 +130,13 @@ class Segment:
     __slots__ = (
         "ahead",
         "buffer",
+        "fetchable",
         "first",
         "flying",
         "flying_at",
         "fresh",
         "held",
+        "large",
         "limit",
         "made",
         "messages",
@@ -133,6 +144,8 @@ class Segment:
         "path",
         "positions",
         "reader",
+        "recall",
+        "recalled",
         "stretching",
         "targets",
         "writer",
@@ -148,6 +161,10 @@ class Segment:
         self.buffer = RecordBuffer(0, seed)
         self.flying: bytes | None = None
         self.flying_at = 0
+        self.large: LargeRecord | None = None
+        self.recall: Recall | None = None
+        self.recalled: Recalled | None = None
+        self.fetchable = True
         self.fresh = False
         self.held = 0
         self.made = False
@@ -159,6 +176,11 @@ class Segment:
         self.stretching = False
         self.reader = None
         self.writer = None
+
+    def hold_large(self, large: LargeRecord, seed: int) -> None:
+        """Its only message is large, and stays an object until it is on disk."""
+        self.large = large
+        self.buffer = RecordBuffer(large.end, seed)
 
     def goes_on(self, written: int, seed: int) -> None:
         """The file exists and has that many octets; more are added behind them."""

@@ -1,21 +1,21 @@
-"""A large segment of a transient log on its way to disk, in slices.
+"""A large message of a transient log on its way to disk, in slices.
 
 To write 50 MiB takes the system a tenth of a second, in which the loop would serve nobody. The
-octets stay in memory, where they are read from, until all of them are written.
+message stays an object, which readers get, until all of it is written.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harebell.base.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
 from harebell.base.ports import File
 from harebell.store.commit import write_all
-from harebell.store.segment import Segment
+from harebell.store.large_record import LargeRecord
 
 if TYPE_CHECKING:
     from harebell.store.disk import DiskStore
+    from harebell.store.transient import TransientLog, TransientSegment
 
 
 class Spill:
@@ -23,58 +23,51 @@ class Spill:
 
     Args:
         store: has the disk.
-        segment: it is full, and a file of its own.
-        folder: of the log.
-        seed: where checksums of the log start from.
-        release: called with the segment and the octets that are not in memory any more.
+        log: the log of the segment.
+        segment: it has one message, which is large.
     """
 
-    def __init__(
-        self,
-        store: DiskStore,
-        segment: Segment,
-        folder: str,
-        seed: int,
-        release: Callable[[Segment, int], int],
-    ) -> None:
+    def __init__(self, store: DiskStore, log: TransientLog, segment: TransientSegment) -> None:
+        assert segment.messages is not None, "a large message is an object until it is written"
         self._store = store
+        self._log = log
         self._segment = segment
-        self._folder = folder
-        self._seed = seed
-        self._release = release
-        self._data = segment.take()
-        self._written = 0
+        self._message = segment.messages[0]
+        time = segment.time_of(segment.first)
+        large = LargeRecord(b"", 0, log.seed, segment.first, time, self._message, 0)
+        self._pieces = [(at, memoryview(octets)) for at, octets in large.pieces()]
         self._file: File | None = None
 
     def go_on(self) -> bool:
         """Write as much as this turn has time for; True at the end."""
-        if self._segment.flying is not self._data:
-            # Its messages are gone, and it with them.
+        messages = self._segment.messages
+        if messages is None or messages[0] is not self._message:
+            # The message is settled, and its segment gone.
             self._abandon()
             return True
         try:
             if not self._write():
                 return False
         except OSError as error:
-            self._store.report("warning", f"{self._folder} stays in memory: {error}")
-            self._segment.put_back(self._data, 0, self._seed)
-            self._segment.flying = None
+            self._store.report("warning", f"{self._log.folder} stays in memory: {error}")
             self._abandon()
             return True
-        self._segment.flying = None
-        self._segment.made = True
-        self._release(self._segment, self._segment.held)
+        self._log.spilled(self._segment)
         return True
 
     def _write(self) -> bool:
         if self._file is None:
-            self._file = self._store.file_of(self._segment, self._folder)
-        whole = memoryview(self._data)
-        while self._written < len(whole):
-            piece = whole[self._written : self._written + TRANSIENT_SLICE_BYTES]
-            write_all(self._file, piece, self._written)
-            self._written += len(piece)
-            if self._store.work.charge(TRANSIENT_SLICE_UNITS) and self._written < len(whole):
+            self._file = self._store.file_of(self._segment, self._log.folder)
+        while self._pieces:
+            at, octets = self._pieces[0]
+            slice_ = octets[:TRANSIENT_SLICE_BYTES]
+            write_all(self._file, slice_, at)
+            if len(slice_) == len(octets):
+                del self._pieces[0]
+            else:
+                self._pieces[0] = at + len(slice_), octets[len(slice_) :]
+            units = TRANSIENT_SLICE_UNITS * len(slice_) // TRANSIENT_SLICE_BYTES
+            if self._store.work.charge(units) and self._pieces:
                 return False
         self._file.close()
         return True

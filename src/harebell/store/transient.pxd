@@ -11,10 +11,11 @@ cdef long long _LAST_LIMIT
 cdef long long _MEMORY
 cdef long long _RESET
 cdef Py_ssize_t _SHARED_BY
-cdef long long _SLICED
+cdef Py_ssize_t _LARGE
 
 cdef class TransientSegment(Segment):
     cdef readonly long long size
+    cdef public bint spills
     cdef object _since
     cdef object _times
 
@@ -48,8 +49,9 @@ cdef class TransientLog(Row):
     cpdef int cut_at(self, long long octets) except -1
     cpdef int sync_soon(self) except -1
     cpdef int delete(self) except -1
+    cdef TransientSegment _own_segment(self, TransientSegment tail)
     @cython.locals(tail=TransientSegment, objects=bint, fresh=TransientSegment)
-    cdef TransientSegment _next_segment(self)
+    cdef TransientSegment _next_segment(self, bint large=*)
     @cython.locals(messages=list, message=Message)
     cdef bint _is_shared(self, TransientSegment segment) except -1
     cdef int _spill(self, TransientSegment segment) except -1

@@ -33,8 +33,8 @@ _LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
 _MEMORY = TRANSIENT_MEMORY_BYTES
 _RESET = TRANSIENT_RESET_BYTES
 _SHARED_BY = SHARED_BY_QUEUES
-_SLICED = 2 * TRANSIENT_SEGMENT_BYTES
-"""The size from which a segment is written in slices: one with a message that is large."""
+_LARGE = TRANSIENT_SEGMENT_BYTES
+"""The body from which a message has a segment of its own, which is written in slices."""
 
 
 class TransientSegment(Segment):
@@ -52,15 +52,17 @@ class TransientSegment(Segment):
 
     Attributes:
         size: octets that its records take, or would take.
+        spills: whether its only message is a large object that is to be written to disk.
     """
 
-    __slots__ = ("_since", "_times", "size")
+    __slots__ = ("_since", "_times", "size", "spills")
 
     def __init__(self, folder: str, first: int, seed: int, now: int, objects: bool) -> None:
         super().__init__(folder, first, seed)
         if objects:
             self.messages = []
         self.size = 0
+        self.spills = False
         self.newest = now
         # Messages that came in the same millisecond share a time: from which index on, and when.
         self._since = array("I", (0,))
@@ -103,6 +105,8 @@ class TransientLog(Row):
         tail = self._tail
         if tail is None or tail.size >= tail.limit:
             tail = self._next_segment()
+        if len(message.body) >= _LARGE:
+            tail = self._own_segment(tail)
         size = octets = message_octets(message)
         now = self._clock.ms
         position = self._end
@@ -247,23 +251,34 @@ class TransientLog(Row):
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _next_segment(self) -> TransientSegment:
+    def _own_segment(self, tail: TransientSegment) -> TransientSegment:
+        """The segment of a large message, which is an object until it is written to disk."""
+        full = self._held > _MEMORY
+        if tail.positions.count or tail.messages is None:
+            tail = self._next_segment(True)
+        tail.limit = 0
+        tail.spills = full
+        return tail
+
+    def _next_segment(self, large: bool = False) -> TransientSegment:
         """Go on in a new segment, unless the present one may grow."""
         tail = self._tail
-        if tail is not None:
+        if tail is not None and not large:
             crowded = tail.positions.live * 2 > tail.positions.count
             if crowded and tail.size < min(tail.limit * 4, _LAST_LIMIT):
                 tail.limit = min(tail.limit * 4, _LAST_LIMIT)
                 return tail
-        objects = self._held <= _MEMORY or (tail is not None and self._is_shared(tail))
+        objects = large or self._held <= _MEMORY or (tail is not None and self._is_shared(tail))
         fresh = TransientSegment(self.folder, self._end, self.seed, self._clock.ms, objects)
         fresh.limit = self._limit
         self._tail = fresh
         self.segments.append(fresh)
         if tail is not None and tail.positions.live == 0:
             self._emptied(tail)
-        elif tail is not None and tail.messages is None and not objects:
+        elif tail is not None and tail.messages is None and (large or not objects):
             self._spill(tail)
+        elif tail is not None and tail.spills and not self._is_shared(tail):
+            self._store.go_on(Spill(self._store, self, tail).go_on)
         return fresh
 
     def _is_shared(self, segment: TransientSegment) -> bool:
@@ -279,11 +294,7 @@ class TransientLog(Row):
         """Write a full segment of records to disk; without room it stays in memory.
 
         No thread does that: a publisher faster than the disk waits for it here, without memory.
-        What has a large message in it is written in the publisher's turns, slice by slice.
         """
-        if segment.size >= _SLICED:
-            self._store.spill(Spill(self._store, segment, self.folder, self.seed, self.release))
-            return 0
         data = segment.buffer.take()
         try:
             self._store.write_now(segment, self.folder, data, 0)
@@ -293,6 +304,16 @@ class TransientLog(Row):
             return 0
         segment.made = True
         return self.release(segment, segment.held)
+
+    def spilled(self, segment: TransientSegment) -> None:
+        """The large message of a segment is on disk, and an object no longer."""
+        assert segment.messages is not None, "it was one"
+        octets = self._gauge.let_go(segment.messages[0])
+        segment.held -= octets
+        self._held -= octets
+        segment.messages = None
+        self.has_large = True
+        segment.goes_on(segment.size, self.seed)
 
     def _emptied(self, segment: Segment) -> int:
         """Nothing in a segment is live: it goes, unless it is small and written to."""

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harebell.base.body_frames import encoded
+from harebell.base.limits import LONG_BODY_BYTES
 from harebell.base.message import Message, Properties
 from harebell.wire.v09.content import decode_properties
 from tests.unit.kernels import octets as o
@@ -224,3 +226,35 @@ def test_what_is_added_reads_like_any_header(module: Any, raw: bytes) -> None:
 @pytest.mark.parametrize("raw", CUT)
 def test_a_list_that_is_cut_off_goes_out_as_it_is(module: Any, raw: bytes) -> None:
     assert told(module, raw, 1, 1) == raw
+
+
+LONG = b"0123456789" * (LONG_BODY_BYTES // 10 + 1)
+
+
+@BOTH
+def test_long_bodies_are_encoded_when_they_are_taken_and_are_the_same_then(module: Any) -> None:
+    at_once, later = module.OutBuffer(), module.OutBuffer()
+    later.postpones = True
+    for out in (at_once, later):
+        out.deliver(1, b"\x01t", 1, False, message(LONG), FRAME_MAX)
+        out.ack(1, 2, False)
+        out.content(2, b"method", message(LONG), FRAME_MAX)
+        out.content(2, b"method", message(b"short"), FRAME_MAX)
+    assert later.size == at_once.size == len(later)
+    parts = later.take_parts()
+    assert [type(part).__name__ for part in parts] == ["bytes", "BodyFrames"] * 2 + ["bytes"]
+    assert later.size == 0
+    assert encoded(parts) == at_once.take()
+    later.raw(b"more")
+    assert (later.size, later.take_parts(), later.take_parts()) == (4, [b"more"], [])
+
+
+@BOTH
+def test_taking_everything_as_octets_encodes_long_bodies_too(module: Any) -> None:
+    at_once, later = module.OutBuffer(), module.OutBuffer()
+    later.postpones = True
+    for out in (at_once, later):
+        out.publish(1, 0, message(LONG), FRAME_MAX)
+        out.raw(b"end")
+    assert later.take() == at_once.take()
+    assert (later.size, later.take()) == (0, b"")

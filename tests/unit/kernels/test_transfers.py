@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harebell.base.body_frames import encoded
+from harebell.base.limits import LONG_BODY_BYTES
 from harebell.base.message import FAMILY_010, Message, Properties
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.structs import DeliveryProperties, MessageProperties, ReplyTo
@@ -186,3 +188,17 @@ def test_both_write_the_same_octets(
             out.assembly(2, b"c", each, body, most)
             written.append((out.size, out.take()))
         assert written[0] == written[1]
+
+
+@BOTH
+def test_a_long_body_is_encoded_when_it_is_taken_and_is_the_same_then(module: Any) -> None:
+    at_once, later = module.SegmentBuffer(), module.SegmentBuffer()
+    later.postpones = True
+    body = b"b" * LONG_BODY_BYTES
+    for out in (at_once, later):
+        out.transfer(3, b"command", True, message(b"", body), 65_535)
+        out.transfer(3, b"command", True, message(b"", b"short"), 65_535)
+    assert later.size == at_once.size
+    parts = later.take_parts()
+    assert [type(part).__name__ for part in parts] == ["bytes", "SegmentFrames", "bytes"]
+    assert encoded(parts) == at_once.take()

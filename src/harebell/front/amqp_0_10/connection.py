@@ -52,6 +52,7 @@ class Connection(ScannedLink):
     ) -> None:
         super().__init__(broker, users, hub, settings, peer, now, FINAL_0_10)
         self.frames = SegmentBuffer()
+        self.frames.postpones = True
         self.out = self.frames
         self.intake = Intake(self, self.channels)
         self.scanner = SegmentScanner(self.intake)

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import User, Users
+from harebell.base.body_frames import BodyFrames, encoded
 from harebell.front.common.connection_registry import Hub
 from harebell.front.common.output_barrier import Held
 from harebell.front.common.peer import Peer
@@ -81,6 +82,7 @@ class Link(FrameSink):
         self.peer = peer
         self.version = version
         self.out = OutBuffer()
+        self.out.postpones = True
         self.state = ConnectionState.HEADER
         self.vhost: VHost | None = None
         self.user = _NOBODY
@@ -177,17 +179,21 @@ class Link(FrameSink):
             self.hub.dirty.append(self)
         return 0
 
-    def take_output(self, now: float) -> bytes:
-        """What the shell shall write now."""
+    def take_parts(self, now: float) -> list[bytes | BodyFrames]:
+        """What the shell shall write now, in order; long bodies are not encoded yet."""
         if self.held is None:
-            data = self.out.take()
+            parts = self.out.take_parts()
         else:
-            data = self.held.take(self.commit.done, self.out)
+            parts = self.held.take(self.commit.done, self.out)
             if not self.held.ticket:
                 self.held = None
-        if data:
+        if parts:
             self._sent_at = now
-        return data
+        return parts
+
+    def take_output(self, now: float) -> bytes:
+        """The same in one piece."""
+        return encoded(self.take_parts(now))
 
     @property
     def finished(self) -> bool:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 
+from harebell.base.body_frames import BodyFrames
 from harebell.kernels.output import OutBuffer
 
 
@@ -27,27 +28,27 @@ class Held:
 
     def __init__(self) -> None:
         self.ticket = 0
-        self._parts: deque[tuple[int, bytes]] = deque()
+        self._parts: deque[tuple[int, list[bytes | BodyFrames]]] = deque()
         self._ahead = b""
 
     def cut(self, ticket: int, out: OutBuffer) -> None:
         """What comes into the buffer from now on waits for the commit `ticket`."""
         if ticket > self.ticket:
             if out.size:
-                self._parts.append((self.ticket, out.take()))
+                self._parts.append((self.ticket, out.take_parts()))
             self.ticket = ticket
 
     def overtake(self, frame: bytes) -> None:
         """A frame that says nothing but that the broker lives goes ahead of what waits."""
         self._ahead = frame
 
-    def take(self, done: int, out: OutBuffer) -> bytes:
+    def take(self, done: int, out: OutBuffer) -> list[bytes | BodyFrames]:
         """What may leave when `done` is the last commit on disk."""
-        free = [self._ahead]
+        free: list[bytes | BodyFrames] = [self._ahead] if self._ahead else []
         self._ahead = b""
         while self._parts and self._parts[0][0] <= done:
-            free.append(self._parts.popleft()[1])
+            free += self._parts.popleft()[1]
         if self.ticket <= done:
             self.ticket = 0
-            free.append(out.take())
-        return b"".join(free)
+            free += out.take_parts()
+        return free

@@ -12,6 +12,7 @@ cdef class BoundedQueue(Kept):
 
     cdef bint _refuses(self, Overflow overflow, Message message) except -1
     @cython.locals(overflow=Overflow)
+    cdef bint _may_skip(self) except -1
     cdef int _grown(self) except -1
     @cython.locals(
         overflow=Overflow,
@@ -20,6 +21,7 @@ cdef class BoundedQueue(Kept):
         gone=int,
         most=int,
         in_turns=bint,
+        unread=bint,
     )
     cdef int _trim(self) except -1
     cdef bint _go_on_later(self) except -1

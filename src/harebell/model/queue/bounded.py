@@ -46,6 +46,10 @@ class BoundedQueue(Kept):
         """The next message to go when there is too much; None when none may."""
         return self._take()
 
+    def _may_skip(self) -> bool:
+        """Whether the next message to go is the next one ready, whatever it is."""
+        return True
+
     def _grown(self) -> int:
         """There may be too much."""
         overflow = self._overflow
@@ -61,9 +65,16 @@ class BoundedQueue(Kept):
         if self.dead_letters is not None:
             most = self.dead_letters.room(in_turns=in_turns)
         gone = 0
+        # Neither what is in a message nor its size matters.
+        unread = self.dead_letters is None and overflow is not None and not overflow.counts
         while overflow is not None and overflow.over(self._ready):
             if gone >= most and self._go_on_later():
                 break
+            if unread and self._is_far() and self._may_skip():
+                gone += 1
+                self._skip()
+                self._drop(self._position)
+                continue
             message = self._victim() if self._ready > 0 else None
             if message is None:
                 overflow.octets = overflow.octets if self._ready > 0 else 0

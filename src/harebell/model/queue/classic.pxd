@@ -12,6 +12,9 @@ cdef class ClassicQueue(StagingQueue):
     @cython.locals(order=StagingOrder, message=Message)
     cdef Message _take(self)
     @cython.locals(message=Message)
+    cdef bint _is_far(self) except -1
+    cdef int _fetch(self, object done) except -1
+    cdef int _skip(self) except -1
     cdef Message _peek(self)
     cdef Message _read(self, long long position)
     cdef int _drop(self, long long position) except -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from harebell.base.message import Message
@@ -48,6 +49,18 @@ class ClassicQueue(StagingQueue):
         if self._retry is not None and message is not None and order.again:
             return self._counted(message)
         return message
+
+    def _is_far(self) -> bool:
+        return self._order.far() >= 0
+
+    def _fetch(self, done: Callable[[], object]) -> int:
+        self._order.log.fetch(self._order.far(), done)
+        return 0
+
+    def _skip(self) -> int:
+        self._position = self._order.skip()
+        self._ready = self._order.count
+        return 0
 
     def _peek(self) -> Message | None:
         message = self._order.peek()

@@ -33,6 +33,7 @@ cdef class CompetingQueue(PromisedQueue):
     cdef bint _restored
     cdef Work _work
     cdef bint _put_off
+    cdef bint _fetching
     cdef bint _spares
 
     cdef Consumer _pick(self)
@@ -51,6 +52,7 @@ cdef class CompetingQueue(PromisedQueue):
     cpdef long long ready_count(self) except -1
     @cython.locals(consumer=Consumer)
     cpdef int drain(self) except -1
+    cdef int _fetch_next(self) except -1
     @cython.locals(position="long long", message=Message)
     cdef int _serve(self, Consumer consumer) except -1
     @cython.locals(due="long long")

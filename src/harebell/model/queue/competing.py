@@ -76,7 +76,7 @@ class CompetingQueue(PromisedQueue):
         self._lasting = self.LASTING
         self._clock = _NO_CLOCK
         self._work = _NO_WORK
-        self._put_off = False
+        self._put_off = self._fetching = False
         self._ttl = _FOR_EVER
         self._expiring = self._mixed = False
         self._timer: Timer | None = None
@@ -223,6 +223,9 @@ class CompetingQueue(PromisedQueue):
                 self._local.release_one()
             if self._ready <= 0:
                 break
+            if self._fetching or self._is_far():
+                self._fetch_next()
+                break
             consumer = self._pick()
             if consumer is None:
                 break
@@ -236,6 +239,19 @@ class CompetingQueue(PromisedQueue):
         if self._expiring:
             self._look_ahead()
         return 0
+
+    def _fetch_next(self) -> int:
+        """Have a large message read in slices, if somebody is ready for it; `drain` goes on."""
+        if not self._fetching and self.consumers.any_ready():
+            self._fetching = True
+            self._fetch(self._fetched)
+        return 0
+
+    def _fetched(self) -> None:
+        """The large message at the head can be taken now."""
+        self._fetching = False
+        if not self.deleted:
+            self.drain()
 
     def _drain_later(self) -> int:
         """Enough was delivered in this turn; the others have theirs."""

@@ -176,6 +176,20 @@ class Consumers:
                 consumer = consumer.after
         return None
 
+    def any_ready(self) -> bool:
+        """Whether `pick` would find somebody."""
+        if self._single:
+            return self.active() is not None
+        for rank in self._ranks:
+            consumer = rank.head
+            for _ in range(rank.count):
+                if consumer is None:
+                    break
+                if consumer.ready():
+                    return True
+                consumer = consumer.after
+        return False
+
     def pick_least_busy(self) -> Consumer | None:
         """Of the ready consumers of the highest priority the one with the least to do.
 

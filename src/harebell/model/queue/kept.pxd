@@ -9,6 +9,9 @@ cdef class Kept(Queue):
     cdef int _keep(self, Message message) except -1
     cdef long long _hand_over(self, Message message) except -1
     cdef Message _take(self)
+    cdef bint _is_far(self) except -1
+    cdef int _fetch(self, object done) except -1
+    cdef int _skip(self) except -1
     cdef Message _peek(self)
     cdef Message _read(self, long long position)
     cdef int _drop(self, long long position) except -1

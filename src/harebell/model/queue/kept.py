@@ -5,6 +5,7 @@ The methods are called once per message, so they are typed, and most are never c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from harebell.base.message import Message
@@ -41,6 +42,18 @@ class Kept(Queue):
 
         Sets `_position`, and `_again` when it may have been delivered before.
         """
+        raise NotImplementedError
+
+    def _is_far(self) -> bool:
+        """Whether the next ready message is far; `_fetch` has it read."""
+        return False
+
+    def _fetch(self, done: Callable[[], object]) -> int:
+        """Read the next ready message, which is far, in slices."""
+        raise NotImplementedError
+
+    def _skip(self) -> int:
+        """Take the next ready message, which is far, without reading it; sets `_position`."""
         raise NotImplementedError
 
     def _peek(self) -> Message | None:

@@ -29,6 +29,11 @@ cdef class PriorityQueue(StagingQueue):
     @cython.locals(level=int, before="long long", order=StagingOrder, message=Message)
     cdef Message _take(self)
     @cython.locals(level=int, before="long long", order=StagingOrder, message=Message)
+    cdef bint _is_far(self) except -1
+    cdef int _fetch(self, object done) except -1
+    cdef bint _may_skip(self) except -1
+    @cython.locals(level=int, order=StagingOrder)
+    cdef StagingOrder _first_order(self)
     cdef Message _victim(self)
     @cython.locals(level=int, order=StagingOrder, earliest="long long", due="long long")
     cdef long long _expire_heads(self, long long now) except -1

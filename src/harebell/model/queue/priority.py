@@ -136,6 +136,27 @@ class PriorityQueue(StagingQueue):
         self._top = -1
         return None
 
+    def _is_far(self) -> bool:
+        order = self._first_order()
+        return order is not None and order.far() >= 0
+
+    def _fetch(self, done: Callable[[], object]) -> int:
+        order = self._first_order()
+        assert order is not None, "its head is far"
+        order.log.fetch(order.far(), done)
+        return 0
+
+    def _may_skip(self) -> bool:
+        return False
+
+    def _first_order(self) -> StagingOrder | None:
+        """The order of the highest level that has messages."""
+        for level in range(self._top, -1, -1):
+            order = self._orders[level]
+            if order is not None and order.count:
+                return order
+        return None
+
     def _victim(self) -> Message | None:
         """What goes when there is too much: the oldest of the highest level, or of the lowest."""
         if not self._lowest_first or self._spares:

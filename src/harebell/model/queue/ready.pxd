@@ -22,8 +22,13 @@ cdef class ReadyOrder:
     cpdef int keep(self, Message message) except -1
     @cython.locals(position="long long")
     cpdef long long hand_over(self, Message message) except -1
-    @cython.locals(position="long long", again=bint, message=Message)
+    @cython.locals(position="long long", message=Message)
     cpdef Message take(self)
+    @cython.locals(position="long long")
+    cpdef long long far(self) except -2
+    cpdef long long skip(self) except -2
+    @cython.locals(position="long long")
+    cdef long long _next(self) except -2
     @cython.locals(position="long long", message=Message)
     cpdef Message peek(self)
     @cython.locals(begin="long long", held=set)

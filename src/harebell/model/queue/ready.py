@@ -95,27 +95,46 @@ class ReadyOrder:
     def take(self) -> Message | None:
         """The next message, with `position` and `again`; None when there is none to be read."""
         while self.count > 0:
-            self.count -= 1
-            if self._returned:
-                position = self._returned.pop(0) if self._sorted else heappop(self._returned)
-                again = True
-                if self._fresh is not None:
-                    again = self._touched(position)
-            else:
-                position = self._cursor
-                if position < self._old or self._held is not None:
-                    position = self._next_old(position)
-                self._cursor = position + 1
-                again = position < self._seen
-                if self._marks:
-                    self.log.see(position + 1)
+            position = self._next()
             message = self.log.read(position)
             if message is not None:
                 self.position = position
-                self.again = again
                 return message
             self._pass_over(position)
         return None
+
+    def far(self) -> int:
+        """The position of the next message if it is far (`Log.far`); -1 for any other."""
+        if not self.log.has_large or self.count <= 0:
+            return -1
+        if self._returned:
+            position = self._returned[0]
+        else:
+            position = self._cursor
+            if position < self._old or self._held is not None:
+                position = self._cursor = self._next_old(position)
+        return position if self.log.far(position) else -1
+
+    def skip(self) -> int:
+        """Take the next message, which is far, without reading it; returns its position."""
+        self.position = self._next()
+        return self.position
+
+    def _next(self) -> int:
+        """The position of the next message, which is ready no longer; sets `again`."""
+        self.count -= 1
+        if self._returned:
+            position = self._returned.pop(0) if self._sorted else heappop(self._returned)
+            self.again = self._fresh is None or self._touched(position)
+            return position
+        position = self._cursor
+        if position < self._old or self._held is not None:
+            position = self._next_old(position)
+        self._cursor = position + 1
+        self.again = position < self._seen
+        if self._marks:
+            self.log.see(position + 1)
+        return position
 
     def peek(self) -> Message | None:
         """The next message, which stays where it is; None when there is none to be read."""

@@ -10,6 +10,7 @@ cdef int _NOTHING
 
 cdef class SparingQueue(BrowsedQueue):
     @cython.locals(message=Message)
+    cdef bint _may_skip(self) except -1
     cdef Message _victim(self)
     @cython.locals(message=Message, found=Message, position="long long", at="long long")
     cdef Message _least_wanted(self)

@@ -53,6 +53,9 @@ class SparingQueue(BrowsedQueue):
         overflow = self._overflow
         return overflow is None or overflow.drops or overflow.has_room(self._ready, incoming, False)
 
+    def _may_skip(self) -> bool:
+        return not self._spares
+
     def _victim(self) -> Message | None:
         if not self._spares:
             return self._take()

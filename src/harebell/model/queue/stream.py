@@ -343,6 +343,9 @@ class StreamQueue(Queue):
                     continue
             message = self._recent[position & _RECENT] if self._shared else None
             if message is None or message.offset != position:
+                if self._log.has_large and self._log.far(position):
+                    self._log.fetch(position, self._drain_later)
+                    break
                 message = self._log.read(position)
                 if message is None:
                     # Damaged, or gone by retention.

@@ -14,6 +14,7 @@ import termios
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from harebell.base.body_frames import BodyFrames
 from harebell.base.limits import (
     FULL_READS_PER_TURN,
     LINGER_SECONDS,
@@ -22,11 +23,13 @@ from harebell.base.limits import (
     WRITE_HIGH_BYTES,
     WRITE_LOW_BYTES,
     WRITE_PIECE_BYTES,
+    WRITE_PIECES_PER_TURN,
 )
 from harebell.front.common.base_connection import Link
 from harebell.front.common.peer import Peer
 from harebell.server.net.acceptor import cut
 from harebell.server.net.certificate import login_name
+from harebell.server.net.long_output import LongOutput
 from harebell.wire import FINAL_0_10
 
 if TYPE_CHECKING:
@@ -48,9 +51,11 @@ class ServerProtocol(asyncio.BufferedProtocol):
     __slots__ = (
         "_app",
         "_dialect",
+        "_ended",
         "_ending",
         "_full",
         "_full_reads",
+        "_going_on",
         "_plain",
         "_reading",
         "_rest",
@@ -70,9 +75,11 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._resting = False
         self._plain: socket.socket | None = None
         self._securing: asyncio.Task[None] | None = None
+        self._ended = False
         self._ending: asyncio.TimerHandle | None = None
-        self._rest = memoryview(b"")
+        self._rest = LongOutput()
         self._full = False
+        self._going_on = False
         self.connection: Link | None = None
         self.transport: asyncio.Transport | None = None
 
@@ -147,7 +154,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
         self._gone()
-        self._rest = memoryview(b"")
+        self._rest = LongOutput()
         if self._ending is not None:
             self._ending.cancel()
             self._ending = None
@@ -164,13 +171,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         """The peer takes our output again."""
         self._full = False
-        if self._rest:
-            self._write_rest()
-        connection = self.connection
-        if connection is not None and not self._rest:
-            connection.congested = False
-            connection.touch()
-            self._app.flush_soon()
+        self._go_on()
 
     # --- what the connection calls --------------------------------------------------------------
 
@@ -189,22 +190,20 @@ class ServerProtocol(asyncio.BufferedProtocol):
             if connection.finished:
                 self.abort()
             return
-        if self._rest:
-            if not connection.finished:
-                # What comes now goes behind it.
-                return
-            transport.write(self._rest)
-            self._rest = memoryview(b"")
-        data = connection.take_output(now)
-        if len(data) > WRITE_PIECE_BYTES:
-            self._rest = memoryview(data)
+        if not self._rest.left:
+            for part in connection.take_parts(now):
+                if self._rest.left or isinstance(part, BodyFrames) or len(part) > WRITE_PIECE_BYTES:
+                    self._rest.add(part)
+                else:
+                    transport.write(part)
             self._write_rest()
-            if self._rest:
-                connection.congested = True
-                self._adjust_reading()
-                return
-        elif data:
-            transport.write(data)
+        if self._rest.left:
+            # What comes now goes behind it.
+            connection.congested = True
+            if connection.finished:
+                self._cut_in_time()
+            self._adjust_reading()
+            return
         if connection.finished:
             self._end()
             return
@@ -279,15 +278,38 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     def _unsent_octets(self) -> int:
         assert self.transport is not None, "there was somewhere to write to"
-        return self.transport.get_write_buffer_size() + len(self._rest)
+        return self.transport.get_write_buffer_size() + self._rest.left
 
     def _write_rest(self) -> None:
-        """Hand a long output over piece by piece: a transport copies whatever it cannot send."""
+        """Hand a long output over piece by piece: a transport copies whatever it cannot send.
+
+        A peer that reads as fast as we write would keep others waiting, so it has turns.
+        """
         transport = self.transport
         assert transport is not None, "there was somewhere to write to"
-        while self._rest and not self._full:
-            piece, self._rest = self._rest[:WRITE_PIECE_BYTES], self._rest[WRITE_PIECE_BYTES:]
-            transport.write(piece)
+        for _ in range(WRITE_PIECES_PER_TURN):
+            if self._full or not self._rest.left:
+                return
+            transport.write(self._rest.take(WRITE_PIECE_BYTES))
+        if self._rest.left and not self._full and not self._going_on:
+            self._going_on = True
+            self._app.loop.call_soon(self._next_pieces)
+
+    def _next_pieces(self) -> None:
+        """The next turn of a long output."""
+        self._going_on = False
+        if self.transport is not None and not self._full:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Write more of a long output; behind it, the connection may write again."""
+        if self._rest.left:
+            self._write_rest()
+        connection = self.connection
+        if connection is not None and not self._rest.left and not self._full:
+            connection.congested = False
+            connection.touch()
+            self._app.flush_soon()
 
     def _take_turns(self) -> None:
         """Let other sockets have a turn: the loop would read a busy one again and again."""
@@ -321,8 +343,9 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     def _end(self) -> None:
         transport = self.transport
-        if self._ending is not None or transport is None or transport.is_closing():
+        if self._ended or transport is None or transport.is_closing():
             return
+        self._ended = True
         if not self._reading:
             self._reading = True
             transport.resume_reading()
@@ -330,7 +353,12 @@ class ServerProtocol(asyncio.BufferedProtocol):
             transport.close()
             return
         transport.write_eof()
-        self._ending = self._app.loop.call_later(LINGER_SECONDS, transport.abort)
+        self._cut_in_time()
+
+    def _cut_in_time(self) -> None:
+        """Close the socket in a while, whether the peer reads what it was sent or not."""
+        if self._ending is None:
+            self._ending = self._app.loop.call_later(LINGER_SECONDS, self.abort)
 
     def _gone(self) -> None:
         connection = self.connection

@@ -1,0 +1,82 @@
+"""The body of a large message on its way to a peer, whose frames are encoded as it reads them.
+
+AMQP 0-8, 0-9 and 0-9-1:
+
+    03 | channel(2) | size(4) | octets ... | CE        a frame for every `most` octets of the body
+
+AMQP 0-10, where every frame says whether it is the first or the last of the segment:
+
+    flags | 03 | size(2) | 00 | 01 | channel(2) | 00000000 | octets ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_BODY = b"\x03"
+_END = b"\xce"
+_OVERHEAD = 8
+_SEGMENT_OVERHEAD = 12
+_LAST_SEGMENT, _FIRST_FRAME, _LAST_FRAME = 4, 2, 1
+
+
+class BodyFrames:
+    """Body frames that are not encoded yet.
+
+    Args:
+        channel: the channel of the content.
+        body: all of the body.
+        most: octets of it in one frame.
+
+    Attributes:
+        left: octets that are still to be taken, with what frames add to the body.
+    """
+
+    OVERHEAD = _OVERHEAD
+
+    __slots__ = ("_at", "_body", "_channel", "_most", "left")
+
+    def __init__(self, channel: int, body: bytes, most: int) -> None:
+        self._channel = channel.to_bytes(2)
+        self._body = memoryview(body)
+        self._most = most
+        self._at = 0
+        self.left = len(body) + -(-len(body) // most) * self.OVERHEAD
+
+    def take(self, octets: int) -> bytes:
+        """The next frames: as many as fit so many octets, and one at least."""
+        found: list[bytes | memoryview] = []
+        size = 0
+        while self._at < len(self._body):
+            part = self._body[self._at : self._at + self._most]
+            size += len(part) + self.OVERHEAD
+            if found and size > octets:
+                break
+            self._append(found, part)
+            self._at += len(part)
+            self.left -= len(part) + self.OVERHEAD
+        return b"".join(found)
+
+    def _append(self, found: list[bytes | memoryview], part: memoryview) -> None:
+        """Append one frame."""
+        found += (_BODY + self._channel + len(part).to_bytes(4), part, _END)
+
+
+class SegmentFrames(BodyFrames):
+    """The same for AMQP 0-10, where the body is the last segment of an assembly."""
+
+    OVERHEAD = _SEGMENT_OVERHEAD
+
+    __slots__ = ()
+
+    def _append(self, found: list[bytes | memoryview], part: memoryview) -> None:
+        flags = _LAST_SEGMENT
+        flags |= _FIRST_FRAME if self._at == 0 else 0
+        flags |= _LAST_FRAME if self._at + len(part) == len(self._body) else 0
+        size = (len(part) + _SEGMENT_OVERHEAD).to_bytes(2)
+        found += (bytes((flags,)) + _BODY + size + b"\0\1" + self._channel + bytes(4), part)
+
+
+def encoded(parts: Iterable[bytes | BodyFrames]) -> bytes:
+    """Parts of an output in one piece."""
+    return b"".join([part if isinstance(part, bytes) else part.take(part.left) for part in parts])

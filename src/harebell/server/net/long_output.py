@@ -1,0 +1,46 @@
+"""Output of one connection that its socket takes in several turns."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from harebell.base.body_frames import BodyFrames
+
+
+class LongOutput:
+    """Parts of an output, in order.
+
+    Attributes:
+        left: octets that are still to be taken.
+    """
+
+    __slots__ = ("_parts", "left")
+
+    def __init__(self) -> None:
+        self._parts: deque[memoryview | BodyFrames] = deque()
+        self.left = 0
+
+    def add(self, part: bytes | BodyFrames) -> None:
+        """Append a part."""
+        if isinstance(part, BodyFrames):
+            self.left += part.left
+            self._parts.append(part)
+        else:
+            self.left += len(part)
+            self._parts.append(memoryview(part))
+
+    def take(self, octets: int) -> bytes | memoryview:
+        """Take the next octets of the first part: about so many, and whole frames of a body."""
+        first = self._parts[0]
+        piece: bytes | memoryview
+        if isinstance(first, BodyFrames):
+            piece = first.take(octets)
+            rest = first.left
+        else:
+            piece = first[:octets]
+            self._parts[0] = first[octets:]
+            rest = len(first) - len(piece)
+        if not rest:
+            self._parts.popleft()
+        self.left -= len(piece)
+        return piece

@@ -1,0 +1,173 @@
+"""Records of large messages: written and read without a copy of the body.
+
+A record of 50 MiB that is encoded into a buffer like others takes 30 ms, in which the loop serves
+nobody, and so does one that is cut out of the octets that were read. So a large message stays an
+object until it is on disk, in a segment that has no other messages:
+
+    | octets before it | head, names, properties | body | padding | octets behind it |
+      before             prefix                    of the message   the segment's buffer
+"""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.ports import File
+from harebell.kernels.records import RecordBuffer, body_start, crc32c, parse, record_octets
+
+_ALIGN = 8
+_SUM = Struct("<II")
+_COVERED = _SUM.size
+_PREFIX_MOST = 65_536
+
+
+class LargeRecord:
+    """A large message that is not on disk yet.
+
+    Args:
+        before: octets that stand before the record and are not written yet.
+        offset: of the record in the file.
+        seed: where the checksum starts from.
+        position: of the message in its log.
+        time: milliseconds since 1970.
+        message: the message.
+        keep: as for `RecordBuffer.message`.
+
+    Attributes:
+        message: as given.
+        end: the offset behind the record.
+    """
+
+    __slots__ = ("_before", "_padding", "_prefix", "_time", "end", "message", "offset")
+
+    def __init__(
+        self,
+        before: bytes,
+        offset: int,
+        seed: int,
+        position: int,
+        time: int,
+        message: Message,
+        keep: int,
+    ) -> None:
+        buffer = RecordBuffer(0, seed)
+        buffer.message(position, time, with_body(message, b""), keep)
+        data = buffer.take()
+        head = data[_COVERED : record_octets(data, 0)]
+        size = _COVERED + len(head) + len(message.body)
+        total = crc32c(message.body, crc32c(head, seed))
+        self._before = before
+        self._prefix = _SUM.pack(size, total) + head
+        self._padding = bytes(-size % _ALIGN)
+        self.message = message
+        self._time = time
+        self.offset = offset
+        self.end = offset + size + len(self._padding)
+
+    def pieces(self) -> list[tuple[int, bytes]]:
+        """What is to be written: offsets in the file, and octets."""
+        found = []
+        at = self.offset - len(self._before)
+        for octets in (self._before, self._prefix, self.message.body, self._padding):
+            if octets:
+                found.append((at, octets))
+            at += len(octets)
+        return found
+
+    def read(self) -> Message:
+        """The message as it would be read from the disk."""
+        message = copy_message(self.message, self.message.exchange, self.message.routing_key)
+        message.timestamp = self._time
+        message.offset = -1
+        message.origin = 0
+        message.deliveries = 0
+        return message
+
+
+class LargeReader:
+    """Reads a large message, in as many pieces as its caller likes.
+
+    Args:
+        file: of the segment.
+        offset: of the record.
+        size: of the record, as it claims.
+        seed: where the checksum starts from.
+
+    Attributes:
+        left: octets of the body that are not read yet.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the record is damaged.
+    """
+
+    def __init__(self, file: File, offset: int, size: int, seed: int) -> None:
+        data = file.read_at(min(size, _PREFIX_MOST), offset)
+        start = body_start(data, 0)
+        if start > len(data):
+            data = file.read_at(min(size, start), offset)
+        if not 0 < start <= min(size, len(data)):
+            raise ValueError("the head of a large record is damaged")
+        _, self._claimed = _SUM.unpack_from(data)
+        self._head = data[_COVERED:start]
+        self._sum = crc32c(self._head, seed)
+        self._at = offset + start
+        self.left = size - start
+
+    def read(self, file: File, octets: int) -> bytes:
+        """The next octets of the body.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it ends too early.
+        """
+        piece = file.read_at(min(octets, self.left), self._at)
+        if not piece and self.left:
+            raise ValueError("the body of a large record is cut off")
+        self._sum = crc32c(piece, self._sum)
+        self._at += len(piece)
+        self.left -= len(piece)
+        return piece
+
+    def message(self, body: bytes) -> Message:
+        """The message with all that was read as its body.
+
+        Raises:
+            ValueError: the record is damaged.
+        """
+        # The head alone is a record without a body.
+        head = _SUM.pack(_COVERED + len(self._head), 0) + self._head
+        found = parse(head, 0) if self._sum == self._claimed else None
+        if found is None:
+            raise ValueError("the checksum of a large record is wrong")
+        return with_body(found, body)
+
+
+def read_large(file: File, offset: int, size: int, seed: int) -> Message | None:
+    """Read a large message at once; None when it is damaged.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    try:
+        reader = LargeReader(file, offset, size, seed)
+        body = reader.read(file, reader.left)
+        return reader.message(body) if not reader.left else None
+    except ValueError:
+        return None
+
+
+def with_body(message: Message, body: bytes) -> Message:
+    """A copy of a message with another body."""
+    properties = Properties(
+        message.raw,
+        message.delivery_mode,
+        message.priority,
+        message.has_headers,
+        family=message.family,
+    )
+    copy = new_message(message.exchange, message.routing_key, properties, body)
+    copy.timestamp = message.timestamp
+    copy.due = message.due
+    return copy

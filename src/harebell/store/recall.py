@@ -1,0 +1,105 @@
+"""A large message on its way back from the disk, in slices.
+
+To read 50 MiB takes 25 ms, in which the loop would serve nobody. A queue asks `Log.far` before it
+takes a message, and `Log.fetch` reads one that is far; the message then waits in its segment until
+it is taken. What waits there is bounded like all that was read (`loaded`): the oldest goes, and is
+fetched again when it is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
+from harebell.base.message import Message
+from harebell.kernels.bodies import GatheredBody
+from harebell.kernels.records import record_octets
+from harebell.store.large_record import LargeReader
+
+if TYPE_CHECKING:
+    from harebell.store.disk import DiskStore
+    from harebell.store.segment import Segment
+
+_SIZE_OCTETS = 4
+
+
+class Recalled:
+    """A large message that was fetched and not taken yet.
+
+    Args:
+        segment: has it.
+        message: as read.
+    """
+
+    def __init__(self, segment: Segment, message: Message) -> None:
+        self._segment = segment
+        self.message = message
+
+    def empty(self) -> int:
+        """Let the message go; it can be fetched again."""
+        self._segment.recalled = None
+        return 0
+
+
+class Recall:
+    """Reads the one message of a segment.
+
+    Args:
+        store: has the disk.
+        segment: has one message, which is large and on disk.
+        seed: where checksums of the log start from.
+        done: called when `read` has the message, or will say why not.
+    """
+
+    def __init__(
+        self, store: DiskStore, segment: Segment, seed: int, done: Callable[[], object]
+    ) -> None:
+        self.waiting = [done]
+        self._store = store
+        self._segment = segment
+        self._offset = segment.positions.offset(segment.first)
+        self._seed = seed
+        self._reader: LargeReader | None = None
+        self._body = GatheredBody()
+
+    def go_on(self) -> bool:
+        """Read as much as this turn has time for; True at the end."""
+        segment = self._segment
+        if segment.positions.live:
+            try:
+                message = self._read()
+                if message is None:
+                    return False
+                segment.recalled = Recalled(segment, message)
+                self._store.handles.loaded.add(segment.recalled, len(message.body))
+            except (OSError, ValueError):
+                # `read` finds the same, and reports it.
+                segment.fetchable = False
+        segment.recall = None
+        for done in self.waiting:
+            done()
+        return True
+
+    def _read(self) -> Message | None:
+        """The message, or None when there is more to read.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: the record is damaged.
+        """
+        reader = self._reader
+        if reader is None:
+            file = self._store.handles.reader(self._segment)
+            size = record_octets(file.read_at(_SIZE_OCTETS, self._offset), 0)
+            if size > self._segment.buffer.start - self._offset:
+                raise ValueError("a large record claims more than its segment has")
+            reader = self._reader = LargeReader(file, self._offset, size, self._seed)
+            self._body = GatheredBody(reader.left)
+        while reader.left:
+            # Others may have needed its handle meanwhile.
+            file = self._store.handles.reader(self._segment)
+            self._body.add(reader.read(file, TRANSIENT_SLICE_BYTES))
+            if self._store.work.charge(TRANSIENT_SLICE_UNITS) and reader.left:
+                return None
+        return reader.message(self._body.take())
