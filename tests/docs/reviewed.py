@@ -22,6 +22,6 @@ ON_SPARK = (
 """Files whose examples start Spark, which wants most of the machine for itself."""
 
 UNRUN_FILES: dict[str, str] = {
-    "docs/ARCHITECTURE.md": "its blocks are pictures and excerpts of the source",
+    "docs/ARCHITECTURE.md": "its blocks are pictures",
 }
 """Files whose Python blocks are not executed."""

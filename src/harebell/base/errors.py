@@ -1,6 +1,6 @@
 """Errors: what a peer did wrong, in words that every layer understands.
 
-There are three kinds (docs/ARCHITECTURE.md 4.1). The model refuses with a `Refusal`, which knows no
+There are three kinds (docs/internals/wire.md). The model refuses with a `Refusal`, which knows no
 protocol version. The wire and the front raise `ProtocolError`, which carries an AMQP reply code.
 Anything else that escapes is our own fault and closes the connection with 541.
 """
