@@ -39,7 +39,7 @@ from harebell.client import blocking
 from harebell.pipeline.checking import check
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.hosting import host
-from harebell.pipeline.registry import State
+from harebell.pipeline.registry import PipelineState
 from harebell.pipeline.views import View as PipelineView
 from harebell.spark.session import SessionError, build_session
 
@@ -250,7 +250,7 @@ class Landing(PipelineView):
         super().__init__(lambda _line: None, terminal=False)
         self._moved = moved
 
-    def show(self, states: Iterable[State]) -> None:
+    def show(self, states: Iterable[PipelineState]) -> None:
         """As far as it is."""
         self._moved(sum(state.rows for state in states))
 

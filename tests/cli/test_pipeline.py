@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.pipeline.registry import Entry, State
+from harebell.pipeline.registry import PipelineEntry, PipelineState
 from harebell.pipeline.run.locking import CheckpointLock
 from tests.cli.conftest import Result, error_of, run_harebell
 
@@ -91,7 +91,7 @@ def test_a_second_driver_on_one_checkpoint_is_refused_before_spark_is_started(
         f"the checkpoint {tmp_path / 'kept'} is in use by pipeline other, process {os.getpid()}: "
         "stop that one, or give this pipeline a checkpoint of its own",
     )
-    with Entry(registry, "p"):
+    with PipelineEntry(registry, "p"):
         done = pipeline(registry, "run", file)
     assert error_of(done).startswith("a pipeline named p runs already: stop it with")
 
@@ -100,8 +100,10 @@ def test_pipelines_are_listed_with_their_states(registry: Path) -> None:
     assert pipeline(registry, "list").stdout.decode().split() == [
         *("name", "state", "batch", "rows", "behind")
     ]
-    with Entry(registry, "orders") as entry:
-        entry.write(State("orders", "", os.getpid(), "running", batch=2, rows=7, lag={"source": 3}))
+    with PipelineEntry(registry, "orders") as entry:
+        entry.write(
+            PipelineState("orders", "", os.getpid(), "running", batch=2, rows=7, lag={"source": 3})
+        )
         lines = pipeline(registry, "list").stdout.decode().splitlines()
         assert lines[1].split() == ["orders", "running", "2", "7", "3"]
     (lost,) = json.loads(pipeline(registry, "list", "--json").stdout)
@@ -111,8 +113,8 @@ def test_pipelines_are_listed_with_their_states(registry: Path) -> None:
 def test_the_status_of_one_is_all_that_is_known_and_its_exit_code_whether_it_failed(
     registry: Path,
 ) -> None:
-    with Entry(registry, "orders") as entry:
-        entry.write(State("orders", "/p.yaml", 1, "failed", rows=7, error="no queue"))
+    with PipelineEntry(registry, "orders") as entry:
+        entry.write(PipelineState("orders", "/p.yaml", 1, "failed", rows=7, error="no queue"))
     done = pipeline(registry, "status", "orders")
     assert done.returncode == 1
     assert {"name: orders", "state: failed", "rows: 7", "error: no queue"} <= set(
@@ -127,7 +129,7 @@ def test_the_status_of_one_is_all_that_is_known_and_its_exit_code_whether_it_fai
 
 
 def test_only_what_runs_can_be_stopped(registry: Path) -> None:
-    with Entry(registry, "orders") as entry:
-        entry.write(State("orders", "", 1, "ended"))
+    with PipelineEntry(registry, "orders") as entry:
+        entry.write(PipelineState("orders", "", 1, "ended"))
     done = pipeline(registry, "stop", "orders")
     assert (done.returncode, error_of(done)) == (1, "pipeline orders does not run: ended")

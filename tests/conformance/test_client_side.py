@@ -10,8 +10,8 @@ import pytest
 
 from harebell.base.message import Message, Properties
 from harebell.client.errors import AuthenticationFailed, ProtocolMismatch
-from harebell.client.protocol.core import Connection
-from harebell.client.protocol.life import State
+from harebell.client.protocol.core import CoreConnection
+from harebell.client.protocol.life import ConnectionPhase
 from harebell.client.url import URL
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
@@ -26,7 +26,7 @@ class Broker:
     """The other side of one client: a script of frames."""
 
     def __init__(self, url: str = "amqp://") -> None:
-        self.client = Connection(URL.parse(url), NOW)
+        self.client = CoreConnection(URL.parse(url), NOW)
         self.reader = Reader()
         self.header = self.client.take_output()
 
@@ -58,7 +58,7 @@ class Broker:
         self.channel = self.client.open_channel(1, confirms=False)
         self.send(m.ChannelOpenOk())
         self.frames()
-        assert self.client.state is State.OPEN
+        assert self.client.state is ConnectionPhase.OPEN
         return self
 
 
@@ -161,7 +161,7 @@ def test_a_client_answers_the_close_of_a_channel() -> None:
     broker.send(m.ChannelClose(404, "NOT_FOUND - nothing", 60, 40))
     (answer,) = broker.frames()
     assert answer == Frame(METHOD, 1, AMQP_0_9_1.encode(m.ChannelCloseOk()))
-    assert broker.client.state is State.OPEN
+    assert broker.client.state is ConnectionPhase.OPEN
 
 
 @pytest.mark.rule("0-9-1r#018")

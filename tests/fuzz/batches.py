@@ -9,12 +9,12 @@ import pyarrow as pa
 from harebell.base.message import Message, Properties
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.records import RecordBuffer, pour
-from harebell.wire.arrow.columns import COLUMNS, FIELDS, Selection, selection
+from harebell.wire.arrow.columns import COLUMNS, FIELDS, ArrowSelection, selection
 from harebell.wire.arrow.encode import record_batch, schema_message
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.header_texts import count_of, headers_of, json_of
 
-_ALL = Selection(tuple(COLUMNS), tuple(FIELDS))
+_ALL = ArrowSelection(tuple(COLUMNS), tuple(FIELDS))
 _PLENTY = 10**9
 
 

@@ -10,7 +10,7 @@ from harebell.wire.v09 import methods_session as s
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
 from harebell.wire.v09.methods_message import MessageConsume, MessageTransfer
 from harebell.wire.v09.transitional_types import INLINE, REFERENCE, Body
-from harebell.wire.v09.typed_fields import Dialect, decode_typed, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, decode_typed, encode_typed
 from tests.conformance.frames import BODY, METHOD, Reader, content_header, frame
 from tests.conformance.v010t.peer import HEADER_PREVIEW
 from tests.fuzz.splits import anyhow, singly
@@ -37,7 +37,7 @@ def typed(data: bytes) -> None:
         _expect(error.code == 502, error)
     else:
         assert 4 <= end <= len(data)
-        for dialect in Dialect:
+        for dialect in FieldDialect:
             try:
                 octets = encode_typed(table, dialect)
             except ValueError:
@@ -100,7 +100,7 @@ def connection010t(data: bytes) -> None:
 def typed_seeds() -> Iterator[bytes]:
     """Tables of every dialect, and methods that hold them."""
     table = {"n": 1, "long": 2**40, "text": "x", "raw": b"\xff", "list": [1, {"deep": {}}]}
-    for dialect in Dialect:
+    for dialect in FieldDialect:
         octets = encode_typed(table, dialect)
         yield octets
         yield SPEC.encode(m.QueueDeclare("q", arguments=octets))  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def _conversation(channel: int) -> Iterator[bytes]:
     yield _call(channel, m.QueueBind("q", "e", "a.#"))
     yield _call(channel, s.BindingQuery("e", "q", "a.#"))
     publish = _call(channel, m.BasicPublish("e", "a.b", mandatory=True))
-    raw = b"\x20\x00" + encode_typed({"h": 1, "t": True}, Dialect.TYPED)
+    raw = b"\x20\x00" + encode_typed({"h": 1, "t": True}, FieldDialect.TYPED)
     content = content_header(3, raw, channel=channel) + frame(BODY, channel, b"abc")
     yield publish + content
     yield _call(channel, m.BasicConsume("q", "c"))

@@ -27,7 +27,7 @@ from pathlib import Path
 import harebell
 from harebell.client import blocking
 from harebell.spark.runtime.java import find_java
-from harebell.spark.runtime.spark_home_cache import find_places, make_overlay
+from harebell.spark.runtime.spark_home_cache import find_cache, make_overlay
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.robustness.lives import kill
@@ -97,7 +97,7 @@ class Chaos:
         self._driver: subprocess.Popen[bytes] | None = None
         self._drivers: list[subprocess.Popen[bytes]] = []
         # Executors have their folders in Spark's own, which is not the tests' to fill.
-        home = make_overlay(replace(find_places(find_java()), folder=folder / "places"))
+        home = make_overlay(replace(find_cache(find_java()), folder=folder / "places"))
         self._environment = {"SPARK_HOME": str(home), "PYTHONPATH": f"{SOURCE}:{ROOT}"}
         self._declare()
 

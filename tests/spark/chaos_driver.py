@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from harebell.spark.runtime.java import find_java
-from harebell.spark.runtime.spark_home_cache import find_places
+from harebell.spark.runtime.spark_home_cache import find_cache
 from harebell.spark.session import build_session, java_options
 from tests.spark.outcome import SQL
 
@@ -147,7 +147,7 @@ def main(folder: Path) -> None:
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
         "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": java_options(find_places(find_java()), _FAST_START),
+        "spark.executor.extraJavaOptions": java_options(find_cache(find_java()), _FAST_START),
         "spark.deploy.maxExecutorRetries": "-1",
         "spark.excludeOnFailure.enabled": "false",
     }

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 )
 
 from harebell.spark.source import QueueSource
-from harebell.spark.writing.write_target import Done
+from harebell.spark.writing.write_target import TaskResult
 
 
 @contextmanager
@@ -79,24 +79,24 @@ class Query:
         self._properties = {"sql.streaming.queryId": query, "spark.jobGroup.id": run}
         self._attempts = 0
 
-    def write(self, batch: int, part: int, batches: Iterable[pa.RecordBatch]) -> Done:
+    def write(self, batch: int, part: int, batches: Iterable[pa.RecordBatch]) -> TaskResult:
         """Run one task, on an executor that gets its writer by pickle."""
         writer = self._carried()
         self._attempts += 1
         properties = self._properties | {"streaming.sql.batchId": str(batch)}
         with as_task(part, self._attempts, **properties):
-            done: Done = pickle.loads(pickle.dumps(writer.write(iter(batches))))
+            done: TaskResult = pickle.loads(pickle.dumps(writer.write(iter(batches))))
         return done
 
-    def commit(self, batch: int, *done: Done) -> None:
+    def commit(self, batch: int, *done: TaskResult) -> None:
         """All tasks have ended: a writer that has seen none of them commits."""
         self._carried().commit(list(done), batch)
 
-    def abort(self, batch: int, *done: Done) -> None:
+    def abort(self, batch: int, *done: TaskResult) -> None:
         """A task has failed for good."""
         self._carried().abort(list(done), batch)
 
-    def run(self, batch: int, *parts: Iterable[pa.RecordBatch]) -> list[Done]:
+    def run(self, batch: int, *parts: Iterable[pa.RecordBatch]) -> list[TaskResult]:
         """A whole micro-batch."""
         done = [self.write(batch, part, batches) for part, batches in enumerate(parts)]
         self.commit(batch, *done)

@@ -16,7 +16,7 @@ import pytest
 import harebell
 from harebell.base.impl import chosen
 from harebell.spark.runtime.java import find_java
-from harebell.spark.runtime.spark_home_cache import find_places, installed_spark, make_overlay
+from harebell.spark.runtime.spark_home_cache import find_cache, installed_spark, make_overlay
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.spark.families import family
@@ -152,7 +152,7 @@ def test_the_executors_of_a_local_cluster_read_and_write(
     driven: Driven, channel: Any, queue: str, target: str, tmp_path: Path
 ) -> None:
     # Executors have their folders in Spark's own, which is not the tests' to fill.
-    home = make_overlay(replace(find_places(find_java()), folder=tmp_path / "places"))
+    home = make_overlay(replace(find_cache(find_java()), folder=tmp_path / "places"))
     driven.run("local-cluster[2,1,1024]", PYTHONPATH=str(SOURCE), SPARK_HOME=str(home))
     assert len({folder for folder, _, _ in driven.executors()}) == 2
     assert_moved_once(driven, channel, queue, target)

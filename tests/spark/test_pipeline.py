@@ -20,7 +20,7 @@ from harebell.pipeline.builtin import builtin_pipelines as shipped
 from harebell.pipeline.checking import check
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.hosting import host
-from harebell.pipeline.registry import State, states
+from harebell.pipeline.registry import PipelineState, states
 from harebell.pipeline.run import frames, running
 from harebell.pipeline.spec.description import Body, Source, Trigger
 from harebell.pipeline.views import View
@@ -45,7 +45,7 @@ class Bench:
         self.variables = {"URL": url, "QUEUE": queue}
         self.said: list[str] = []
 
-    def run(self, text: str) -> State:
+    def run(self, text: str) -> PipelineState:
         """Run a pipeline to its end."""
         file = self.folder / "pipeline.yaml"
         file.write_text(text)
@@ -135,9 +135,9 @@ def test_a_pipeline_of_an_empty_queue_ends_when_it_is_told_to(
     monkeypatch.setattr(running, "PIPELINE_STOP_SECONDS", 86_400.0)
     often = Trigger("every", 0.2)
     described = shipped.archive(broker_url, queue, tmp_path / "lake", trigger=often)
-    state = State(described.name, "", 0)
+    state = PipelineState(described.name, "", 0)
     said: list[str] = []
-    run = running.Run(described, spark, state, None, said.append)
+    run = running.PipelineRun(described, spark, state, None, said.append)
     run.start()
     # Spark's first micro-batch of a query has no rows here.
     assert eventually(lambda: run.step() and state.lag == {queue: 0}, 200)

@@ -16,8 +16,8 @@ from harebell.client import blocking
 from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.spec.description import Route
-from harebell.pipeline.sql.queue_snapshot import Change, take
-from harebell.spark.reading.intake import SourceError
+from harebell.pipeline.sql.queue_snapshot import Change, take_snapshot
+from harebell.spark.reading.queue_consumer import SourceError
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
@@ -170,7 +170,7 @@ def test_what_rabbitmq_moves_to_no_queue_is_at_the_end_of_its_own_again(rabbit: 
     changes = [Change(row) for row in range(3)]
     with (
         pytest.raises(PipelineError, match="1 of the messages had no queue to go to"),
-        take(URL.parse(rabbit), "move.from") as taken,
+        take_snapshot(URL.parse(rabbit), "move.from") as taken,
     ):
         taken.settle(changes, lambda m: Route("", "move.to" if m.body != b"0" else "no.such"))
     assert left_at_last(rabbit, "move.from") == (1, 0)

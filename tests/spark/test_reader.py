@@ -17,8 +17,8 @@ from pyspark.sql.types import StructType
 from harebell.client import blocking
 from harebell.client.errors import AuthenticationFailed, ConnectionFailed
 from harebell.spark.reading import receiver
-from harebell.spark.reading.intake import Intake, SourceError
 from harebell.spark.reading.offsets import OffsetError
+from harebell.spark.reading.queue_consumer import QueueConsumer, SourceError
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import MESSAGE
 from harebell.spark.source import QueueSource
@@ -215,7 +215,7 @@ def test_available_now_takes_messages_that_come_while_the_queue_is_counted(
     held = [channel.basic_get(queue)[0].delivery_tag for _ in range(10)]
     asked: list[int] = []
 
-    def ready(intake: Intake) -> int:
+    def ready(intake: QueueConsumer) -> int:
         asked.append(counted(intake))
         if len(asked) == answer:
             # They are ours before this is over, and none is left in the queue.
@@ -224,8 +224,8 @@ def test_available_now_takes_messages_that_come_while_the_queue_is_counted(
             asked.append(counted(intake))
         return asked[-1]
 
-    counted = Intake.ready
-    monkeypatch.setattr(Intake, "ready", ready)
+    counted = QueueConsumer.ready
+    monkeypatch.setattr(QueueConsumer, "ready", ready)
     assert drained(one, one.initialOffset()) == [list(range(10))]
     assert asked[:3] == [0, 0, 0]
 
@@ -296,13 +296,13 @@ def test_the_lag_counts_what_comes_while_the_queue_is_asked(
     one.prepareForTriggerAvailableNow()
     one.latestOffset(one.initialOffset(), one.getDefaultReadLimit())
 
-    def ready(intake: Intake) -> int:
+    def ready(intake: QueueConsumer) -> int:
         # They are ours before the answer comes, and none is left in the queue.
         publish(channel, queue, 5, 8)
         return counted(intake)
 
-    counted = Intake.ready
-    monkeypatch.setattr(Intake, "ready", ready)
+    counted = QueueConsumer.ready
+    monkeypatch.setattr(QueueConsumer, "ready", ready)
     lag = one.reportLatestOffset()
     assert lag is not None
     assert lag["position"] == 8

@@ -17,7 +17,7 @@ from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sql.queries import Settled, select, settle
 from harebell.pipeline.sql.shown_rows import first_rows
-from harebell.pipeline.sql.verbs import Selection, Settlement, understand
+from harebell.pipeline.sql.verbs import SelectStatement, SettleStatement, understand
 from tests.unit.pipeline.spec.test_statements import QUERIES
 
 pytestmark = pytest.mark.timeout(1_200)
@@ -39,7 +39,7 @@ class Desk:
 
     def settle(self, sql: str) -> Settled:
         found = understand(sql)
-        assert isinstance(found, Settlement)
+        assert isinstance(found, SettleStatement)
         return settle(self.spark, found, URL.parse(self.url))
 
     def bodies(self, queue: str) -> list[bytes]:
@@ -173,7 +173,7 @@ def test_times_are_shown_in_the_zone_of_the_session_and_after_the_year_9999(
         f"CAST(null AS struct<t: timestamp>) AS n, 1 AS t FROM queue('{queue}') ORDER BY 1"
     )
     found = understand(sql)
-    assert isinstance(found, Selection)
+    assert isinstance(found, SelectStatement)
     frame = select(spark, found, broker_url, Path())
     now, far = "2023-11-14T22:13:20", "+55840-11-08T22:13:20"
     assert [tuple(row) for row in first_rows(frame, 10, "T")] == [

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from harebell.spark.source import QueueSource
-from harebell.spark.writing.write_target import Done, SinkError
+from harebell.spark.writing.write_target import SinkError, TaskResult
 from tests.spark.tasks import Query, as_task, spark_type
 from tests.spark.test_writer import TEXTS, taken, texts, waiting
 
@@ -150,7 +150,7 @@ def job(url: str, queue: str, first: int, end: int, **options: str) -> None:
     made = source.writer(spark_type(pa.struct(list(TEXTS))), False)
     carried: Any = pickle.dumps(made)
     with as_task(0, 1):
-        done: Done = pickle.loads(carried).write(texts(queue, first, end))
+        done: TaskResult = pickle.loads(carried).write(texts(queue, first, end))
     pickle.loads(carried).commit([done])
 
 

@@ -11,7 +11,7 @@ from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.spec.description import Route
 from harebell.pipeline.sql import queue_snapshot as taking
-from harebell.pipeline.sql.queue_snapshot import Change, take
+from harebell.pipeline.sql.queue_snapshot import Change, take_snapshot
 from tests.relay import relay
 from tests.spark.asking import waiting
 
@@ -41,7 +41,7 @@ def test_a_move_of_which_one_message_has_no_queue_changes_nothing(
 
     with (
         pytest.raises(PipelineError, match=r"1 of 3 messages reach no queue.*'no\.such\.queue'"),
-        take(URL.parse(broker_url), queue) as taken,
+        take_snapshot(URL.parse(broker_url), queue) as taken,
     ):
         taken.settle(changes, target)
     assert bodies(channel, queue) == [b"0", b"1", b"2", b"3"]
@@ -57,7 +57,7 @@ def test_a_stream_is_refused_before_anybody_waits_for_its_messages(
     channel.basic_publish("", stream, b"0")
     with (
         pytest.raises(PipelineError, match="is a stream: its messages go by their age"),
-        take(URL.parse(broker_url), stream),
+        take_snapshot(URL.parse(broker_url), stream),
     ):
         pass
     channel.queue_delete(stream)
@@ -73,7 +73,7 @@ def test_a_broker_that_is_slow_is_waited_for_until_all_is_there(
         # What is too much for one piece comes with a silence after each.
         slow.late = 0.2
         url = URL.parse(f"amqp://127.0.0.1:{slow.port}/%2F?connection_timeout=60000")
-        with take(url, queue) as taken:
+        with take_snapshot(url, queue) as taken:
             assert len(taken) == 10
     assert waiting(channel, queue) == 10
 
@@ -89,7 +89,7 @@ def test_a_queue_that_another_consumer_has_alone_is_not_taken_for_empty(
         channel.basic_publish("", alone, b"%d" % number)
     with (
         pytest.raises(PipelineError, match="has 2 messages, and none came in 3 s"),
-        take(URL.parse(broker_url), alone),
+        take_snapshot(URL.parse(broker_url), alone),
     ):
         pass
     channel.queue_delete(alone)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from harebell.spark.runtime import warming
 from harebell.spark.runtime.java import find_java
-from harebell.spark.runtime.spark_home_cache import find_places
+from harebell.spark.runtime.spark_home_cache import find_cache
 from harebell.spark.runtime.warming import warm
 from tests.patience import eventually
 
@@ -21,7 +21,7 @@ def test_a_session_maps_the_archive_that_was_made(spark: SparkSession) -> None:
     # The fixture made it, before it started the session.
     archive, made = warm()
     assert not made
-    assert archive == find_places(find_java()).archive
+    assert archive == find_cache(find_java()).archive
     machine = spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean()
     assert str(archive) in Path(f"/proc/{machine.getPid()}/maps").read_text()
 

@@ -18,7 +18,7 @@ from harebell.spark.options.values import OptionError
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
 from harebell.spark.writing.sink_schema import written
-from harebell.spark.writing.write_target import Aim, SinkError
+from harebell.spark.writing.write_target import SinkError, WriteTarget
 from tests.interop.rabbitmq import RabbitNode
 from tests.patience import eventually
 from tests.spark.tasks import Query, spark_type
@@ -204,7 +204,7 @@ def test_a_refusal_that_came_before_anybody_waited_for_confirms_is_told_at_once(
     # Nothing comes but what is waited for, and that for longer than a test may take.
     given = parse_sink(options(f"{broker_url}?heartbeat=0", exchange="no.such"))
     schema = spark_type(pa.struct(list(TEXTS)))
-    aim = Aim(given, written(schema, ignore_unknown=False, keyed=False, aimed=True))
+    aim = WriteTarget(given, written(schema, ignore_unknown=False, keyed=False, aimed=True))
     (piece,) = aim.pieces(texts("k", 0, 1))
     with aim.connect("test") as connection:
         publisher = RowPublisher(connection, window=10, mandatory=True, patience=86_400)

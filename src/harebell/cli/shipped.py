@@ -279,10 +279,10 @@ def _settle(
     queue: str, where: str, retry: bool, value: str | None, url: str | None, master: str | None
 ) -> None:
     from harebell.pipeline.sql.queries import settle
-    from harebell.pipeline.sql.verbs import Settlement
+    from harebell.pipeline.sql.verbs import SettleStatement
 
     verb = "RETRY" if retry else "DELETE"
-    settlement = Settlement(verb, queue, where, None, {"value": value} if value else {})
+    settlement = SettleStatement(verb, queue, where, None, {"value": value} if value else {})
     broker = URL.parse(_address(url))
     with sentences(), session("harebell triage", master) as spark:
         done = settle(spark, settlement, broker)

@@ -52,7 +52,7 @@ def sql(
     from harebell.pipeline.errors import PipelineError
     from harebell.pipeline.spec.statements import StatementError
     from harebell.pipeline.sql.queries import route_text, select, settle
-    from harebell.pipeline.sql.verbs import Settlement, understand
+    from harebell.pipeline.sql.verbs import SettleStatement, understand
 
     try:
         understood = understand(statement)
@@ -66,7 +66,7 @@ def sql(
     except URLError as error:
         raise WrongUsage(f"{'--url' if url else URL_VARIABLE}: {error}") from None
     with sentences(), session("harebell sql", master) as spark:
-        if isinstance(understood, Settlement):
+        if isinstance(understood, SettleStatement):
             done = settle(spark, understood, broker)
             where = "" if understood.verb == "DELETE" else f" to {route_text(understood.target)}"
             verb = {"DELETE": "deleted", "MOVE": "moved", "RETRY": "published again"}

@@ -1,7 +1,7 @@
 from cpython.object cimport PyObject
 from harebell.base.message cimport Message
 from harebell.kernels.batches cimport BatchBuilder
-from harebell.kernels.positions cimport Positions
+from harebell.kernels.settled_bitmap cimport SettledBitmap
 
 cdef class RecordBuffer:
     cdef PyObject* _bytes

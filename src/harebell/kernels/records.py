@@ -271,7 +271,7 @@ def scan(data: bytes, at: int, base: int, seed: int, positions: Any) -> tuple[in
         at: where the first record begins.
         base: the offset of `data` in the file.
         seed: where checksums start from.
-        positions: a `Positions`, which gets every message; those not to be kept as settled.
+        positions: a `SettledBitmap`. Every message is added; one that is not kept is settled.
 
     Returns:
         The index of the first record that is not a message with the next position, and the time of

@@ -480,7 +480,7 @@ def find_good(bytes data, Py_ssize_t begin, unsigned int seed, unsigned long lon
     return -1
 
 
-def scan(bytes data, Py_ssize_t at, long long base, unsigned int seed, Positions positions):
+def scan(bytes data, Py_ssize_t at, long long base, unsigned int seed, SettledBitmap positions):
     """Take in the good messages that follow each other from an index; see records.py."""
     cdef const unsigned char* octets = <const unsigned char*>PyBytes_AS_STRING(data)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(data)

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 from harebell.base.errors import HarebellError
 from harebell.base.limits import PIPELINE_POLL_SECONDS
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.registry import Entry, State
+from harebell.pipeline.registry import PipelineEntry, PipelineState
 from harebell.pipeline.run.failures import hush, reason_of, unreached
 from harebell.pipeline.run.locking import CheckpointLock
-from harebell.pipeline.run.running import Run
+from harebell.pipeline.run.running import PipelineRun
 from harebell.pipeline.run.serving import serving
 from harebell.pipeline.spec.description import Description
 from harebell.pipeline.views import View
@@ -38,7 +38,7 @@ def host(
     settings: Mapping[str, str] | None = None,
     spark: SparkSession | None = None,
     metrics: tuple[str, int] | None = None,
-) -> list[State]:
+) -> list[PipelineState]:
     """Run pipelines until all have ended; how they are then.
 
     Args:
@@ -53,7 +53,7 @@ def host(
         PipelineError: one could not be begun: its checkpoint is taken, a step is wrong.
     """
     with ExitStack() as held:
-        entries = [held.enter_context(Entry(registry, each.name)) for each in pipelines]
+        entries = [held.enter_context(PipelineEntry(registry, each.name)) for each in pipelines]
         for each in pipelines:
             held.enter_context(CheckpointLock(each.checkpoint, each.name))
         states = [_begun(each) for each in pipelines]
@@ -64,7 +64,7 @@ def host(
                 view.say(f"metrics: {held.enter_context(serving(metrics, lambda: states))}")
             session = spark or held.enter_context(_session(pipelines, settings or {}))
             runs = [
-                Run(pipeline, session, state, entry, view.say)
+                PipelineRun(pipeline, session, state, entry, view.say)
                 for pipeline, state, entry in zip(pipelines, states, entries, strict=True)
             ]
             held.enter_context(view)
@@ -79,16 +79,16 @@ def host(
     return states
 
 
-def _begun(pipeline: Description) -> State:
+def _begun(pipeline: Description) -> PipelineState:
     import os
 
     file = "" if pipeline.file is None else str(pipeline.file.resolve())
     now = time.time()
-    return State(pipeline.name, file, os.getpid(), started=now, updated=now)
+    return PipelineState(pipeline.name, file, os.getpid(), started=now, updated=now)
 
 
-def _run(runs: Sequence[Run], view: View) -> None:
-    started: list[Run] = []
+def _run(runs: Sequence[PipelineRun], view: View) -> None:
+    started: list[PipelineRun] = []
     with _signals() as told:
         try:
             for run in runs:

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any
+from harebell.base.deprecation import deprecated_names
 
-from harebell.pipeline import errors
-from harebell.pipeline.spec import yaml_nodes
+_ERRORS = ("Complaint", "Complaints", "DescriptionError", "PipelineError")
+_NODES = ("Node", "parse", "read", "unknown_keys")
 
-_NEW = {
-    **dict.fromkeys(("Complaint", "Complaints", "DescriptionError", "PipelineError"), errors),
-    **dict.fromkeys(("Node", "parse", "read", "unknown_keys"), yaml_nodes),
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _NEW:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = _NEW[name]
-    warnings.warn(
-        f"{__name__}.{name} is deprecated: use {module.__name__}.{name}",
-        DeprecationWarning,
-        stacklevel=2,
-    )
-    return getattr(module, name)
+__getattr__ = deprecated_names(
+    __name__,
+    {name: f"harebell.pipeline.errors.{name}" for name in _ERRORS}
+    | {name: f"harebell.pipeline.spec.yaml_nodes.{name}" for name in _NODES},
+)

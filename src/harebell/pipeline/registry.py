@@ -17,15 +17,24 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from harebell.base.deprecation import deprecated_names
 from harebell.pipeline.errors import PipelineError
 
 FOLDER_VARIABLE = "HAREBELL_PIPELINES"
 RUNNING = ("starting", "running", "stopping")
 """The states of a pipeline whose process lives."""
 
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "State": "harebell.pipeline.registry.PipelineState",
+        "Entry": "harebell.pipeline.registry.PipelineEntry",
+    },
+)
+
 
 @dataclass
-class State:
+class PipelineState:
     """How a pipeline is.
 
     Args:
@@ -76,7 +85,7 @@ def default_folder(environment: Mapping[str, str] | None = None) -> Path:
     return Path(base) / "harebell" / "pipelines"
 
 
-class Entry:
+class PipelineEntry:
     """A pipeline's place in the registry, held as a context while it runs.
 
     Args:
@@ -89,7 +98,7 @@ class Entry:
         self._lock = folder / f"{name}.lock"
         self._descriptor = -1
 
-    def __enter__(self) -> Entry:
+    def __enter__(self) -> PipelineEntry:
         """Take the place.
 
         Raises:
@@ -116,19 +125,19 @@ class Entry:
         """Give it back; the last state stays."""
         os.close(self._descriptor)
 
-    def write(self, state: State) -> None:
+    def write(self, state: PipelineState) -> None:
         """Let others see a state, whole."""
         fresh = self._file.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(state)))
         fresh.replace(self._file)
 
 
-def states(folder: Path) -> list[State]:
+def states(folder: Path) -> list[PipelineState]:
     """All states, by name."""
     return [_state(file) for file in sorted(folder.glob("*.json"))]
 
 
-def state_of(folder: Path, name: str) -> State:
+def state_of(folder: Path, name: str) -> PipelineState:
     """The state of one pipeline.
 
     Raises:
@@ -160,9 +169,9 @@ def alive(folder: Path, name: str) -> bool:
     return False
 
 
-def _state(file: Path) -> State:
+def _state(file: Path) -> PipelineState:
     try:
-        state = State(**json.loads(file.read_text()))
+        state = PipelineState(**json.loads(file.read_text()))
     except (ValueError, TypeError) as error:
         raise PipelineError(f"{file} is no state of a pipeline: {error}") from None
     if state.state in RUNNING and not alive(file.parent, state.name):

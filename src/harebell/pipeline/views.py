@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
-from harebell.pipeline.registry import State
+from harebell.pipeline.registry import PipelineState
 
 
-def line_of(state: State) -> str:
+def line_of(state: PipelineState) -> str:
     """A pipeline's last micro-batch as a line."""
     lag = f", {sum(state.lag.values()):,} behind" if state.lag else ""
     bad = f", {state.bad:,} bad" if state.bad else ""
@@ -20,7 +20,7 @@ def line_of(state: State) -> str:
     )
 
 
-def end_of(state: State) -> str:
+def end_of(state: PipelineState) -> str:
     """How a pipeline ended."""
     if state.state == "failed":
         return f"{state.name}: failed: {state.error}"
@@ -67,7 +67,7 @@ class View:
         else:
             self._echo(text)
 
-    def show(self, states: Iterable[State]) -> None:
+    def show(self, states: Iterable[PipelineState]) -> None:
         """What there is to see now."""
         shown = list(states)
         if self._live is not None:
@@ -87,7 +87,7 @@ def _live() -> Any:
     return Live(refresh_per_second=4)
 
 
-def _table(states: list[State]) -> Any:
+def _table(states: list[PipelineState]) -> Any:
     from rich.table import Table
 
     table = Table(box=None)

@@ -76,7 +76,7 @@ class SchemaError(HarebellError, ValueError):
 
 
 @dataclass(frozen=True)
-class Selection:
+class ColumnSelection:
     """The wanted columns.
 
     Args:
@@ -124,7 +124,7 @@ def with_body(schema: StructType, options: Options) -> StructType | str:
     return ", ".join(columns)
 
 
-def select(schema: StructType, body_format: str = BINARY) -> Selection:
+def select(schema: StructType, body_format: str = BINARY) -> ColumnSelection:
     """What a schema asks for.
 
     Args:
@@ -152,7 +152,7 @@ def select(schema: StructType, body_format: str = BINARY) -> Selection:
         if field.name == "properties":
             assert isinstance(field.dataType, StructType), "checked above"
             fields = tuple(field.dataType.names)
-    return Selection(tuple(name for name in schema.names if name != CORRUPT), fields)
+    return ColumnSelection(tuple(name for name in schema.names if name != CORRUPT), fields)
 
 
 def _check_body(schema: StructType, body_format: str) -> None:

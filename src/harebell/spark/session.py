@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from harebell.spark.runtime import shipping
 from harebell.spark.runtime.java import SessionError, find_java
 from harebell.spark.runtime.masters import Master, master_of
-from harebell.spark.runtime.spark_home_cache import Places, find_places, make_overlay
+from harebell.spark.runtime.spark_home_cache import SparkHomeCache, find_cache, make_overlay
 
 __all__ = ["SessionError", "build_session", "defaults"]
 
@@ -102,7 +102,7 @@ def build_session(
         return connect_session(name, place, given)
     given["spark.master"] = place.url
     java = find_java()
-    places = find_places(java)
+    places = find_cache(java)
     _prepare_environment(place, places)
     chosen = defaults(cores, short_lived=short_lived, master=place) | given
     if _JAVA_OPTIONS not in given:
@@ -118,7 +118,7 @@ def build_session(
     return session
 
 
-def java_options(places: Places, options: str) -> str:
+def java_options(places: SparkHomeCache, options: str) -> str:
     """Options for a JVM, with the class-data archive where there is one."""
     if not places.archive.is_file():
         return options
@@ -128,7 +128,7 @@ def java_options(places: Places, options: str) -> str:
     return " ".join([*words, "-Xshare:auto", archive])
 
 
-def _prepare_environment(master: Master, places: Places) -> None:
+def _prepare_environment(master: Master, places: SparkHomeCache) -> None:
     """What Spark's launcher and its Python workers read, which are processes of their own."""
     environment = os.environ
     environment.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -4,7 +4,7 @@ from harebell.base.gauge cimport Gauge
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Log
 from harebell.kernels.batches cimport BatchBuilder
-from harebell.kernels.positions cimport Positions
+from harebell.kernels.settled_bitmap cimport SettledBitmap
 from harebell.store.reader cimport Reader
 from harebell.store.segment cimport Segment
 

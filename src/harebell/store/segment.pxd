@@ -1,10 +1,10 @@
-from harebell.kernels.positions cimport Positions
+from harebell.kernels.settled_bitmap cimport SettledBitmap
 from harebell.kernels.records cimport RecordBuffer
 
 cdef class Segment:
     cdef readonly str path
     cdef readonly long long first
-    cdef readonly Positions positions
+    cdef readonly SettledBitmap positions
     cdef readonly RecordBuffer buffer
     cdef public bytes flying
     cdef public long long flying_at

@@ -14,8 +14,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.ports import File
-from harebell.kernels.positions import Positions
 from harebell.kernels.records import RecordBuffer, crc32c
+from harebell.kernels.settled_bitmap import SettledBitmap
 
 HEADER_OCTETS = 64
 SUFFIX = ".seg"
@@ -157,7 +157,7 @@ class Segment:
     def __init__(self, folder: str, first: int, seed: int) -> None:
         self.path = f"{folder}/{file_name(first)}"
         self.first = first
-        self.positions = Positions(first)
+        self.positions = SettledBitmap(first)
         self.buffer = RecordBuffer(0, seed)
         self.flying: bytes | None = None
         self.flying_at = 0

@@ -1,7 +1,7 @@
 cimport cython
 from harebell.base.message cimport Message, copy_message
 from harebell.kernels.batches cimport BatchBuilder
-from harebell.kernels.foresight cimport foresee
+from harebell.kernels.prefetch cimport prefetch_after
 from harebell.kernels.records cimport message_octets
 from harebell.store.row cimport Row
 from harebell.store.segment cimport Segment

@@ -19,7 +19,7 @@ from harebell.base.limits import (
 )
 from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.foresight import foresee
+from harebell.kernels.prefetch import prefetch_after
 from harebell.kernels.records import message_octets
 from harebell.store.row import Row
 from harebell.store.segment import Segment
@@ -146,7 +146,7 @@ class TransientLog(Row):
             return Row.read(self, position)
         index = position - segment.first
         message: Message | None = messages[index]
-        foresee(messages, index)
+        prefetch_after(messages, index)
         if self._counted is not None and message is not None and position in self._counted:
             message = copy_message(message, message.exchange, message.routing_key)
             message.deliveries = self._counted[position]
@@ -175,7 +175,7 @@ class TransientLog(Row):
         messages = segment.messages
         index = position - segment.first
         assert messages is not None, "its caller looked"
-        foresee(messages, index)
+        prefetch_after(messages, index)
         message = messages[index]
         messages[index] = None
         octets = self._gauge.let_go(message)

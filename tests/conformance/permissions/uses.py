@@ -112,7 +112,7 @@ def _to(exchange: str, key: str) -> dict[str, Callable[[Row], list[Sent]]]:
 
 
 _TUNNEL = Content(TunnelRequest(), TUNNEL.class_id, TUNNEL.encode(TunnelProperties(proxy_name="q")))
-_PARTS = stage.encode_parts([stage.Part(0, 1, 1)])
+_PARTS = stage.encode_parts([stage.StagePart(0, 1, 1)])
 
 
 def _commit(**fields: Any) -> Callable[[Row], list[Sent]]:

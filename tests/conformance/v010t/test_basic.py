@@ -10,7 +10,7 @@ import pytest
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_session as s
 from harebell.wire.v09.content import BasicProperties
-from harebell.wire.v09.typed_fields import Dialect, decode_typed, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, decode_typed, encode_typed
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010t.peer import Peer
 
@@ -424,25 +424,25 @@ def test_deliveries_are_counted_and_a_limit_leads_to_dead_letters(peer: Peer, na
 def test_a_peer_that_writes_the_document_s_types_reads_them_too(peer: Peer, name: str):
     peer.queue(name)
     headers = {"flag": True, "n": 2**40, "text": "x", "list": [1, "a"], "ratio": 0.5}
-    raw = b"\x20\x00" + encode_typed(headers, Dialect.TYPED)
+    raw = b"\x20\x00" + encode_typed(headers, FieldDialect.TYPED)
     peer.publish("", name, b"x", raw)
     found = peer.get(name, no_ack=True)
     table, _ = decode_typed(found.raw, 2)
-    assert (table, table.dialect) == (headers, Dialect.TYPED)
+    assert (table, table.dialect) == (headers, FieldDialect.TYPED)
 
 
 def test_a_peer_that_writes_texts_and_numbers_is_sent_nothing_else(connect: Connect, name: str):
     typed, plain = connect().open(), connect().open()
     typed.queue(name)
-    raw = b"\x20\x00" + encode_typed({"flag": True, "n": 1}, Dialect.TYPED)
+    raw = b"\x20\x00" + encode_typed({"flag": True, "n": 1}, FieldDialect.TYPED)
     typed.publish("", name, b"x", raw)
     typed.settle()
     table, _ = decode_typed(plain.get(name, no_ack=True).raw, 2)
-    assert (table, table.dialect) == ({"flag": "true", "n": 1}, Dialect.PLAIN)
+    assert (table, table.dialect) == ({"flag": "true", "n": 1}, FieldDialect.PLAIN)
 
 
 def test_a_queue_s_arguments_may_be_of_the_document_s_types(peer: Peer, name: str):
-    arguments = encode_typed({"x-max-length": 1}, Dialect.TYPED)
+    arguments = encode_typed({"x-max-length": 1}, FieldDialect.TYPED)
     peer.ask(m.QueueDeclare(name, arguments=arguments))  # type: ignore[arg-type]
     peer.publish("", name, b"one")
     peer.publish("", name, b"two")

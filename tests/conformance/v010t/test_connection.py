@@ -8,7 +8,7 @@ import pytest
 
 from harebell.base.limits import FRAME_MIN_BYTES
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.typed_fields import Dialect, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, encode_typed
 from tests.conformance.frames import HEARTBEAT, METHOD, frame
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010t.peer import HEADER_PREVIEW, SPEC, Peer
@@ -50,7 +50,7 @@ def test_the_server_says_what_it_is_in_texts_that_every_client_reads(connect: Co
     assert {"host", "product", "version", "platform", "copyright", "information"} <= set(properties)
     assert properties["cluster_name"]
     assert all(isinstance(value, str) for value in properties.values())
-    assert properties.dialect is Dialect.PLAIN  # type: ignore[attr-defined]
+    assert properties.dialect is FieldDialect.PLAIN  # type: ignore[attr-defined]
 
 
 @pytest.mark.rule("0-10t#013")
@@ -70,8 +70,8 @@ def test_both_mechanisms_that_are_offered_let_a_client_in(connect: Connect, mech
 def test_client_properties_of_the_document_s_own_types_are_read(connect: Connect):
     peer = connect()
     peer.greet()
-    properties = encode_typed({"product": "test", "n": 1, "flag": True}, Dialect.TYPED)
-    response = encode_typed({"LOGIN": "guest", "PASSWORD": "guest"}, Dialect.TYPED)[4:]
+    properties = encode_typed({"product": "test", "n": 1, "flag": True}, FieldDialect.TYPED)
+    response = encode_typed({"LOGIN": "guest", "PASSWORD": "guest"}, FieldDialect.TYPED)[4:]
     plain = b"\0guest\0guest"
     assert response
     peer.send(m.ConnectionStartOk(properties, "PLAIN", plain, "en_US"))  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from harebell.wire.v09.methods_message import (
     MessageGet,
     MessageRecover,
 )
-from harebell.wire.v09.typed_fields import Dialect
+from harebell.wire.v09.typed_fields import FieldDialect
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010t.peer import Peer
 from tests.conformance.v010t.transfers import (
@@ -223,7 +223,9 @@ def test_a_transfer_goes_to_the_further_keys_of_cc_too(peer: Peer, name: str) ->
     for queue in (name, f"{name}-2"):
         peer.queue(queue)
     headers = {"CC": [f"{name}-2"]}
-    transfer(peer, name, b"body", application_headers=headers, dialect=Dialect.LETTERS, type="t")
+    transfer(
+        peer, name, b"body", application_headers=headers, dialect=FieldDialect.LETTERS, type="t"
+    )
     got(peer, name, b"body", application_headers=headers, type="t")
     got(peer, f"{name}-2", b"body", application_headers=headers)
 
@@ -244,10 +246,10 @@ def test_headers_come_back_in_the_types_that_the_client_has_shown_to_know(
 ) -> None:
     peer.queue(name)
     headers = {"yes": True, "big": 2**40}
-    transfer(peer, name, b"", application_headers=headers, dialect=Dialect.TYPED)
+    transfer(peer, name, b"", application_headers=headers, dialect=FieldDialect.TYPED)
     found = got(peer, name, b"").properties.application_headers
     assert found == headers
-    assert found.dialect is Dialect.TYPED
+    assert found.dialect is FieldDialect.TYPED
 
 
 def test_a_malformed_transfer_closes_the_connection(peer: Peer) -> None:

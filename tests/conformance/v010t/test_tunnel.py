@@ -9,7 +9,7 @@ from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as S
 from harebell.wire.v09.content import decode_properties
 from harebell.wire.v09.methods_peers import TunnelRequest
 from harebell.wire.v09.property_list import TUNNEL, TunnelProperties
-from harebell.wire.v09.typed_fields import Dialect, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, encode_typed
 from tests.conformance.frames import body as body_frame
 from tests.conformance.frames import content_header
 from tests.conformance.v010t.peer import Peer
@@ -36,7 +36,7 @@ def test_a_block_reaches_the_proxy_that_it_names(peer: Peer, name: str):
 
 def test_meta_data_of_the_document_s_own_types_become_text_where_they_must(peer: Peer, name: str):
     peer.queue(name)
-    send_block(peer, name, encode_typed({"id": NUMBER}, Dialect.TYPED), b"block")
+    send_block(peer, name, encode_typed({"id": NUMBER}, FieldDialect.TYPED), b"block")
     found = peer.get(name, no_ack=True)
     assert found.body == b"block"
     assert b"x-amqp-meta-data" in found.raw

@@ -14,7 +14,7 @@ from harebell.wire.v09.transfer import (
     write_transfer,
 )
 from harebell.wire.v09.transitional_types import INLINE, REFERENCE
-from harebell.wire.v09.typed_fields import Dialect
+from harebell.wire.v09.typed_fields import FieldDialect
 from tests.conformance.frames import METHOD
 from tests.conformance.v010t.peer import SPEC, Peer
 
@@ -26,7 +26,7 @@ def encoded(
     body: bytes = b"",
     *,
     reference: bytes | None = None,
-    dialect: Dialect = Dialect.PLAIN,
+    dialect: FieldDialect = FieldDialect.PLAIN,
     **fields: Any,
 ) -> bytes:
     """The payload of message.transfer; fields of the method and properties by their names."""

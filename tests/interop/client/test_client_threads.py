@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harebell.client import aio, blocking
-from harebell.client.blocking import link as blocking_link
+from harebell.client.blocking import transport as blocking_link
 from harebell.client.blocking.shared_socket import SharedSocket
 from harebell.client.errors import ConcurrentUse
 from harebell.client.url import URL, VERSIONS

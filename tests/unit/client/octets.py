@@ -7,8 +7,8 @@ from typing import TypeVar
 
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
-from harebell.client.protocol.channel import Channel
-from harebell.client.protocol.core import Connection
+from harebell.client.protocol.channel import CoreChannel
+from harebell.client.protocol.core import CoreConnection
 from harebell.client.url import URL
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
@@ -92,7 +92,7 @@ class Peer:
     def __init__(self, url: str = "amqp://", step: int = 0, now: float = 100.0) -> None:
         self.now = now
         self.step = step
-        self.core = Connection(URL.parse(url), now)
+        self.core = CoreConnection(URL.parse(url), now)
         self._frames = _Frames()
         self._scanner = FrameScanner(self._frames)
         self._scanner.frame_max = 1 << 20
@@ -143,7 +143,7 @@ class Peer:
         self.send(m.ConnectionOpenOk())
         self.core.opened.value()
 
-    def channel(self, *, confirms: bool = True, keep: bool = False) -> Channel:
+    def channel(self, *, confirms: bool = True, keep: bool = False) -> CoreChannel:
         """An open channel on an open connection."""
         call = self.core.open_channel(confirms=confirms, keep=keep)
         frames = self.written()

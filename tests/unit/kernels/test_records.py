@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harebell.base import impl
 from harebell.base.message import Message, Properties
-from harebell.kernels.positions import Positions
+from harebell.kernels.settled_bitmap import SettledBitmap
 from tests.unit.kernels.twins import twin, used
 
 RECORDS = used("records")
@@ -169,7 +169,7 @@ def test_scanning_takes_in_what_is_good_up_to_the_first_damage(
     if broken < len(contents):
         octets[starts[broken] + 20] ^= 1
     for kernel in KERNELS:
-        positions = Positions(10)
+        positions = SettledBitmap(10)
         at, newest = kernel.scan(bytes(octets), 0, 64, SEED, positions)
         assert at == starts[broken]
         assert positions.count == positions.live == broken
@@ -187,7 +187,7 @@ def test_scanning_settles_what_is_not_to_be_kept() -> None:
         for position in range(4):
             message = Message("", "q", Properties(b"\0\0"), b"")
             buffer.message(position, TIME, message, position % 2 == 0)
-        positions = Positions(0)
+        positions = SettledBitmap(0)
         kernel.scan(bytes(buffer.take()), 0, 0, SEED, positions)
         assert [positions.settled(n) for n in range(4)] == [False, True, False, True]
 

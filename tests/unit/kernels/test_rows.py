@@ -15,7 +15,7 @@ from harebell.base.errors import BatchError
 from harebell.base.row_columns import FIELDS
 from harebell.kernels.output import OutBuffer
 from harebell.kernels.publishing import publishing_id
-from harebell.wire.arrow.decode import Batch, decode_batch
+from harebell.wire.arrow.decode import DecodedBatch, decode_batch
 from harebell.wire.v09.content import decode_properties, parse_properties
 from harebell.wire.v09.fields import encode_table
 from tests.unit.kernels.twins import twin, used
@@ -327,7 +327,7 @@ def test_both_kernels_say_the_same_of_octets_that_were_changed_at_random() -> No
 
 def _said(reader: Any, data: bytes) -> list[Any]:
     """What becomes of each row, or of the batch."""
-    found: Batch
+    found: DecodedBatch
     try:
         found = decode_batch(data, EVERYTHING, FIELDS)
         reader.load(data, *found)

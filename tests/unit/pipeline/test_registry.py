@@ -9,12 +9,21 @@ from pathlib import Path
 import pytest
 
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.registry import Entry, State, alive, default_folder, state_of, states
+from harebell.pipeline.registry import (
+    PipelineEntry,
+    PipelineState,
+    alive,
+    default_folder,
+    state_of,
+    states,
+)
 
 
 def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
-    state = State("orders", "orders.yaml", 7, "running", batch=3, rows=40, lag={"source": 2})
-    with Entry(tmp_path, "orders") as entry:
+    state = PipelineState(
+        "orders", "orders.yaml", 7, "running", batch=3, rows=40, lag={"source": 2}
+    )
+    with PipelineEntry(tmp_path, "orders") as entry:
         entry.write(state)
         assert alive(tmp_path, "orders")
         assert state_of(tmp_path, "orders") == state
@@ -24,8 +33,8 @@ def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_a_pipeline_that_died_while_it_ran_is_lost(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from harebell.pipeline.registry import *\n"
-        "entry = Entry(Path(sys.argv[1]), 'orders').__enter__()\n"
-        "entry.write(State('orders', '', os.getpid(), 'running'))\n"
+        "entry = PipelineEntry(Path(sys.argv[1]), 'orders').__enter__()\n"
+        "entry.write(PipelineState('orders', '', os.getpid(), 'running'))\n"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
@@ -35,20 +44,20 @@ def test_a_pipeline_that_died_while_it_ran_is_lost(tmp_path: Path) -> None:
 
 def test_two_pipelines_of_one_name_do_not_run_at_a_time(tmp_path: Path) -> None:
     with (
-        Entry(tmp_path, "orders"),
+        PipelineEntry(tmp_path, "orders"),
         pytest.raises(PipelineError, match="a pipeline named orders runs already"),
-        Entry(tmp_path, "orders"),
+        PipelineEntry(tmp_path, "orders"),
     ):
         pass
-    with Entry(tmp_path, "orders"):
+    with PipelineEntry(tmp_path, "orders"):
         pass
 
 
 def test_a_name_that_never_ran_is_told_with_those_that_did(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match="no pipeline named 'x' has run here, nor any other"):
         state_of(tmp_path, "x")
-    with Entry(tmp_path, "orders") as entry:
-        entry.write(State("orders", "", 1, "ended"))
+    with PipelineEntry(tmp_path, "orders") as entry:
+        entry.write(PipelineState("orders", "", 1, "ended"))
     with pytest.raises(PipelineError, match="there are orders"):
         state_of(tmp_path, "../orders")
     assert not alive(tmp_path, "x")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from harebell.pipeline.registry import State
+from harebell.pipeline.registry import PipelineState
 from harebell.pipeline.views import View, end_of, line_of
 
 
-def state(**fields: object) -> State:
-    made = State("orders", "", 1, "running", batch=4, rows=12_000, rate=3_210.4, batch_ms=150)
+def state(**fields: object) -> PipelineState:
+    made = PipelineState(
+        "orders", "", 1, "running", batch=4, rows=12_000, rate=3_210.4, batch_ms=150
+    )
     for name, value in fields.items():
         setattr(made, name, value)
     return made

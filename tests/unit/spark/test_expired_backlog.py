@@ -6,10 +6,10 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
-from harebell.client.protocol.leases import Claim, Lease
+from harebell.client.protocol.leases import Lease
 from harebell.spark.options.source_options import parse
-from harebell.spark.reading.leased import LeasedPart
-from harebell.spark.reading.link import Link
+from harebell.spark.reading.leased import LeasedReader
+from harebell.wire.v09.lease import ClaimInfo
 
 AT_ONCE = 50
 
@@ -47,13 +47,13 @@ class Broker:
         self.expired -= looked
         found = min(messages, self.fresh) if looked < AT_ONCE and not self.held else 0
         self.fresh -= found
-        return Claim(1, found, 0, 0, found) if found else None
+        return ClaimInfo(1, found, 0, 0, found) if found else None
 
 
 def ended(broker: Broker) -> int:
     """How many claims a query has when it thinks that there is no more."""
     options = parse({"queue": "q"}, {})
-    part = LeasedPart(options, cast("Link", broker), "classic")
+    part = LeasedReader(options, cast("Any", broker), "classic")
     start = part.begin()
     part.prepare()
     end = part.advance(start, 1_000, None)

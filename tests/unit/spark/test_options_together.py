@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.spark.options.bounds import LATEST, POSITION, TIME, Place
+from harebell.spark.options.offset_limits import LATEST, POSITION, TIME, OffsetLimit
 from harebell.spark.options.source_options import (
     _TABLE,
     OptionError,
@@ -128,9 +128,9 @@ def test_a_timestamp_wins_over_offsets_as_with_kafka() -> None:
         endingOffsets="7",
         endingOffsetsByTimestamp='{"q": 5}',
     )
-    assert options.starting.of("q") == Place(TIME, 9_000)
-    assert options.ending.of("q") == Place(TIME, 5_000)
-    assert right(startingOffsets="7").starting.of("q") == Place(POSITION, 7)
+    assert options.starting.of("q") == OffsetLimit(TIME, 9_000)
+    assert options.ending.of("q") == OffsetLimit(TIME, 5_000)
+    assert right(startingOffsets="7").starting.of("q") == OffsetLimit(POSITION, 7)
 
 
 def test_a_place_of_a_queue_that_is_not_read_is_a_mistake() -> None:
@@ -138,7 +138,7 @@ def test_a_place_of_a_queue_that_is_not_read_is_a_mistake() -> None:
         "a starting or ending option names queue 'other', which is not read: q"
     )
     options = parse({"queuePattern": ".*", "startingOffsets": '{"other": "latest"}'}, NOTHING)
-    assert options.starting.of("other") == Place(LATEST)
+    assert options.starting.of("other") == OffsetLimit(LATEST)
 
 
 def test_a_schema_is_for_json() -> None:

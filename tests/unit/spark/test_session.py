@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harebell.spark.runtime.masters import master_of
-from harebell.spark.runtime.spark_home_cache import Places
+from harebell.spark.runtime.spark_home_cache import SparkHomeCache
 from harebell.spark.session import SessionError, build_session, defaults, java_options
 
 
@@ -58,7 +58,7 @@ def test_an_unknown_master_is_refused_before_anything_starts() -> None:
 
 
 def test_the_archive_is_used_where_it_exists(tmp_path: Path) -> None:
-    places = Places(tmp_path, tmp_path, given=False)
+    places = SparkHomeCache(tmp_path, tmp_path, given=False)
     assert java_options(places, "-Xshare:auto -XX:+UseSerialGC") == "-Xshare:auto -XX:+UseSerialGC"
     places.archive.touch()
     assert java_options(places, "-Xshare:auto -XX:+UseSerialGC") == (

@@ -22,8 +22,8 @@ from harebell.client.message import (
 )
 from harebell.client.protocol import leases, stages
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel as Core
-from harebell.client.protocol.channel_parts import Got, Mode, State
+from harebell.client.protocol.channel import CoreChannel as Core
+from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
 from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.verbs import Verbs
@@ -102,7 +102,7 @@ class Channel:
     @property
     def is_open(self) -> bool:
         """Whether the channel can be used (a recovering connection's cannot, for a while)."""
-        return self.core.state is State.OPEN
+        return self.core.state is ChannelPhase.OPEN
 
     @property
     def confirms(self) -> bool:
@@ -352,7 +352,7 @@ class Channel:
         False when its connection was lost and recovered, or is going to be: the broker delivers the
         message again, and there is nobody to tell. Raises if the channel is closed for good.
         """
-        if core.state is State.OPEN:
+        if core.state is ChannelPhase.OPEN:
             return True
         if core is not self.core or self.connection.survives(core.error):
             return False
@@ -375,7 +375,7 @@ class Channel:
         try:
             yield self
         except BaseException:
-            if core.state is State.OPEN:
+            if core.state is ChannelPhase.OPEN:
                 await connection.finish(core.rollback())
             raise
         # Not the channel's present state: a transaction does not outlive its connection.
@@ -383,7 +383,7 @@ class Channel:
 
     async def close(self) -> None:
         """Close the channel."""
-        if self.core.state is State.OPEN:
+        if self.core.state is ChannelPhase.OPEN:
             await self.connection.finish(self.core.close())
         self.connection.forget_channel(self.number)
 
@@ -403,7 +403,7 @@ class Channel:
 
 
 def _put_back(core: Core, no_ack: bool, call: Call[Got | None]) -> None:
-    if call.error is None and not no_ack and core.state is State.OPEN:
+    if call.error is None and not no_ack and core.state is ChannelPhase.OPEN:
         got = call.value()
         if got is not None:
             core.nack(got.method.delivery_tag, requeue=True)

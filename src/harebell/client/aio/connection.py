@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from harebell.base.limits import CLIENT_BUFFER_MESSAGES
 from harebell.client import tls
 from harebell.client.aio.channel import Channel
-from harebell.client.aio.link import Link, dial
 from harebell.client.aio.requests import Requester
+from harebell.client.aio.transport import AsyncTransport, dial
 from harebell.client.errors import (
     AMQPError,
     ClientClosed,
@@ -23,11 +23,11 @@ from harebell.client.errors import (
     RecoveryFailed,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel as CoreChannel
-from harebell.client.protocol.core import Connection as Core
+from harebell.client.protocol.channel import CoreChannel as CoreChannel
+from harebell.client.protocol.core import CoreConnection as Core
+from harebell.client.protocol.core import Random, new_core
 from harebell.client.protocol.recovery import (
     Backoff,
-    Random,
     Recovery,
     recoverable,
     refused,
@@ -37,7 +37,6 @@ from harebell.client.protocol.recovery import (
 )
 from harebell.client.protocol.reports import Reports
 from harebell.client.protocol.topology import Topology
-from harebell.client.protocol.versions import new_core
 from harebell.client.url import URL
 from harebell.wire.v09 import extensions
 
@@ -79,7 +78,7 @@ class Connection:
         self._properties = properties
         self._topology = Topology() if recovery is not None else None
         self._loop = asyncio.get_running_loop()
-        self._link: Link | None = None
+        self._link: AsyncTransport | None = None
         self._task: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._over = asyncio.Event()
@@ -96,12 +95,12 @@ class Connection:
         self._use(link)
         return self
 
-    async def _dial(self) -> Link:
+    async def _dial(self) -> AsyncTransport:
         core = new_core(self.url, self._loop.time(), self._properties, self._rng)
         context = tls.chosen_context(self.url, self._given_context)
         return await dial(core, self.url, context)
 
-    def _use(self, link: Link) -> None:
+    def _use(self, link: AsyncTransport) -> None:
         self._link = link
         self.recovering = False
         link.on_read = self._throttle
@@ -277,7 +276,7 @@ class Connection:
             self.blocked.set()
             self.unblocked.clear()
 
-    def _core_closed(self, link: Link, error: AMQPError | None) -> None:
+    def _core_closed(self, link: AsyncTransport, error: AMQPError | None) -> None:
         if link is not self._link or self._over.is_set():
             return
         if error is not None and self.survives(error):
@@ -382,7 +381,7 @@ class Connection:
 
 
 async def _drive(
-    link: Link, steps: Generator[Call[Any], None, dict[int, CoreChannel]]
+    link: AsyncTransport, steps: Generator[Call[Any], None, dict[int, CoreChannel]]
 ) -> dict[int, CoreChannel]:
     """Run a replay over a link."""
     loop = asyncio.get_running_loop()

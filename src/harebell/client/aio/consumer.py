@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.client.message import Delivered
-from harebell.client.protocol.channel import Channel as Core
-from harebell.client.protocol.channel_parts import State
+from harebell.client.protocol.channel import CoreChannel as Core
+from harebell.client.protocol.channel_parts import ChannelPhase
 from harebell.client.protocol.confirms import Confirm
 from harebell.client.protocol.inbox import Inbox
 
@@ -122,7 +122,7 @@ class Consumer(AsyncIterator[Delivery]):
         channel = self._channel
         if self.tag and not inbox.ended:
             await channel.connection.usable()
-            if not inbox.ended and channel.core.state is State.OPEN:
+            if not inbox.ended and channel.core.state is ChannelPhase.OPEN:
                 await channel.connection.finish(channel.core.cancel(self.tag))
             inbox.finish(None)
         self._put_back()
@@ -131,7 +131,7 @@ class Consumer(AsyncIterator[Delivery]):
         channel = self._channel
         channel.inboxes.discard(self._inbox)
         items = self._inbox.take_all()
-        if not self._inbox.no_ack and channel.core.state is State.OPEN:
+        if not self._inbox.no_ack and channel.core.state is ChannelPhase.OPEN:
             for item in items:
                 channel.core.nack(item[0], requeue=True)
             channel.connection.touch()
@@ -199,7 +199,7 @@ class Consumer(AsyncIterator[Delivery]):
             inbox.finish(None)
             channel.connection.forget_consumer(channel.number, tag)
             items = inbox.take_all()
-            if channel.core.state is not State.OPEN:
+            if channel.core.state is not ChannelPhase.OPEN:
                 return
             if not inbox.no_ack:
                 for item in items:

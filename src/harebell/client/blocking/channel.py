@@ -27,8 +27,8 @@ from harebell.client.message import (
 )
 from harebell.client.protocol import leases, stages
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel as Core
-from harebell.client.protocol.channel_parts import Mode, State
+from harebell.client.protocol.channel import CoreChannel as Core
+from harebell.client.protocol.channel_parts import ChannelPhase, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
 from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.verbs import Verbs
@@ -109,7 +109,7 @@ class Channel:
     @property
     def is_open(self) -> bool:
         """Whether the channel can be used, as far as we have heard."""
-        return self.core.state is State.OPEN
+        return self.core.state is ChannelPhase.OPEN
 
     @property
     def confirms(self) -> bool:
@@ -382,7 +382,7 @@ class Channel:
         False when its connection was lost and recovered, or is going to be: the broker delivers the
         message again, and there is nobody to tell. Raises if the channel is closed for good.
         """
-        if core.state is State.OPEN:
+        if core.state is ChannelPhase.OPEN:
             return True
         if core is not self.core or self.connection.survives(core.error):
             return False
@@ -392,7 +392,7 @@ class Channel:
     def put_back(self, inbox: Inbox) -> None:
         """Give back what was read ahead and not taken."""
         items = inbox.take_all()
-        if not inbox.no_ack and self.core.state is State.OPEN:
+        if not inbox.no_ack and self.core.state is ChannelPhase.OPEN:
             for item in items:
                 self.core.nack(item[0], requeue=True)
 
@@ -412,7 +412,7 @@ class Channel:
         try:
             yield self
         except BaseException:
-            if core.state is State.OPEN:
+            if core.state is ChannelPhase.OPEN:
                 connection.finish(core.rollback())
             raise
         # Not the channel's present state: a transaction does not outlive its connection.
@@ -420,7 +420,7 @@ class Channel:
 
     def close(self) -> None:
         """Close the channel."""
-        if self.core.state is State.OPEN:
+        if self.core.state is ChannelPhase.OPEN:
             self.connection.finish(self.core.close())
         self.connection.forget_channel(self.number)
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from harebell.base.limits import CLIENT_WRITE_BYTES
 from harebell.client import tls
 from harebell.client.blocking.channel import Channel
-from harebell.client.blocking.link import Beater, Link, dial
 from harebell.client.blocking.requests import Requester
+from harebell.client.blocking.transport import Beater, BlockingTransport, dial
 from harebell.client.errors import (
     AMQPError,
     CallTimeout,
@@ -21,10 +21,10 @@ from harebell.client.errors import (
     RecoveryFailed,
 )
 from harebell.client.protocol.call import Call
+from harebell.client.protocol.core import Random, new_core
 from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.recovery import (
     Backoff,
-    Random,
     Recovery,
     Replay,
     recoverable,
@@ -35,7 +35,6 @@ from harebell.client.protocol.recovery import (
 )
 from harebell.client.protocol.reports import Reports
 from harebell.client.protocol.topology import Topology
-from harebell.client.protocol.versions import new_core
 from harebell.client.url import URL
 from harebell.wire.v09 import extensions
 
@@ -90,13 +89,13 @@ class Connection:
         link.core.recorder = self._topology
         self._use(link)
 
-    def _dial(self) -> Link:
+    def _dial(self) -> BlockingTransport:
         # Settings that cannot work should fail before anything is sent.
         context = tls.chosen_context(self.url, self._given_context)
         core = new_core(self.url, time.monotonic(), self._properties, self._rng)
         return dial(core, self.url, context)
 
-    def _use(self, link: Link) -> None:
+    def _use(self, link: BlockingTransport) -> None:
         self._link = link
         self._core = link.core
         if self._beater is not None:
@@ -346,7 +345,7 @@ class Connection:
         self.close()
 
 
-def _drive(link: Link, steps: Replay) -> dict[int, Any]:
+def _drive(link: BlockingTransport, steps: Replay) -> dict[int, Any]:
     """Run a replay over a link."""
     try:
         call = next(steps)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from harebell.client.message import Delivered
-from harebell.client.protocol.channel import Channel as Core
-from harebell.client.protocol.channel_parts import State
+from harebell.client.protocol.channel import CoreChannel as Core
+from harebell.client.protocol.channel_parts import ChannelPhase
 from harebell.client.protocol.confirms import Confirm
 from harebell.client.protocol.inbox import Inbox
 
@@ -91,7 +91,7 @@ class Consumer(Iterator[Delivery]):
         channel = self._channel
         if not inbox.ended:
             channel.connection.usable()
-            if not inbox.ended and channel.core.state is State.OPEN:
+            if not inbox.ended and channel.core.state is ChannelPhase.OPEN:
                 channel.connection.finish(channel.core.cancel(self.tag))
             inbox.finish(None)
         channel.inboxes.discard(inbox)
@@ -164,7 +164,7 @@ class Subscription:
     def cancel(self) -> None:
         """End the subscription; the sink may get deliveries until this returns."""
         channel = self._channel
-        if not self._inbox.ended and channel.core.state is State.OPEN:
+        if not self._inbox.ended and channel.core.state is ChannelPhase.OPEN:
             channel.connection.finish(channel.core.cancel(self.tag))
             self._inbox.finish(None)
         channel.drop_sink(self._inbox)

@@ -9,7 +9,7 @@ from harebell.base.limits import ROWS_PER_PUBLISH_BYTES
 from harebell.client.errors import CallTimeout, PublishReturned
 from harebell.client.protocol import stages
 from harebell.client.protocol.confirms import MANDATORY
-from harebell.client.protocol.tally import Tally
+from harebell.client.protocol.counted_confirms import CountedConfirms
 from harebell.kernels.rows import Rows
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class RowPublisher:
     ) -> None:
         self.returned: list[PublishReturned] = []
         self.keep_returned = 0
-        self.tally = Tally(self._came_back)
+        self.tally = CountedConfirms(self._came_back)
         self._connection = connection
         self._channel = connection.channel(confirms=True)
         self._channel.core.confirms = self.tally

@@ -21,7 +21,7 @@ _BASIC = b"\x00\x3c\x00\x00"
 _BULK = CLASS.to_bytes(2) + b"\x00\x00"
 
 
-class Assembly:
+class ContentAssembly:
     """One content in the making.
 
     Args:

@@ -30,10 +30,11 @@ from harebell.client.errors import (
     closed_channel,
 )
 from harebell.client.message import ReturnedMessage
-from harebell.client.protocol.assembly import Assembly
+from harebell.client.protocol.assembly import ContentAssembly
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import (
-    Consumer,
+    ChannelPhase,
+    CoreConsumer,
     Got,
     Host,
     M,
@@ -41,12 +42,11 @@ from harebell.client.protocol.channel_parts import (
     OnDelivery,
     OnEnd,
     Pending,
-    State,
     drop,
     got,
     nothing,
 )
-from harebell.client.protocol.confirms import Confirm, Confirms, Waiting
+from harebell.client.protocol.confirms import Confirm, ConfirmTracker, ConfirmWaiter
 from harebell.client.protocol.verbs import Verbs
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.bulk import BulkBatch
@@ -57,7 +57,7 @@ T = TypeVar("T")
 _RECOVERABLE = (ConnectionLost, AMQPConnectionClosed)
 
 
-class Channel(Verbs):
+class CoreChannel(Verbs):
     """The protocol state of one channel; no I/O.
 
     Args:
@@ -69,11 +69,11 @@ class Channel(Verbs):
 
     def __init__(self, host: Host, number: int, *, confirms: bool, keep: bool) -> None:
         self.number = number
-        self.state = State.OPENING
+        self.state = ChannelPhase.OPENING
         self.mode = Mode.PLAIN
         self.wants_confirms = confirms
-        self.confirms = Confirms(keep=keep)
-        self.consumers: dict[str, Consumer] = {}
+        self.confirms = ConfirmTracker(keep=keep)
+        self.consumers: dict[str, CoreConsumer] = {}
         self.error: AMQPError | None = None
         self.flow_active = True
         self.sink: FrameSink | None = None
@@ -82,7 +82,7 @@ class Channel(Verbs):
         self.on_closed: Callable[[AMQPError], None] | None = None
         self._host = host
         self._pending: deque[Pending] = deque()
-        self._assembly: Assembly | None = None
+        self._assembly: ContentAssembly | None = None
         self._tags = 0
 
     # --- sending --------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class Channel(Verbs):
 
     def check_open(self) -> None:
         """Raise the reason why the channel is closed, if it is."""
-        if self.state is not State.OPEN:
+        if self.state is not ChannelPhase.OPEN:
             raise (self.error or ClientClosed("the channel is not open")).with_traceback(None)
 
     def call(
@@ -129,25 +129,25 @@ class Channel(Verbs):
         if recorder is not None:
             recorder.observe(self.number, method, result)
 
-    def open(self) -> Call[Channel]:
+    def open(self) -> Call[CoreChannel]:
         """Send channel.open."""
         self.send(m.ChannelOpen())
-        call: Call[Channel] = Call()
+        call: Call[CoreChannel] = Call()
         self._pending.append(Pending(m.ChannelOpen(), (m.ChannelOpenOk,), self._opened, call))
         return call
 
-    def _opened(self, reply: Any) -> Channel:
-        self.state = State.OPEN
+    def _opened(self, reply: Any) -> CoreChannel:
+        self.state = ChannelPhase.OPEN
         return self
 
     def close(self) -> Call[None]:
         """Close the channel in good order; what is on its way to us is dropped."""
         call: Call[None] = Call()
-        if self.state is State.CLOSED:
+        if self.state is ChannelPhase.CLOSED:
             call.succeed(None)
             return call
-        assert self.state is not State.CLOSING, "the channel is closed twice"
-        self.state = State.CLOSING
+        assert self.state is not ChannelPhase.CLOSING, "the channel is closed twice"
+        self.state = ChannelPhase.CLOSING
         self._end(ClientClosed(f"channel {self.number} was closed"))
         method = m.ChannelClose(reply_code=200, reply_text="bye", class_id=0, method_id=0)
         self.send(method)
@@ -155,7 +155,7 @@ class Channel(Verbs):
         return call
 
     def _closed(self, reply: Any) -> None:
-        self.state = State.CLOSED
+        self.state = ChannelPhase.CLOSED
         self._host.forget(self.number)
 
     def select_confirms(self) -> Call[None]:
@@ -179,7 +179,9 @@ class Channel(Verbs):
         self.mode = Mode.TRANSACTION
         return call
 
-    def publish(self, message: WireMessage, flags: int, waiting: Waiting, token: int = 0) -> bool:
+    def publish(
+        self, message: WireMessage, flags: int, waiting: ConfirmWaiter, token: int = 0
+    ) -> bool:
         """Append a publish to the output.
 
         Args:
@@ -194,7 +196,7 @@ class Channel(Verbs):
         Raises:
             ValueError: the exchange or the routing key is too long.
         """
-        if self.state is not State.OPEN:
+        if self.state is not ChannelPhase.OPEN:
             self.check_open()
         if self.mode is Mode.PLAIN and self.wants_confirms:
             self.select_confirms()
@@ -260,7 +262,7 @@ class Channel(Verbs):
         exclusive: bool = False,
         no_local: bool = False,
         arguments: Mapping[str, Any] | None = None,
-    ) -> Call[Consumer]:
+    ) -> Call[CoreConsumer]:
         """Subscribe to a queue.
 
         Args:
@@ -278,7 +280,7 @@ class Channel(Verbs):
             raise ValueError(f"channel {self.number} has a sink: consume on another channel")
         if tag in self.consumers:
             raise ValueError(f"channel {self.number} has a consumer {tag!r} already")
-        consumer = Consumer(tag, no_ack, on_delivery, on_end)
+        consumer = CoreConsumer(tag, no_ack, on_delivery, on_end)
         method = m.BasicConsume(
             queue=queue,
             consumer_tag=tag,
@@ -308,14 +310,14 @@ class Channel(Verbs):
     def abandon(self, tag: str) -> None:
         """End a subscription that nobody reads any more; what still comes is put back."""
         consumer = self.consumers.get(tag)
-        if consumer is None or self.state is not State.OPEN:
+        if consumer is None or self.state is not ChannelPhase.OPEN:
             return
         consumer.on_delivery = self._put_back if not consumer.no_ack else drop
         consumer.on_end = drop
         self.cancel(tag)
 
     def _put_back(self, tag: int, *rest: object) -> None:
-        if self.state is State.OPEN:
+        if self.state is ChannelPhase.OPEN:
             self.nack(tag, requeue=True)
 
     # --- receiving ------------------------------------------------------------------------------
@@ -342,7 +344,7 @@ class Channel(Verbs):
         body: bytes,
     ) -> None:
         """A whole delivery."""
-        if self.state is not State.OPEN:
+        if self.state is not ChannelPhase.OPEN:
             return
         consumer = self.consumers.get(consumer_tag)
         if consumer is None:
@@ -355,7 +357,7 @@ class Channel(Verbs):
             )
 
     def _on_method(self, method: m.Method) -> None:
-        if self.state is State.CLOSING and not isinstance(method, _WHILE_CLOSING):
+        if self.state is ChannelPhase.CLOSING and not isinstance(method, _WHILE_CLOSING):
             # After channel.close everything else is dropped (AMQP 0-9-1, channel.close).
             if isinstance(method, _WITH_CONTENT):
                 self._begin(method)
@@ -369,7 +371,7 @@ class Channel(Verbs):
             self._reply(method)
 
     def _begin(self, method: m.Method) -> None:
-        self._assembly = Assembly(method)
+        self._assembly = ContentAssembly(method)
         self._host.scanner.pending += 1
 
     def _on_content(self, kind: int, payload: bytes) -> None:
@@ -380,7 +382,7 @@ class Channel(Verbs):
             return
         self._assembly = None
         self._host.scanner.pending -= 1
-        if self.state is State.CLOSING:
+        if self.state is ChannelPhase.CLOSING:
             return
         method = content.method
         properties, body = content.take()
@@ -454,7 +456,7 @@ class Channel(Verbs):
 
     def _on_close(self, method: m.ChannelClose) -> None:
         self.send(m.ChannelCloseOk())
-        if self.state is State.CLOSING:
+        if self.state is ChannelPhase.CLOSING:
             # Both sides close at once; our own close-ok is still to come.
             return
         error = closed_channel(
@@ -465,10 +467,10 @@ class Channel(Verbs):
 
     def end(self, error: AMQPError) -> None:
         """The channel is over, because the broker or the connection ended it."""
-        if self.state is State.CLOSED:
+        if self.state is ChannelPhase.CLOSED:
             return
-        closing = self.state is State.CLOSING
-        self.state = State.CLOSED
+        closing = self.state is ChannelPhase.CLOSING
+        self.state = ChannelPhase.CLOSED
         self._end(error)
         if not closing and self.on_closed is not None:
             self.on_closed(error)
@@ -490,11 +492,11 @@ class Channel(Verbs):
 
 _WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn, BulkBatch)
 _WHILE_CLOSING = (m.ChannelClose, m.ChannelCloseOk)
-_HANDLERS: dict[type[m.Method], Callable[[Channel, Any], None]] = {
-    m.BasicAck: Channel._on_ack,
-    m.BasicNack: Channel._on_nack,
-    m.BasicCancel: Channel._on_cancel,
-    m.BasicRecoverOk: Channel._on_recovered,
-    m.ChannelFlow: Channel._on_flow,
-    m.ChannelClose: Channel._on_close,
+_HANDLERS: dict[type[m.Method], Callable[[CoreChannel, Any], None]] = {
+    m.BasicAck: CoreChannel._on_ack,
+    m.BasicNack: CoreChannel._on_nack,
+    m.BasicCancel: CoreChannel._on_cancel,
+    m.BasicRecoverOk: CoreChannel._on_recovered,
+    m.ChannelFlow: CoreChannel._on_flow,
+    m.ChannelClose: CoreChannel._on_close,
 }

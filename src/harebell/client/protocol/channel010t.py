@@ -22,20 +22,20 @@ import msgspec
 from harebell.base.message import Message as WireMessage
 from harebell.client.errors import AMQPError, UnsupportedByVersion
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel
+from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel_parts import Host, Mode
-from harebell.client.protocol.confirms import MANDATORY, Waiting
+from harebell.client.protocol.confirms import MANDATORY, ConfirmWaiter
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.methods_session import ExecutionComplete, ExecutionFlush
-from harebell.wire.v09.typed_fields import Dialect, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, encode_typed
 
 T = TypeVar("T")
 
 _UNCOUNTED = ("connection.", "channel.", "execution.")
 
 
-class TransitionalChannel(Channel):
-    """The protocol state of one channel; arguments and verbs as of `Channel`."""
+class TransitionalChannel(CoreChannel):
+    """The protocol state of one channel; arguments and verbs as of `CoreChannel`."""
 
     def __init__(self, host: Host, number: int, *, confirms: bool, keep: bool) -> None:
         super().__init__(host, number, confirms=confirms, keep=keep)
@@ -49,7 +49,7 @@ class TransitionalChannel(Channel):
         """Append a method to the output, and count it."""
         arguments = getattr(method, "arguments", None)
         if arguments:
-            encoded = encode_typed(arguments, Dialect.LETTERS)
+            encoded = encode_typed(arguments, FieldDialect.LETTERS)
             # A method that is recorded is sent again: it keeps its own arguments.
             method = msgspec.structs.replace(method, arguments=encoded)
         super().send(method)
@@ -94,8 +94,10 @@ class TransitionalChannel(Channel):
         call.succeed(None)
         return call
 
-    def publish(self, message: WireMessage, flags: int, waiting: Waiting, token: int = 0) -> bool:
-        """Append a publish to the output; see `Channel.publish`.
+    def publish(
+        self, message: WireMessage, flags: int, waiting: ConfirmWaiter, token: int = 0
+    ) -> bool:
+        """Append a publish to the output; see `CoreChannel.publish`.
 
         Raises:
             UnsupportedByVersion: it is mandatory, and there is no basic.return.

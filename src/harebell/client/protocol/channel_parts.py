@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from harebell.base.message import Properties
 from harebell.client.errors import AMQPError
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.dialect import Dialect
+from harebell.client.protocol.dialect import ClientDialect
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameScanner
 from harebell.wire.v09.output import OutBuffer
@@ -19,7 +19,7 @@ OnDelivery = Callable[[int, bool, str, str, Properties, bytes], None]
 OnEnd = Callable[[AMQPError | None], None]
 
 
-class State(enum.Enum):
+class ChannelPhase(enum.Enum):
     """Where a channel is in its life."""
 
     OPENING = "opening"
@@ -58,7 +58,7 @@ class Host(Protocol):
     out: OutBuffer
     frame_max: int
     scanner: FrameScanner
-    dialect: Dialect
+    dialect: ClientDialect
     recorder: Recorder | None
 
     def forget(self, number: int) -> None:
@@ -79,7 +79,7 @@ class Got:
         self.body = body
 
 
-class Consumer:
+class CoreConsumer:
     """One subscription.
 
     Args:

@@ -33,7 +33,7 @@ Results = list[Any]
 """What the commands of a verb came to, those without a result left out."""
 
 
-class Plan(NamedTuple):
+class CommandPlan(NamedTuple):
     """What to send for a verb.
 
     Args:
@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     reply: Callable[[Results], m.Method]
 
 
-def plan(method: m.Method, name: Callable[[], str], window: int) -> Plan:
+def plan(method: m.Method, name: Callable[[], str], window: int) -> CommandPlan:
     """What a method of 0-9-1 is in 0-10.
 
     Args:
@@ -63,7 +63,7 @@ def plan(method: m.Method, name: Callable[[], str], window: int) -> Plan:
     make = _PLANS.get(type(method))
     if make is None:
         raise UnsupportedByVersion(VERSION, method.NAME)
-    made: Plan = make(method)
+    made: CommandPlan = make(method)
     return made
 
 
@@ -73,7 +73,7 @@ def _alternate(arguments: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     return rest.pop(ALTERNATE, None), rest
 
 
-def _declare_queue(method: m.QueueDeclare, name: Callable[[], str]) -> Plan:
+def _declare_queue(method: m.QueueDeclare, name: Callable[[], str]) -> CommandPlan:
     queue = method.queue or name()
     alternate, arguments = _alternate(method.arguments)
     declare = c.QueueDeclare(
@@ -94,10 +94,10 @@ def _declare_queue(method: m.QueueDeclare, name: Callable[[], str]) -> Plan:
             consumer_count=found.subscriber_count,
         )
 
-    return Plan([declare, c.QueueQuery(queue=queue)], reply)
+    return CommandPlan([declare, c.QueueQuery(queue=queue)], reply)
 
 
-def _declare_exchange(method: m.ExchangeDeclare) -> Plan:
+def _declare_exchange(method: m.ExchangeDeclare) -> CommandPlan:
     if method.internal:
         raise UnsupportedByVersion(VERSION, "internal exchanges")
     alternate, arguments = _alternate(method.arguments)
@@ -110,47 +110,47 @@ def _declare_exchange(method: m.ExchangeDeclare) -> Plan:
         auto_delete=method.auto_delete,
         arguments=arguments,
     )
-    return Plan([declare], lambda results: m.ExchangeDeclareOk())
+    return CommandPlan([declare], lambda results: m.ExchangeDeclareOk())
 
 
-def _delete_exchange(method: m.ExchangeDelete) -> Plan:
+def _delete_exchange(method: m.ExchangeDelete) -> CommandPlan:
     delete = c.ExchangeDelete(exchange=method.exchange, if_unused=method.if_unused)
-    return Plan([delete], lambda results: m.ExchangeDeleteOk())
+    return CommandPlan([delete], lambda results: m.ExchangeDeleteOk())
 
 
-def _bind(method: m.QueueBind) -> Plan:
+def _bind(method: m.QueueBind) -> CommandPlan:
     bind = c.ExchangeBind(
         queue=method.queue,
         exchange=method.exchange,
         binding_key=method.routing_key,
         arguments=dict(method.arguments),
     )
-    return Plan([bind], lambda results: m.QueueBindOk())
+    return CommandPlan([bind], lambda results: m.QueueBindOk())
 
 
-def _unbind(method: m.QueueUnbind) -> Plan:
+def _unbind(method: m.QueueUnbind) -> CommandPlan:
     unbind = c.ExchangeUnbind(
         queue=method.queue, exchange=method.exchange, binding_key=method.routing_key
     )
-    return Plan([unbind], lambda results: m.QueueUnbindOk())
+    return CommandPlan([unbind], lambda results: m.QueueUnbindOk())
 
 
-def _purge(method: m.QueuePurge) -> Plan:
-    return Plan(
+def _purge(method: m.QueuePurge) -> CommandPlan:
+    return CommandPlan(
         [c.QueueQuery(queue=method.queue), c.QueuePurge(queue=method.queue)],
         lambda results: m.QueuePurgeOk(message_count=results[0].message_count),
     )
 
 
-def _delete_queue(method: m.QueueDelete) -> Plan:
+def _delete_queue(method: m.QueueDelete) -> CommandPlan:
     delete = c.QueueDelete(queue=method.queue, if_unused=method.if_unused, if_empty=method.if_empty)
-    return Plan(
+    return CommandPlan(
         [c.QueueQuery(queue=method.queue), delete],
         lambda results: m.QueueDeleteOk(message_count=results[0].message_count),
     )
 
 
-def _consume(method: m.BasicConsume, window: int) -> Plan:
+def _consume(method: m.BasicConsume, window: int) -> CommandPlan:
     destination, arguments = method.consumer_tag, dict(method.arguments)
     if method.no_local:
         arguments["no-local"] = True
@@ -169,11 +169,11 @@ def _consume(method: m.BasicConsume, window: int) -> Plan:
         ),
         c.MessageFlow(destination=destination, unit=OCTETS, value=EVERYTHING),
     ]
-    return Plan(commands, lambda results: m.BasicConsumeOk(consumer_tag=destination))
+    return CommandPlan(commands, lambda results: m.BasicConsumeOk(consumer_tag=destination))
 
 
-def _cancel(method: m.BasicCancel) -> Plan:
-    return Plan(
+def _cancel(method: m.BasicCancel) -> CommandPlan:
+    return CommandPlan(
         [c.MessageCancel(destination=method.consumer_tag)],
         lambda results: m.BasicCancelOk(consumer_tag=method.consumer_tag),
     )
@@ -192,7 +192,7 @@ def get(queue: str, destination: str, *, no_ack: bool) -> list[Command]:
     ]
 
 
-_PLANS: dict[type[m.Method], Callable[[Any], Plan]] = {
+_PLANS: dict[type[m.Method], Callable[[Any], CommandPlan]] = {
     m.ExchangeDeclare: _declare_exchange,
     m.ExchangeDelete: _delete_exchange,
     m.QueueBind: _bind,
@@ -200,7 +200,7 @@ _PLANS: dict[type[m.Method], Callable[[Any], Plan]] = {
     m.QueuePurge: _purge,
     m.QueueDelete: _delete_queue,
     m.BasicCancel: _cancel,
-    m.TxSelect: lambda method: Plan([c.TxSelect()], lambda results: m.TxSelectOk()),
-    m.TxCommit: lambda method: Plan([c.TxCommit()], lambda results: m.TxCommitOk()),
-    m.TxRollback: lambda method: Plan([c.TxRollback()], lambda results: m.TxRollbackOk()),
+    m.TxSelect: lambda method: CommandPlan([c.TxSelect()], lambda results: m.TxSelectOk()),
+    m.TxCommit: lambda method: CommandPlan([c.TxCommit()], lambda results: m.TxCommitOk()),
+    m.TxRollback: lambda method: CommandPlan([c.TxRollback()], lambda results: m.TxRollbackOk()),
 }

@@ -22,7 +22,7 @@ _BASIC = 60
 _ACK = 80
 
 
-class Waiting(Protocol):
+class ConfirmWaiter(Protocol):
     """Whoever wants to hear what became of a publish."""
 
     def settle(self, token: int, error: AMQPError | None) -> None:
@@ -35,7 +35,7 @@ class Confirm(Call[None]):
     __slots__ = ()
 
     def settle(self, token: int, error: AMQPError | None) -> None:
-        """Called by `Confirms`."""
+        """Called by `ConfirmTracker`."""
         if error is None:
             self.succeed(None)
         else:
@@ -62,7 +62,7 @@ class Bulk:
         self.on_low: Callable[[], None] | None = None
 
     def settle(self, token: int, error: AMQPError | None) -> None:
-        """Called by `Confirms`."""
+        """Called by `ConfirmTracker`."""
         self.outstanding -= 1
         if error is None:
             self.confirmed += 1
@@ -82,7 +82,7 @@ class Bulk:
         return self.confirmed
 
 
-class Confirms:
+class ConfirmTracker:
     """The publishes of one channel that wait to be confirmed.
 
     Args:
@@ -93,14 +93,14 @@ class Confirms:
         self.sequence = 0
         self.keep = keep
         self._lowest = 1
-        self._waiting: dict[int, tuple[Waiting, int]] = {}
+        self._waiting: dict[int, tuple[ConfirmWaiter, int]] = {}
         self._kept: dict[int, tuple[WireMessage, int]] = {}
         self._returned: dict[int, PublishReturned] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def expect(self, waiting: Waiting, token: int, message: WireMessage, flags: int) -> None:
+    def expect(self, waiting: ConfirmWaiter, token: int, message: WireMessage, flags: int) -> None:
         """The next publish has just been written; `waiting` wants to hear about it."""
         self.sequence += 1
         self._waiting[self.sequence] = (waiting, token)
@@ -164,7 +164,7 @@ class Confirms:
         for waiting, token in entries:
             waiting.settle(token, error)
 
-    def take_over(self) -> Iterator[tuple[Waiting, int, WireMessage, int]]:
+    def take_over(self) -> Iterator[tuple[ConfirmWaiter, int, WireMessage, int]]:
         """The publishes that wait, to be made again on another channel. Needs `keep`."""
         entries = [(*self._waiting[n], *self._kept[n]) for n in self._waiting]
         self._forget()

@@ -16,7 +16,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import FRAME_MAX_BYTES, FRAME_MIN_BYTES
@@ -33,12 +33,12 @@ from harebell.client.errors import (
 )
 from harebell.client.protocol import handshake
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel
+from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel010t import TransitionalChannel
 from harebell.client.protocol.channel_parts import Recorder
 from harebell.client.protocol.dialect import TRANSITIONAL, dialect_of
-from harebell.client.protocol.life import Life, State
-from harebell.client.url import URL
+from harebell.client.protocol.life import ConnectionPhase, Life
+from harebell.client.url import FINAL, URL
 from harebell.wire.v09 import extensions
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink
@@ -48,7 +48,7 @@ from harebell.wire.v09.reply_codes import reply_text
 _ACCESS_REFUSED = 403
 
 
-class Connection(Life[Channel], FrameSink):
+class CoreConnection(Life[CoreChannel], FrameSink):
     """The protocol state of one connection; arguments and attributes as of `Life`."""
 
     out: OutBuffer
@@ -77,12 +77,12 @@ class Connection(Life[Channel], FrameSink):
 
     def _hung_up(self, reason: str) -> AMQPError:
         where = self.url.address
-        if self.state is State.TUNING and self._credentials_sent:
+        if self.state is ConnectionPhase.TUNING and self._credentials_sent:
             # Brokers that cannot say why they refuse a login hang up (RabbitMQ before 3.2).
             return LoginUnanswered(
                 f"the broker at {where} hung up after it saw the user and password"
             )
-        if self.state is State.OPENING:
+        if self.state is ConnectionPhase.OPENING:
             return ConnectionFailed(
                 f"{reason} while opening virtual host {self.url.vhost!r} ({where})"
             )
@@ -112,7 +112,7 @@ class Connection(Life[Channel], FrameSink):
 
     def open_channel(
         self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False
-    ) -> Call[Channel]:
+    ) -> Call[CoreChannel]:
         """Open a channel.
 
         Args:
@@ -130,7 +130,7 @@ class Connection(Life[Channel], FrameSink):
         elif confirms and not self.dialect.confirms:
             raise UnsupportedByVersion(self.dialect.version, "publisher confirms")
         number = self._free_number(number)
-        kind = TransitionalChannel if self.dialect.version == TRANSITIONAL else Channel
+        kind = TransitionalChannel if self.dialect.version == TRANSITIONAL else CoreChannel
         channel = kind(self, number, confirms=confirms, keep=keep)
         self.channels[number] = channel
         return channel.open()
@@ -150,9 +150,9 @@ class Connection(Life[Channel], FrameSink):
                 self._on_method(self.dialect.spec.decode(payload))
             elif kind != HEARTBEAT:
                 raise ProtocolError(505, f"a frame of type {kind} came on channel 0")
-        elif self.state is State.OPEN:
+        elif self.state is ConnectionPhase.OPEN:
             self._channel(channel).frame(kind, payload)
-        elif self.state is not State.CLOSING:
+        elif self.state is not ConnectionPhase.CLOSING:
             raise ProtocolError(503, "a channel was used before the connection was open")
         return 0
 
@@ -168,7 +168,7 @@ class Connection(Life[Channel], FrameSink):
         body: bytes,
     ) -> int:
         """A whole delivery."""
-        if self.state is State.OPEN:
+        if self.state is ConnectionPhase.OPEN:
             self._channel(channel).deliver(
                 consumer_tag, tag, redelivered, exchange, routing_key, properties, body
             )
@@ -176,11 +176,11 @@ class Connection(Life[Channel], FrameSink):
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
         """A confirm."""
-        if self.state is State.OPEN:
+        if self.state is ConnectionPhase.OPEN:
             self._channel(channel).confirms.settle(tag, multiple, taken=True)
         return 0
 
-    def _channel(self, number: int) -> Channel:
+    def _channel(self, number: int) -> CoreChannel:
         channel = self.channels.get(number)
         if channel is None:
             raise ProtocolError(504, f"a frame came on channel {number}, which is not open")
@@ -190,7 +190,7 @@ class Connection(Life[Channel], FrameSink):
         handler = _HANDLERS.get((self.state, type(method)))
         if handler is not None:
             handler(self, method)
-        elif self.state is not State.CLOSING:
+        elif self.state is not ConnectionPhase.CLOSING:
             raise ProtocolError(503, f"{method.NAME} came in state {self.state.value}")
 
     def _on_start(self, method: m.ConnectionStart) -> None:
@@ -211,7 +211,7 @@ class Connection(Life[Channel], FrameSink):
             )
         )
         self._credentials_sent = True
-        self.state = State.TUNING
+        self.state = ConnectionPhase.TUNING
 
     def _on_secure(self, method: m.ConnectionSecure) -> None:
         raise AuthenticationFailed("the broker asks for more than a user name and a password")
@@ -232,10 +232,10 @@ class Connection(Life[Channel], FrameSink):
         )
         self._send(m.ConnectionOpen(virtual_host=self.url.vhost))
         self._begin_beating()
-        self.state = State.OPENING
+        self.state = ConnectionPhase.OPENING
 
     def _on_open_ok(self, method: m.ConnectionOpenOk) -> None:
-        self.state = State.OPEN
+        self.state = ConnectionPhase.OPEN
         self.scanner.fast = True
         self._deadline = None
         self.opened.succeed(None)
@@ -246,10 +246,10 @@ class Connection(Life[Channel], FrameSink):
 
     def _on_close(self, method: m.ConnectionClose) -> None:
         self._send(m.ConnectionCloseOk())
-        if self.state is State.CLOSING:
+        if self.state is ConnectionPhase.CLOSING:
             # Both sides close at once (AMQP 0-9-1 2.2.4): close-ok of ours is as good as due.
             self._finish(None)
-        elif self.state is State.TUNING and method.reply_code == _ACCESS_REFUSED:
+        elif self.state is ConnectionPhase.TUNING and method.reply_code == _ACCESS_REFUSED:
             self._finish(AuthenticationFailed(f"{method.reply_code} {method.reply_text}"))
         else:
             self._finish(
@@ -285,7 +285,7 @@ class Connection(Life[Channel], FrameSink):
 
     def _refuse(self, error: ProtocolError) -> None:
         """The broker broke the protocol: tell it, and go (AMQP 0-9-1 4.2.3)."""
-        if self.state in (State.OPENING, State.OPEN):
+        if self.state in (ConnectionPhase.OPENING, ConnectionPhase.OPEN):
             self._send(
                 m.ConnectionClose(
                     reply_code=error.code,
@@ -301,18 +301,50 @@ def _words(text: str | bytes) -> str:
     return text if isinstance(text, str) else text.decode("utf-8", "replace")
 
 
-_Handler = Callable[[Connection, Any], None]
-_CLOSE: dict[tuple[State, type[m.Method]], _Handler] = {
-    (state, m.ConnectionClose): Connection._on_close for state in State if state is not State.CLOSED
+_Handler = Callable[[CoreConnection, Any], None]
+_CLOSE: dict[tuple[ConnectionPhase, type[m.Method]], _Handler] = {
+    (state, m.ConnectionClose): CoreConnection._on_close
+    for state in ConnectionPhase
+    if state is not ConnectionPhase.CLOSED
 }
-_HANDLERS: dict[tuple[State, type[m.Method]], _Handler] = {
+_HANDLERS: dict[tuple[ConnectionPhase, type[m.Method]], _Handler] = {
     **_CLOSE,
-    (State.STARTING, m.ConnectionStart): Connection._on_start,
-    (State.TUNING, m.ConnectionSecure): Connection._on_secure,
-    (State.TUNING, m.ConnectionTune): Connection._on_tune,
-    (State.OPENING, m.ConnectionOpenOk): Connection._on_open_ok,
-    (State.OPENING, m.ConnectionRedirect): Connection._on_redirect,
-    (State.OPEN, m.ConnectionBlocked): Connection._on_blocked,
-    (State.OPEN, m.ConnectionUnblocked): Connection._on_unblocked,
-    (State.CLOSING, m.ConnectionCloseOk): Connection._on_close_ok,
+    (ConnectionPhase.STARTING, m.ConnectionStart): CoreConnection._on_start,
+    (ConnectionPhase.TUNING, m.ConnectionSecure): CoreConnection._on_secure,
+    (ConnectionPhase.TUNING, m.ConnectionTune): CoreConnection._on_tune,
+    (ConnectionPhase.OPENING, m.ConnectionOpenOk): CoreConnection._on_open_ok,
+    (ConnectionPhase.OPENING, m.ConnectionRedirect): CoreConnection._on_redirect,
+    (ConnectionPhase.OPEN, m.ConnectionBlocked): CoreConnection._on_blocked,
+    (ConnectionPhase.OPEN, m.ConnectionUnblocked): CoreConnection._on_unblocked,
+    (ConnectionPhase.CLOSING, m.ConnectionCloseOk): CoreConnection._on_close_ok,
 }
+
+_NONCE_MAX = 1 << 53
+
+
+class Random(Protocol):
+    """The entropy that a client needs; `random.Random` is one."""
+
+    def random(self) -> float:
+        """A number from 0 up to 1."""
+
+
+def new_core(url: URL, now: float, properties: dict[str, Any], rng: Random) -> CoreConnection:
+    """Make the protocol state of a new connection.
+
+    Args:
+        url: the address, with user and version.
+        now: the time, in seconds.
+        properties: added to the client properties.
+        rng: entropy for the names of sessions.
+    """
+    if url.version != FINAL:
+        return CoreConnection(url, now, properties)
+    # Imported on demand: the codec of 0-10 takes time to load, and most programs never use it.
+    from harebell.client.protocol.core010 import CoreConnection010
+
+    nonce = f"harebell-{int(rng.random() * _NONCE_MAX):014x}"
+    # It has the verbs and attributes of CoreConnection, over other frames.
+    core: Any = CoreConnection010(url, now, properties, nonce)
+    final: CoreConnection = core
+    return final

@@ -33,8 +33,8 @@ from harebell.client.errors import (
 from harebell.client.protocol import handshake
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import Recorder
-from harebell.client.protocol.life import Life, State
-from harebell.client.protocol.session010 import Session
+from harebell.client.protocol.life import ConnectionPhase, Life
+from harebell.client.protocol.session010 import CoreSession
 from harebell.client.url import PLAIN, URL
 from harebell.kernels.segments import (
     BODY,
@@ -79,7 +79,7 @@ def _heartbeat() -> bytes:
     return buffer.take()
 
 
-class Connection(Life[Session], SegmentSink):
+class CoreConnection010(Life[CoreSession], SegmentSink):
     """The protocol state of one connection; arguments and attributes as of `Life`.
 
     Args:
@@ -138,12 +138,12 @@ class Connection(Life[Session], SegmentSink):
     def open_channel(
         self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False
     ) -> Call[Any]:
-        """Open a session; see `core.Connection.open_channel`. Every publish can be confirmed."""
+        """Open a session, as `CoreConnection.open_channel`. Every publish can be confirmed."""
         self.check_open()
         number = self._free_number(number)
         self._sessions += 1
         name = f"{self._nonce}.{self._sessions}".encode()
-        session = Session(self, number, name, confirms=confirms is not False, keep=keep)
+        session = CoreSession(self, number, name, confirms=confirms is not False, keep=keep)
         self.channels[number] = session
         return session.open()
 
@@ -185,8 +185,8 @@ class Connection(Life[Session], SegmentSink):
         if kind == CONTROL:
             self._on_control(channel, AMQP_0_10.decode_control(payload))
             return 0
-        if self.state is not State.OPEN:
-            if self.state is State.CLOSING:
+        if self.state is not ConnectionPhase.OPEN:
+            if self.state is ConnectionPhase.CLOSING:
                 return 0
             raise ProtocolError(503, "a session was used before the connection was open")
         assembly = self._assembly(channel, bool(flags & FIRST_SEGMENT))
@@ -228,7 +228,7 @@ class Connection(Life[Session], SegmentSink):
     ) -> int:
         """A whole message."""
         session = self.channels.get(channel)
-        if session is not None and self.state is State.OPEN:
+        if session is not None and self.state is ConnectionPhase.OPEN:
             session.transfer(destination, bool(flags & REDELIVERED), properties, body)
         return 0
 
@@ -240,7 +240,7 @@ class Connection(Life[Session], SegmentSink):
             session = self.channels.get(channel)
             if session is not None:
                 session.control(control)
-        elif self.state is not State.CLOSING and not isinstance(
+        elif self.state is not ConnectionPhase.CLOSING and not isinstance(
             control, controls.ConnectionHeartbeat
         ):
             raise ProtocolError(503, f"{control.NAME} came in state {self.state.value}")
@@ -266,7 +266,7 @@ class Connection(Life[Session], SegmentSink):
                 locale=handshake.LOCALE,
             ),
         )
-        self.state = State.TUNING
+        self.state = ConnectionPhase.TUNING
 
     def _on_secure(self, control: controls.ConnectionSecure) -> None:
         raise AuthenticationFailed("the broker asks for more than a user name and a password")
@@ -290,10 +290,10 @@ class Connection(Life[Session], SegmentSink):
         )
         self.send_control(0, controls.ConnectionOpen(virtual_host=self.url.vhost))
         self._begin_beating()
-        self.state = State.OPENING
+        self.state = ConnectionPhase.OPENING
 
     def _on_open_ok(self, control: controls.ConnectionOpenOk) -> None:
-        self.state = State.OPEN
+        self.state = ConnectionPhase.OPEN
         self.scanner.fast = True
         self._deadline = None
         self.opened.succeed(None)
@@ -301,9 +301,9 @@ class Connection(Life[Session], SegmentSink):
     def _on_close(self, control: controls.ConnectionClose) -> None:
         self.send_control(0, controls.ConnectionCloseOk())
         text = control.reply_text or ""
-        if self.state is State.CLOSING:
+        if self.state is ConnectionPhase.CLOSING:
             self._finish(None)
-        elif self.state is State.TUNING and control.reply_code == _REFUSED:
+        elif self.state is ConnectionPhase.TUNING and control.reply_code == _REFUSED:
             self._finish(AuthenticationFailed(f"{control.reply_code} {text}"))
         else:
             self._finish(closed_connection(control.reply_code, text))
@@ -312,15 +312,15 @@ class Connection(Life[Session], SegmentSink):
         self._finish(None)
 
 
-_HANDLERS: dict[tuple[State, type[Control]], Callable[[Connection, Any], None]] = {
+_HANDLERS: dict[tuple[ConnectionPhase, type[Control]], Callable[[CoreConnection010, Any], None]] = {
     **{
-        (state, controls.ConnectionClose): Connection._on_close
-        for state in State
-        if state is not State.CLOSED
+        (state, controls.ConnectionClose): CoreConnection010._on_close
+        for state in ConnectionPhase
+        if state is not ConnectionPhase.CLOSED
     },
-    (State.STARTING, controls.ConnectionStart): Connection._on_start,
-    (State.TUNING, controls.ConnectionSecure): Connection._on_secure,
-    (State.TUNING, controls.ConnectionTune): Connection._on_tune,
-    (State.OPENING, controls.ConnectionOpenOk): Connection._on_open_ok,
-    (State.CLOSING, controls.ConnectionCloseOk): Connection._on_close_ok,
+    (ConnectionPhase.STARTING, controls.ConnectionStart): CoreConnection010._on_start,
+    (ConnectionPhase.TUNING, controls.ConnectionSecure): CoreConnection010._on_secure,
+    (ConnectionPhase.TUNING, controls.ConnectionTune): CoreConnection010._on_tune,
+    (ConnectionPhase.OPENING, controls.ConnectionOpenOk): CoreConnection010._on_open_ok,
+    (ConnectionPhase.CLOSING, controls.ConnectionCloseOk): CoreConnection010._on_close_ok,
 }

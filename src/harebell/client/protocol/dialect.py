@@ -19,7 +19,7 @@ from typing import Any
 from harebell.client.errors import UnsupportedByVersion
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.spec import ProtocolSpec
-from harebell.wire.v09.typed_fields import Dialect as Letters
+from harebell.wire.v09.typed_fields import FieldDialect as Letters
 from harebell.wire.v09.typed_fields import encode_typed
 
 _TABLES = {
@@ -35,7 +35,7 @@ _NO_ARGUMENTS = bytes(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class ClientDialect:
     """One of these versions.
 
     Args:
@@ -96,14 +96,14 @@ class Dialect:
 
 
 @cache
-def dialect_of(version: str) -> Dialect:
+def dialect_of(version: str) -> ClientDialect:
     """A version by its name."""
     module, name = _TABLES[version]
     spec: ProtocolSpec = getattr(import_module(module), name)
     header, announced = _BEGINNINGS[version]
     newest = version == "0-9-1"
     recovers = version in ("0-9", "0-9-1")
-    return Dialect(version, header, announced, spec, capabilities=newest, recovers=recovers)
+    return ClientDialect(version, header, announced, spec, capabilities=newest, recovers=recovers)
 
 
 _BEGINNINGS = {

@@ -29,7 +29,7 @@ _TABLE_LENGTH = 4
 
 
 @dataclass(frozen=True)
-class Limits:
+class TuneLimits:
     """What both sides agreed on in connection.tune.
 
     Args:
@@ -106,7 +106,7 @@ def sasl_response(mechanism: str, url: URL) -> bytes:
     return b"\0" + url.username.encode() + b"\0" + url.password.encode()
 
 
-def negotiate(url: URL, channel_max: int, frame_max: int, heartbeat: int) -> Limits:
+def negotiate(url: URL, channel_max: int, frame_max: int, heartbeat: int) -> TuneLimits:
     """Agree with the broker's connection.tune (0 stands for no limit, AMQP 0-9-1 1.4.2.5).
 
     Raises:
@@ -125,7 +125,7 @@ def negotiate(url: URL, channel_max: int, frame_max: int, heartbeat: int) -> Lim
         beat = 0
     elif url.heartbeat is not None:
         beat = _lower(url.heartbeat, heartbeat)
-    return Limits(channels, frames, beat)
+    return TuneLimits(channels, frames, beat)
 
 
 def _lower(one: int, other: int) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.verbs import Verbs
 from harebell.wire.v09 import lease as wire
-from harebell.wire.v09.lease import Claim as Claim
+from harebell.wire.v09.lease import ClaimInfo
 
 _MS = 1000
 
@@ -37,7 +37,7 @@ class Lease:
     last: int
     lost: int
     timeout: float
-    claims: tuple[Claim, ...]
+    claims: tuple[ClaimInfo, ...]
 
 
 def lease_open(
@@ -64,7 +64,7 @@ def lease_open(
 
 def lease_claim(
     channel: Verbs, queue: str, group: str, epoch: int, messages: int, octets: int = 0
-) -> Call[Claim | None]:
+) -> Call[ClaimInfo | None]:
     """Claim messages that are ready; None when there are none.
 
     Args:
@@ -151,10 +151,10 @@ def _lease(reply: wire.LeaseOpenOk) -> Lease:
     )
 
 
-def _claim(reply: wire.LeaseClaimOk) -> Claim | None:
+def _claim(reply: wire.LeaseClaimOk) -> ClaimInfo | None:
     if reply.number == 0:
         return None
-    return Claim(reply.number, reply.messages, reply.octets, reply.first, reply.end)
+    return ClaimInfo(reply.number, reply.messages, reply.octets, reply.first, reply.end)
 
 
 def _messages(reply: wire.LeaseCommitOk | wire.LeaseReleaseOk | wire.LeaseCloseOk) -> int:

@@ -30,7 +30,7 @@ _BEATS_BEFORE_LOST = 2
 _TICKS_PER_BEAT = 4
 
 
-class State(enum.Enum):
+class ConnectionPhase(enum.Enum):
     """Where a connection is in its life."""
 
     STARTING = "starting"
@@ -86,7 +86,7 @@ class Life(Generic[C]):
 
     def __init__(self, url: URL, now: float, properties: dict[str, Any] | None = None) -> None:
         self.url = url
-        self.state = State.STARTING
+        self.state = ConnectionPhase.STARTING
         self.channel_max = 0
         self.heartbeat = 0
         self.opened: Call[None] = Call()
@@ -136,11 +136,11 @@ class Life(Generic[C]):
     @property
     def finished(self) -> bool:
         """Whether nothing more is to be read."""
-        return self.state is State.CLOSED
+        return self.state is ConnectionPhase.CLOSED
 
     def receive(self, data: bytes | bytearray | memoryview, now: float) -> None:
         """Octets have come from the broker."""
-        if self.state is State.CLOSED or len(data) == 0:
+        if self.state is ConnectionPhase.CLOSED or len(data) == 0:
             return
         self.last_received = now
         try:
@@ -163,11 +163,11 @@ class Life(Generic[C]):
 
     def eof(self, reason: str = "the broker closed the socket without a word") -> None:
         """The socket is closed or broken."""
-        if self.state is State.CLOSED:
+        if self.state is ConnectionPhase.CLOSED:
             return
-        if self.state is State.CLOSING:
+        if self.state is ConnectionPhase.CLOSING:
             self._finish(None)
-        elif self.state is State.OPEN:
+        elif self.state is ConnectionPhase.OPEN:
             self._finish(ConnectionLost(f"{reason} ({self.url.address})"))
         else:
             self._finish(self._hung_up(reason))
@@ -185,7 +185,7 @@ class Life(Generic[C]):
 
     def tick(self, now: float) -> None:
         """Time has passed: beat, or give up."""
-        if self.state is State.CLOSED:
+        if self.state is ConnectionPhase.CLOSED:
             return
         if self._deadline is not None and now >= self._deadline:
             self._timed_out()
@@ -193,7 +193,7 @@ class Life(Generic[C]):
             self._beat(now)
 
     def _timed_out(self) -> None:
-        if self.state is State.CLOSING:
+        if self.state is ConnectionPhase.CLOSING:
             self._finish(None)
             return
         seconds = self.url.connection_timeout
@@ -224,7 +224,7 @@ class Life(Generic[C]):
 
     def check_open(self) -> None:
         """Raise the reason why the connection is not open, if it is not."""
-        if self.state is not State.OPEN:
+        if self.state is not ConnectionPhase.OPEN:
             raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
 
     def _free_number(self, wanted: int | None) -> int:
@@ -244,15 +244,15 @@ class Life(Generic[C]):
 
     def close(self, now: float, code: int = 200, text: str = "bye") -> Call[None]:
         """Close the connection in good order (connection.close of every version)."""
-        if self.state is State.OPEN:
+        if self.state is ConnectionPhase.OPEN:
             self._close_channels(ClientClosed("the connection was closed"))
             self.error = ClientClosed("the connection was closed")
             self._say_close(code, text)
-            self.state = State.CLOSING
+            self.state = ConnectionPhase.CLOSING
             # A broker that takes no publishes does not read: it will hardly answer.
             patience = CLOSE_TIMEOUT_SECONDS if self.blocked is None else CLOSE_BLOCKED_SECONDS
             self._deadline = now + patience
-        elif self.state not in (State.CLOSING, State.CLOSED):
+        elif self.state not in (ConnectionPhase.CLOSING, ConnectionPhase.CLOSED):
             self._finish(ClientClosed("the connection was closed before it was open"))
         return self.closed
 
@@ -264,9 +264,9 @@ class Life(Generic[C]):
             channel.end(error)
 
     def _finish(self, error: AMQPError | None) -> None:
-        if self.state is State.CLOSED:
+        if self.state is ConnectionPhase.CLOSED:
             return
-        self.state = State.CLOSED
+        self.state = ConnectionPhase.CLOSED
         self.scanner.stopped = True
         self._deadline = self._next_beat = None
         self.error = error or self.error or ClientClosed("the connection was closed")

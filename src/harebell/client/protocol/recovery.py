@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from harebell.base.limits import RECOVERY_FIRST_SECONDS, RECOVERY_MOST_SECONDS
 from harebell.client.errors import (
@@ -26,23 +26,16 @@ from harebell.client.errors import (
     ReplyError,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel
+from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.channel_parts import Mode
-from harebell.client.protocol.core import Connection
+from harebell.client.protocol.core import CoreConnection, Random
 from harebell.client.protocol.topology import ChannelRecord, Topology
 from harebell.wire.v09 import methods as m
 
 _GROWTH = 2.0
 _RECOVERABLE = (ConnectionLost, ConnectionForced, InternalError)
 
-Replay = Generator[Call[Any], None, dict[int, Channel]]
-
-
-class Random(Protocol):
-    """The entropy that jitter needs; `random.Random` is one."""
-
-    def random(self) -> float:
-        """A number from 0 up to 1."""
+Replay = Generator[Call[Any], None, dict[int, CoreChannel]]
 
 
 @dataclass(frozen=True)
@@ -117,7 +110,7 @@ class Backoff:
         return self.refused < self._options.restore_attempts and (most is None or self.tried < most)
 
 
-def replay(core: Connection, topology: Topology, old: Mapping[int, Channel]) -> Replay:
+def replay(core: CoreConnection, topology: Topology, old: Mapping[int, CoreChannel]) -> Replay:
     """Restore everything on a fresh connection.
 
     Args:
@@ -131,7 +124,7 @@ def replay(core: Connection, topology: Topology, old: Mapping[int, Channel]) -> 
     Returns:
         The new channels, by number.
     """
-    channels: dict[int, Channel] = {}
+    channels: dict[int, CoreChannel] = {}
     for number, before in old.items():
         confirms = before.confirms
         call = core.open_channel(number, confirms=before.wants_confirms, keep=confirms.keep)
@@ -139,7 +132,7 @@ def replay(core: Connection, topology: Topology, old: Mapping[int, Channel]) -> 
         channels[number] = call.value()
         channels[number].set_sink(before.sink)
     if topology.exchanges or topology.queues or topology.bindings:
-        spare: Channel | None = None
+        spare: CoreChannel | None = None
         if not channels:
             opening = core.open_channel()
             yield opening
@@ -153,13 +146,13 @@ def replay(core: Connection, topology: Topology, old: Mapping[int, Channel]) -> 
     return channels
 
 
-def resend(old: Channel, new: Channel) -> None:
+def resend(old: CoreChannel, new: CoreChannel) -> None:
     """Publish again what the old channel kept unconfirmed; nothing if that was not asked for."""
     for waiting, token, message, flags in old.confirms.take_over():
         new.publish(message, flags, waiting, token)
 
 
-def _declare(channel: Channel, topology: Topology) -> Generator[Call[Any], None, None]:
+def _declare(channel: CoreChannel, topology: Topology) -> Generator[Call[Any], None, None]:
     for exchange in list(topology.exchanges.values()):
         yield channel.call(exchange, (m.ExchangeDeclareOk,), _itself)
     for name, record in list(topology.queues.items()):
@@ -175,7 +168,7 @@ def _declare(channel: Channel, topology: Topology) -> Generator[Call[Any], None,
         yield channel.call(binding, (reply,), _itself)
 
 
-def _set_up(channel: Channel, record: ChannelRecord) -> Generator[Call[Any], None, None]:
+def _set_up(channel: CoreChannel, record: ChannelRecord) -> Generator[Call[Any], None, None]:
     if record.mode is Mode.CONFIRM:
         yield channel.select_confirms()
     elif record.mode is Mode.TRANSACTION:

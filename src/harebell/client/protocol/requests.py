@@ -17,7 +17,7 @@ from harebell.base.message import Properties
 from harebell.client.errors import AMQPError, CallTimeout, ConnectionLost, PublishReturned
 from harebell.client.message import Body, Delivered, encode_once, octets
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel
+from harebell.client.protocol.channel import CoreChannel
 from harebell.client.protocol.confirms import MANDATORY
 
 DIRECT = "amq.rabbitmq.reply-to"
@@ -51,7 +51,7 @@ class Requests:
 
     def send(
         self,
-        core: Channel,
+        core: CoreChannel,
         body: Body,
         exchange: str,
         routing_key: str,

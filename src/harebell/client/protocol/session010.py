@@ -30,9 +30,9 @@ from harebell.client.errors import (
 from harebell.client.message import ReturnedMessage
 from harebell.client.protocol import commands010 as plans
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel
-from harebell.client.protocol.channel_parts import Got, Mode, State
-from harebell.client.protocol.confirms import MANDATORY, Waiting
+from harebell.client.protocol.channel import CoreChannel
+from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
+from harebell.client.protocol.confirms import MANDATORY, ConfirmWaiter
 from harebell.wire.convert.final import delivered_by, from_basic, to_basic
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls
@@ -59,14 +59,14 @@ class _Waiting:
         self.finish = finish
 
 
-class Session(Channel):
+class CoreSession(CoreChannel):
     """The protocol state of one session; no I/O. `protocol.channel` has its verbs."""
 
     def __init__(self, host: Any, number: int, name: bytes, *, confirms: bool, keep: bool) -> None:
         super().__init__(host, number, confirms=confirms, keep=keep)
         self.name = name
         self._session: Any = host
-        self._opening: Call[Channel] = Call()
+        self._opening: Call[CoreChannel] = Call()
         self._closing: Call[None] = Call()
         self._next = 0
         self._received = 0
@@ -135,7 +135,7 @@ class Session(Channel):
         self._queues += 1
         return f"harebell.gen-{self.name.decode()}-{self._queues}"
 
-    def open(self) -> Call[Channel]:
+    def open(self) -> Call[CoreChannel]:
         """Attach the session."""
         self._control(controls.SessionAttach(name=self.name))
         self._control(controls.SessionRequestTimeout(timeout=0))
@@ -144,11 +144,11 @@ class Session(Channel):
 
     def close(self) -> Call[None]:
         """Detach the session in good order; what is on its way to us is dropped."""
-        if self.state is State.CLOSED:
+        if self.state is ChannelPhase.CLOSED:
             self._closing.succeed(None)
             return self._closing
-        assert self.state is not State.CLOSING, "the channel is closed twice"
-        self.state = State.CLOSING
+        assert self.state is not ChannelPhase.CLOSING, "the channel is closed twice"
+        self.state = ChannelPhase.CLOSING
         self._end(ClientClosed(f"channel {self.number} was closed"))
         self._control(controls.SessionDetach(name=self.name))
         return self._closing
@@ -158,9 +158,11 @@ class Session(Channel):
         self.mode = Mode.CONFIRM
         return _answered(None)
 
-    def publish(self, message: WireMessage, flags: int, waiting: Waiting, token: int = 0) -> bool:
-        """Append a transfer to the output; see `Channel.publish`."""
-        if self.state is not State.OPEN:
+    def publish(
+        self, message: WireMessage, flags: int, waiting: ConfirmWaiter, token: int = 0
+    ) -> bool:
+        """Append a transfer to the output; see `CoreChannel.publish`."""
+        if self.state is not ChannelPhase.OPEN:
             self.check_open()
         if self.mode is Mode.PLAIN and self.wants_confirms:
             self.mode = Mode.CONFIRM
@@ -256,7 +258,7 @@ class Session(Channel):
     def transfer(self, destination: str, redelivered: bool, raw: Properties, body: bytes) -> None:
         """A message for a subscription."""
         number = self._arrived()
-        if self.state is not State.OPEN:
+        if self.state is not ChannelPhase.OPEN:
             return
         exchange, key = delivered_by(raw.raw)
         message = to_basic(WireMessage(exchange, key, raw, body))
@@ -311,15 +313,15 @@ class Session(Channel):
             handler(self, control)
 
     def _on_attached(self, control: controls.SessionAttached) -> None:
-        self.state = State.OPEN
+        self.state = ChannelPhase.OPEN
         self._opening.succeed(self)
 
     def _on_command_point(self, control: controls.SessionCommandPoint) -> None:
         self._received = control.command_id
 
     def _on_detached(self, control: controls.SessionDetached) -> None:
-        if self.state is State.CLOSING:
-            self.state = State.CLOSED
+        if self.state is ChannelPhase.CLOSING:
+            self.state = ChannelPhase.CLOSED
             self._closing.succeed(None)
         else:
             text = f"the broker detached the session (code {control.code})"
@@ -444,18 +446,18 @@ def _redelivered(raw: bytes) -> bool:
     return raw[4:6] == b"\x04\x01" and bool(raw[_DISCARD_AT] & 4)
 
 
-_CONTROLS: dict[type[Control], Callable[[Session, Any], None]] = {
-    controls.SessionAttached: Session._on_attached,
-    controls.SessionCommandPoint: Session._on_command_point,
-    controls.SessionDetached: Session._on_detached,
-    controls.SessionDetach: Session._on_detach,
-    controls.SessionCompleted: Session._on_completed,
-    controls.SessionFlush: Session._on_flush,
+_CONTROLS: dict[type[Control], Callable[[CoreSession, Any], None]] = {
+    controls.SessionAttached: CoreSession._on_attached,
+    controls.SessionCommandPoint: CoreSession._on_command_point,
+    controls.SessionDetached: CoreSession._on_detached,
+    controls.SessionDetach: CoreSession._on_detach,
+    controls.SessionCompleted: CoreSession._on_completed,
+    controls.SessionFlush: CoreSession._on_flush,
 }
-_COMMANDS: dict[type[Command], Callable[[Session, Any], None]] = {
-    c.ExecutionResult: Session._on_result,
-    c.ExecutionException: Session._on_exception,
-    c.ExecutionSync: Session._on_sync,
-    c.MessageReject: Session._on_reject,
-    c.MessageAccept: Session._on_accept,
+_COMMANDS: dict[type[Command], Callable[[CoreSession, Any], None]] = {
+    c.ExecutionResult: CoreSession._on_result,
+    c.ExecutionException: CoreSession._on_exception,
+    c.ExecutionSync: CoreSession._on_sync,
+    c.MessageReject: CoreSession._on_reject,
+    c.MessageAccept: CoreSession._on_accept,
 }

@@ -13,7 +13,7 @@ from harebell.client.protocol.call import Call
 from harebell.client.protocol.verbs import Verbs
 from harebell.wire.v09 import publisher as publisher_wire
 from harebell.wire.v09 import stage as wire
-from harebell.wire.v09.stage import Part as Part
+from harebell.wire.v09.stage import StagePart as Part
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from harebell.client.protocol.channel_parts import Consumer, M, Mode
+from harebell.client.protocol.channel_parts import CoreConsumer, M, Mode
 from harebell.client.protocol.verbs import QueueInfo
 from harebell.wire.v09 import methods as m
 
@@ -36,7 +36,7 @@ class ConsumerRecord:
     """A consumer, and the prefetch that was in force when it began."""
 
     def __init__(
-        self, method: m.BasicConsume, consumer: Consumer, prefetch: m.BasicQos | None
+        self, method: m.BasicConsume, consumer: CoreConsumer, prefetch: m.BasicQos | None
     ) -> None:
         self.method = method
         self.consumer = consumer
@@ -198,7 +198,7 @@ class Topology:
     def _transactions(self, channel: int, method: m.TxSelect, result: None) -> None:
         self.channel(channel).mode = Mode.TRANSACTION
 
-    def _consumed(self, channel: int, method: m.BasicConsume, result: Consumer) -> None:
+    def _consumed(self, channel: int, method: m.BasicConsume, result: CoreConsumer) -> None:
         record = self.channel(channel)
         record.consumers[result.tag] = ConsumerRecord(method, result, record.prefetch)
 

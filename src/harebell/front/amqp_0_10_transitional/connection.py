@@ -17,7 +17,7 @@ from harebell.front.amqp_0_10_transitional.credit import Credit
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import ChannelFlow, Method
 from harebell.wire.v09.methods_session import SessionClosed, SessionFlow
-from harebell.wire.v09.typed_fields import Dialect, TypedTable, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, encode_typed
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
@@ -36,7 +36,7 @@ class TransitionalConnection(Connection):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.dialect = Dialect.PLAIN
+        self.dialect = FieldDialect.PLAIN
         self.ended: set[int] = set()
         self.credit: Credit | None = None
 

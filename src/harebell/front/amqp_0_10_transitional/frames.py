@@ -20,7 +20,7 @@ from harebell.wire.v09.frames import BODY, HEADER, METHOD
 from harebell.wire.v09.methods import ChannelOpen, Method
 from harebell.wire.v09.methods_session import SessionOpen, SessionResume
 from harebell.wire.v09.states import ConnectionState
-from harebell.wire.v09.typed_fields import Dialect, TypedTable, lettered
+from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, lettered
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
@@ -99,7 +99,7 @@ def _take_tables(connection: TransitionalConnection, method: Method) -> None:
         table = getattr(method, name, None)
         if isinstance(table, TypedTable):
             connection.note_dialect(table)
-            if table.dialect is Dialect.TYPED:
+            if table.dialect is FieldDialect.TYPED:
                 setattr(method, name, lettered(table))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.errors import ProtocolError
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.front.convert import converted
-from harebell.wire.v09.typed_fields import Dialect, TypedTable, decode_typed, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, decode_typed, encode_typed
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
@@ -59,9 +59,9 @@ def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes
     except ProtocolError:
         return payload
     connection.note_dialect(table)
-    if table.dialect is not Dialect.TYPED:
+    if table.dialect is not FieldDialect.TYPED:
         return payload
-    return payload[:_FIXED] + raw[:at] + encode_typed(table, Dialect.LETTERS) + raw[end:]
+    return payload[:_FIXED] + raw[:at] + encode_typed(table, FieldDialect.LETTERS) + raw[end:]
 
 
 def shown(connection: TransitionalConnection, message: Message) -> Message:
@@ -73,7 +73,7 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
         added[_OFFSET] = message.offset
     if message.deliveries > 0:
         added[_DELIVERIES] = message.deliveries
-    if connection.dialect is Dialect.LETTERS or not (message.has_headers or added):
+    if connection.dialect is FieldDialect.LETTERS or not (message.has_headers or added):
         return message
     raw = message.raw
     at = _place(raw)
@@ -83,7 +83,11 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
     else:
         at = end = _after_encoding(raw)
     dialect = connection.dialect
-    if not added and isinstance(table, TypedTable) and table.dialect is Dialect.PLAIN is dialect:
+    if (
+        not added
+        and isinstance(table, TypedTable)
+        and table.dialect is FieldDialect.PLAIN is dialect
+    ):
         return message
     octets = encode_typed(table | added, dialect)
     flags = int.from_bytes(raw[:_FLAGS]) | _HEADERS
@@ -95,7 +99,7 @@ def shown(connection: TransitionalConnection, message: Message) -> Message:
 def readable(connection: TransitionalConnection, raw: bytes, class_id: int) -> bytes:
     """A property list of another class than basic, with headers that the peer can read."""
     at = _place(raw, _first(class_id))
-    if not at or connection.dialect is Dialect.LETTERS:
+    if not at or connection.dialect is FieldDialect.LETTERS:
         return raw
     table, end = decode_typed(raw, at)
     return raw[:at] + encode_typed(table, connection.dialect) + raw[end:]

@@ -24,7 +24,7 @@ from harebell.wire.v09.transfer import (
     write_transfer,
 )
 from harebell.wire.v09.transitional_types import INLINE, REFERENCE
-from harebell.wire.v09.typed_fields import Dialect, TypedTable, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, encode_typed
 
 _MS = 1000
 _APPEND_OVERHEAD = 4 + 4 + 4
@@ -34,7 +34,7 @@ _DELIVERIES = "x-delivery-count"
 
 
 def transfer_of(
-    message: Message, destination: str, redelivered: bool, dialect: Dialect
+    message: Message, destination: str, redelivered: bool, dialect: FieldDialect
 ) -> Transfer:
     """The transfer that delivers a message, with its body inline.
 
@@ -62,14 +62,14 @@ def transfer_of(
     )
 
 
-def _with_headers(message: Message, raw: bytes, dialect: Dialect) -> bytes:
+def _with_headers(message: Message, raw: bytes, dialect: FieldDialect) -> bytes:
     """Properties whose headers the peer can read, with what only this delivery has."""
     own: dict[str, Any] = {}
     if message.offset >= 0:
         own[_OFFSET] = message.offset
     if message.deliveries:
         own[_DELIVERIES] = message.deliveries
-    if not own and (not message.has_headers or dialect is Dialect.TYPED):
+    if not own and (not message.has_headers or dialect is FieldDialect.TYPED):
         return raw
     headers = decode_transfer(raw).application_headers
     if not own and isinstance(headers, TypedTable) and headers.dialect <= dialect:

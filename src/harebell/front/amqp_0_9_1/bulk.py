@@ -30,7 +30,7 @@ from harebell.front.common.permission import QUEUE, check
 from harebell.front.convert.dispatch import converted
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.resource import precondition, rendered
-from harebell.wire.arrow.columns import Selection, selection
+from harebell.wire.arrow.columns import ArrowSelection, selection
 from harebell.wire.arrow.compression import compressor
 from harebell.wire.arrow.encode import record_batch
 from harebell.wire.v09.bulk import CLASS, READ, BulkBatch, BulkRead, BulkSpan, BulkSpanOk
@@ -201,7 +201,7 @@ def _check_generation(queue: Queue, generation: str) -> None:
 
 
 @lru_cache(maxsize=64)
-def _wanted(columns: bytes) -> Selection:
+def _wanted(columns: bytes) -> ArrowSelection:
     """The columns that a list of names asks for; a reader asks for the same ones all the time."""
     try:
         text = columns.decode()

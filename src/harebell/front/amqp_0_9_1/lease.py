@@ -52,7 +52,7 @@ def open_group(channel: Channel, method: wire.LeaseOpen) -> None:
         channel.vhost, queue, method.group, method.timeout, connection
     )
     claims = [
-        wire.Claim(claim.number, claim.messages, claim.octets, *group.bounds(claim))
+        wire.ClaimInfo(claim.number, claim.messages, claim.octets, *group.bounds(claim))
         for claim in group.claims.values()
     ]
     reply = wire.LeaseOpenOk(

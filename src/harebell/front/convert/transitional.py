@@ -38,7 +38,7 @@ from harebell.wire.v09.transfer import (
     headers_octets,
     parse_transfer,
 )
-from harebell.wire.v09.typed_fields import Dialect, TypedTable, lettered
+from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, lettered
 
 TRANSACTION_ID = "x-amqp-transaction-id"
 SECURITY_TOKEN = "x-amqp-security-token"  # noqa: S105, the name of a header
@@ -165,7 +165,7 @@ def _seconds(timestamp: datetime | int) -> int:
 
 def _lettered_octets(raw: bytes, headers: Mapping[str, Any]) -> bytes:
     """Application headers in the types of basic; unchanged where they are in those already."""
-    if isinstance(headers, TypedTable) and headers.dialect is not Dialect.TYPED:
+    if isinstance(headers, TypedTable) and headers.dialect is not FieldDialect.TYPED:
         return headers_octets(raw)
     return encode_table({key: lettered(value) for key, value in headers.items()})
 

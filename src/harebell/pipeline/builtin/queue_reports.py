@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harebell.pipeline.spec.values import interval_of
-from harebell.pipeline.sql.verbs import Selection, Table
+from harebell.pipeline.sql.verbs import SelectStatement, TableReference
 
 _VIEW = "looked_at"
 # Numbers and quoted values say which message it was; what is left says what kind it was.
@@ -27,7 +27,7 @@ GROUPS = {
 }
 
 
-def triage(queue: str, groups: Sequence[str], where: str = "") -> Selection:
+def triage(queue: str, groups: Sequence[str], where: str = "") -> SelectStatement:
     """Dead letters in groups, the largest first.
 
     Args:
@@ -38,10 +38,10 @@ def triage(queue: str, groups: Sequence[str], where: str = "") -> Selection:
     columns = ", ".join(GROUPS[each] for each in groups)
     condition = f"WHERE {where} " if where else ""
     numbers = ", ".join(str(n) for n in range(1, len(groups) + 1))
-    return Selection(
+    return SelectStatement(
         f"SELECT {columns}, count(*) AS messages, min(offset) AS first, max(offset) AS last "
         f"FROM {_VIEW} {condition}GROUP BY {numbers} ORDER BY messages DESC, {numbers}",
-        (Table("queue", queue, _VIEW),),
+        (TableReference("queue", queue, _VIEW),),
     )
 
 
@@ -57,7 +57,7 @@ _DELAYS = ", ".join(
 )
 
 
-def stats(queue: str, seconds: float) -> Selection:
+def stats(queue: str, seconds: float) -> SelectStatement:
     """The flow of a queue in windows of time.
 
     Args:
@@ -66,29 +66,29 @@ def stats(queue: str, seconds: float) -> Selection:
     """
     micros = max(1, round(seconds * 1_000_000))
     start = f"timestamp_micros(floor(unix_micros(timestamp) / {micros}) * {micros})"
-    return Selection(
+    return SelectStatement(
         f"SELECT start, count(*) AS messages, round(count(*) / {micros / 1e6}D, 2) AS per_second, "
         f"{_SIZES}, {_DELAYS}, count(DISTINCT routing_key) AS keys, "
         "round(100 * max(of_key) / count(*), 1) AS hottest_percent "
         "FROM (SELECT *, count(*) OVER (PARTITION BY routing_key, start) AS of_key "
         f"FROM (SELECT *, {start} AS start FROM {_VIEW})) GROUP BY start ORDER BY start",
-        (Table("queue", queue, _VIEW),),
+        (TableReference("queue", queue, _VIEW),),
     )
 
 
-def top_keys(queue: str, most: int) -> Selection:
+def top_keys(queue: str, most: int) -> SelectStatement:
     """The routing keys with most messages, and their share.
 
     Args:
         queue: the queue, or a stream.
         most: how many keys.
     """
-    return Selection(
+    return SelectStatement(
         "SELECT routing_key, count(*) AS messages, "
         "round(100 * count(*) / sum(count(*)) OVER (), 1) AS percent, "
         f"{_SIZES} FROM {_VIEW} GROUP BY routing_key "
         f"ORDER BY messages DESC, routing_key LIMIT {most}",
-        (Table("queue", queue, _VIEW),),
+        (TableReference("queue", queue, _VIEW),),
     )
 
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from harebell.pipeline.registry import RUNNING, State
+from harebell.pipeline.registry import RUNNING, PipelineState
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PREFIX = "harebell_pipeline_"
 _Samples = Iterable[tuple[str, dict[str, str], float]]
 
 
-def _one(number: Callable[[State], float]) -> Callable[[State], _Samples]:
+def _one(number: Callable[[PipelineState], float]) -> Callable[[PipelineState], _Samples]:
     """A metric that has one sample for each pipeline."""
     return lambda state: [("", {}, number(state))]
 
 
-_METRICS: tuple[tuple[str, str, str, Callable[[State], _Samples]], ...] = (
+_METRICS: tuple[tuple[str, str, str, Callable[[PipelineState], _Samples]], ...] = (
     ("up", "gauge", "Whether the pipeline runs.", _one(lambda state: state.state in RUNNING)),
     (
         "failed",
@@ -78,7 +78,7 @@ _METRICS: tuple[tuple[str, str, str, Callable[[State], _Samples]], ...] = (
 )
 
 
-def exposition(states: Iterable[State]) -> str:
+def exposition(states: Iterable[PipelineState]) -> str:
     """All metrics of all pipelines."""
     found = list(states)
     lines: list[str] = []

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import PIPELINE_BAD_ROWS, PIPELINE_POLL_SECONDS, PIPELINE_STOP_SECONDS
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.registry import Entry, State
+from harebell.pipeline.registry import PipelineEntry, PipelineState
 from harebell.pipeline.run import frames
 from harebell.pipeline.run.failures import reason_of, unreached
 from harebell.pipeline.run.frames import as_dead_letters
@@ -38,7 +38,7 @@ class StopAsked(Exception):
     """The pipeline was told to stop: no further micro-batch begins."""
 
 
-class Run:
+class PipelineRun:
     """One run of a pipeline.
 
     Args:
@@ -53,8 +53,8 @@ class Run:
         self,
         pipeline: Description,
         spark: SparkSession,
-        state: State,
-        entry: Entry | None,
+        state: PipelineState,
+        entry: PipelineEntry | None,
         say: Callable[[str], None],
     ) -> None:
         self._pipeline = pipeline
@@ -115,7 +115,7 @@ class Run:
             self._end_if_idle(late=time.monotonic() > self._deadline)
         return True
 
-    def wait(self) -> State:
+    def wait(self) -> PipelineState:
         """Wait until it has ended."""
         while self.step():
             self._pause()

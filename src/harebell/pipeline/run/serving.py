@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.registry import State
+from harebell.pipeline.registry import PipelineState
 from harebell.pipeline.run.metrics import CONTENT_TYPE, exposition
 
 PATH = "/metrics"
@@ -25,7 +25,9 @@ def address_of(text: str) -> tuple[str, int] | None:
 
 
 @contextmanager
-def serving(address: tuple[str, int], states: Callable[[], Iterable[State]]) -> Iterator[str]:
+def serving(
+    address: tuple[str, int], states: Callable[[], Iterable[PipelineState]]
+) -> Iterator[str]:
     """Serve the states of pipelines; yields the address of the metrics.
 
     Args:

@@ -44,7 +44,7 @@ class StatementError(PipelineError):
 
 
 @dataclass(frozen=True)
-class Query:
+class ParsedQuery:
     """A query.
 
     Args:
@@ -56,7 +56,7 @@ class Query:
     stateful: str
 
 
-def query(sql: str) -> Query:
+def query(sql: str) -> ParsedQuery:
     """Read a query.
 
     Raises:
@@ -69,7 +69,7 @@ def query(sql: str) -> Query:
         raise StatementError(
             f"this is no query but {_kind(tree)}: a step is one SELECT, and sinks write"
         )
-    return Query(tuple(_tables(tree)), _stateful(tree))
+    return ParsedQuery(tuple(_tables(tree)), _stateful(tree))
 
 
 def condition(sql: str, what: str = "a condition") -> None:

@@ -14,7 +14,7 @@ from harebell.client.errors import AMQPError
 from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.run.frames import FORMAT
-from harebell.pipeline.sql.queue_snapshot import take
+from harebell.pipeline.sql.queue_snapshot import take_snapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -51,5 +51,5 @@ def browse(spark: SparkSession, address: str, queue: str) -> DataFrame:
     url = URL.parse(address)
     if serves_ranges(url):
         return spark.read.format(FORMAT).option("url", address).option("queue", queue).load()
-    with take(url, queue) as taken:
+    with take_snapshot(url, queue) as taken:
         return spark.createDataFrame(taken.table())

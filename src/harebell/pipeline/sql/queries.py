@@ -12,9 +12,15 @@ from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.run.failures import reason_of
 from harebell.pipeline.spec.description import Route
 from harebell.pipeline.sql.browsing import browse
-from harebell.pipeline.sql.queue_snapshot import OFFSET, Change, Taken, origin_of, take
+from harebell.pipeline.sql.queue_snapshot import (
+    OFFSET,
+    Change,
+    QueueSnapshot,
+    origin_of,
+    take_snapshot,
+)
 from harebell.pipeline.sql.tables import lake_of
-from harebell.pipeline.sql.verbs import Selection, Settlement
+from harebell.pipeline.sql.verbs import SelectStatement, SettleStatement
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +41,7 @@ class Settled:
     settled: int
 
 
-def select(spark: SparkSession, selection: Selection, url: str, folder: Path) -> DataFrame:
+def select(spark: SparkSession, selection: SelectStatement, url: str, folder: Path) -> DataFrame:
     """A query as a data frame; nothing is taken from any queue.
 
     Raises:
@@ -55,13 +61,13 @@ def select(spark: SparkSession, selection: Selection, url: str, folder: Path) ->
         raise PipelineError(reason_of(error)) from None
 
 
-def settle(spark: SparkSession, settlement: Settlement, url: URL) -> Settled:
+def settle(spark: SparkSession, settlement: SettleStatement, url: URL) -> Settled:
     """Do what a verb says with the messages that its WHERE selects.
 
     Raises:
         PipelineError: it cannot be done; what was not settled is in the queue.
     """
-    with take(url, settlement.queue) as taken:
+    with take_snapshot(url, settlement.queue) as taken:
         if not len(taken):
             return Settled(0, 0)
         changes = _selected(spark, settlement, taken)
@@ -75,7 +81,9 @@ def settle(spark: SparkSession, settlement: Settlement, url: URL) -> Settled:
         return Settled(len(taken), taken.settle(changes, target, retry=retry))
 
 
-def _selected(spark: SparkSession, settlement: Settlement, taken: Taken) -> list[Change]:
+def _selected(
+    spark: SparkSession, settlement: SettleStatement, taken: QueueSnapshot
+) -> list[Change]:
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
 

@@ -72,7 +72,7 @@ class Change:
     routing_key: str | None = None
 
 
-class Taken:
+class QueueSnapshot:
     """The messages of a queue while nobody else can have them.
 
     Args:
@@ -245,7 +245,7 @@ def origin_of(message: Delivered) -> Route:
 
 
 @contextmanager
-def take(url: URL, queue: str) -> Iterator[Taken]:
+def take_snapshot(url: URL, queue: str) -> Iterator[QueueSnapshot]:
     """Take what is in a queue now; what was not settled goes back at the end.
 
     Raises:
@@ -258,7 +258,7 @@ def take(url: URL, queue: str) -> Iterator[Taken]:
             channel = connection.channel(confirms=False)
             if _BULK in connection.extensions:
                 _check_kind(channel, queue)
-            yield Taken(queue, channel, _messages(channel, queue))
+            yield QueueSnapshot(queue, channel, _messages(channel, queue))
     except AMQPError as error:
         raise PipelineError(str(error)) from None
 

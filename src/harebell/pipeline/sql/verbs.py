@@ -27,7 +27,7 @@ _CLAUSES = ("FROM", "TO", "SET", "WHERE")
 
 
 @dataclass(frozen=True)
-class Table:
+class TableReference:
     """A table function in a query.
 
     Args:
@@ -42,7 +42,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Selection:
+class SelectStatement:
     """A query.
 
     Args:
@@ -51,11 +51,11 @@ class Selection:
     """
 
     sql: str
-    tables: tuple[Table, ...]
+    tables: tuple[TableReference, ...]
 
 
 @dataclass(frozen=True)
-class Settlement:
+class SettleStatement:
     """A verb.
 
     Args:
@@ -73,7 +73,7 @@ class Settlement:
     changes: dict[str, str] = field(default_factory=dict)
 
 
-def understand(sql: str) -> Selection | Settlement:
+def understand(sql: str) -> SelectStatement | SettleStatement:
     """Read a statement.
 
     Raises:
@@ -118,8 +118,8 @@ def _words(sql: str) -> list[Any]:
 # --- queries ------------------------------------------------------------------------------------
 
 
-def _selection(sql: str, words: list[Any]) -> Selection:
-    tables: dict[tuple[str, str], Table] = {}
+def _selection(sql: str, words: list[Any]) -> SelectStatement:
+    tables: dict[tuple[str, str], TableReference] = {}
     parts: list[str] = []
     done, at = 0, 0
     end = words[-1].end + 1
@@ -137,11 +137,11 @@ def _selection(sql: str, words: list[Any]) -> Selection:
         if len(arguments) != 1:
             raise StatementError(f"{kind} takes one name in quotes: {kind}('orders')")
         key = (kind, arguments[0])
-        table = tables.setdefault(key, Table(*key, f"{kind}_{len(tables) + 1}"))
+        table = tables.setdefault(key, TableReference(*key, f"{kind}_{len(tables) + 1}"))
         parts += [sql[done : words[at].start], table.view]
         done = words[after - 1].end + 1
         at = after
-    return Selection("".join([*parts, sql[done:end]]), tuple(tables.values()))
+    return SelectStatement("".join([*parts, sql[done:end]]), tuple(tables.values()))
 
 
 def _call(words: list[Any], at: int) -> tuple[str, list[str], int] | None:
@@ -169,7 +169,7 @@ def _call(words: list[Any], at: int) -> tuple[str, list[str], int] | None:
 # --- the verbs ----------------------------------------------------------------------------------
 
 
-def _settlement(verb: str, sql: str, words: list[Any]) -> Settlement:
+def _settlement(verb: str, sql: str, words: list[Any]) -> SettleStatement:
     clauses = _clauses(verb, sql, words)
     at = clauses.get("FROM", (0, 0))[0]
     call = _call(words, at) if at else None
@@ -192,7 +192,7 @@ def _settlement(verb: str, sql: str, words: list[Any]) -> Settlement:
     statements.condition(where)
     target = _target(words, clauses["TO"]) if "TO" in clauses else None
     changes = _changes(sql, words, clauses["SET"]) if "SET" in clauses else {}
-    return Settlement(verb, call[1][0], where, target, changes)
+    return SettleStatement(verb, call[1][0], where, target, changes)
 
 
 def _clauses(verb: str, sql: str, words: list[Any]) -> dict[str, tuple[int, int]]:

@@ -16,9 +16,9 @@ from typing import Any
 
 from harebell.base import limits
 from harebell.client.url import URL
-from harebell.spark.options import bounds
+from harebell.spark.options import offset_limits as bounds
 from harebell.spark.options.access import ACCESS, default_url, take_address
-from harebell.spark.options.bounds import EARLIEST, LATEST, NOWHERE, Places
+from harebell.spark.options.offset_limits import EARLIEST, LATEST, NO_LIMITS, OffsetLimits
 from harebell.spark.options.values import (
     OptionError,
     Reader,
@@ -88,8 +88,8 @@ class Options:
     queues: tuple[str, ...] = ()
     pattern: str | None = None
     delivery: str | None = None
-    starting: Places = NOWHERE
-    ending: Places = NOWHERE
+    starting: OffsetLimits = NO_LIMITS
+    ending: OffsetLimits = NO_LIMITS
     strategy: str = "error"
     max_offsets_per_trigger: int = limits.SPARK_ROWS_PER_TRIGGER
     max_bytes_per_trigger: int | None = None
@@ -238,12 +238,12 @@ def _check(options: Options) -> None:
                     )
 
 
-def _places(read: dict[str, Any], end: str) -> Places:
+def _places(read: dict[str, Any], end: str) -> OffsetLimits:
     """One end out of three options; which wins is as with Kafka."""
-    offsets = read.pop(end, NOWHERE)
+    offsets = read.pop(end, NO_LIMITS)
     times = read.pop(f"{end}_times", None)
     time = read.pop(f"{end}_time", None)
-    found: Places = time or times or offsets
+    found: OffsetLimits = time or times or offsets
     return found
 
 
@@ -281,11 +281,11 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "queuePattern": ("pattern", _read_pattern),
     **ACCESS,
     "delivery": ("delivery", choice(PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE)),
-    "startingOffsets": ("starting", bounds.read_places),
+    "startingOffsets": ("starting", bounds.read_offset_limits),
     "startingTimestamp": ("starting_time", bounds.read_time),
     "startingOffsetsByTimestamp": ("starting_times", bounds.read_times),
     "startingOffsetsByTimestampStrategy": ("strategy", choice("error", "latest")),
-    "endingOffsets": ("ending", bounds.read_places),
+    "endingOffsets": ("ending", bounds.read_offset_limits),
     "endingTimestamp": ("ending_time", bounds.read_time),
     "endingOffsetsByTimestamp": ("ending_times", bounds.read_times),
     "maxOffsetsPerTrigger": ("max_offsets_per_trigger", whole(1)),

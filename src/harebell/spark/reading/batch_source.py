@@ -18,16 +18,16 @@ from pyspark.sql import datasource as ds
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from harebell.spark.options.bounds import EARLIEST, LATEST, Place
+from harebell.spark.options.offset_limits import EARLIEST, LATEST, OffsetLimit
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.arrow_batches import arrow_schema
 from harebell.spark.reading.bodies import raw_schema
-from harebell.spark.reading.intake import SourceError
-from harebell.spark.reading.link import Link
+from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.naming import queues
-from harebell.spark.reading.planning import Range, RangePartition, cut
+from harebell.spark.reading.planning import OffsetRange, RangePartition, cut
 from harebell.spark.reading.positions import resolved, span_of
-from harebell.spark.reading.rows import Filters, Rows
+from harebell.spark.reading.queue_consumer import SourceError
+from harebell.spark.reading.rows import Filters, PartitionRows
 from harebell.spark.schema import select
 
 _MICROS_PER_MS = 1000
@@ -46,9 +46,9 @@ class QueueBatchReader(DataSourceReader):
         selection = select(schema, options.body_format)
         wanted = arrow_schema(schema)
         raw = raw_schema(wanted, options.body_format)
-        self._rows = Rows.of(selection, wanted, raw, options)
+        self._rows = PartitionRows.of(selection, wanted, raw, options)
         self._options: Options | None = options
-        self._limits = Limits()
+        self._limits = PushedLimits()
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors need no address and no password here: partitions have them.
@@ -58,7 +58,7 @@ class QueueBatchReader(DataSourceReader):
         """Ranges of what is there now."""
         options = self._options
         assert options is not None, "only executors have no options"
-        link = Link(options.url, options.fetch_timeout, "spark: batch read")
+        link = BrokerConnection(options.url, options.fetch_timeout, "spark: batch read")
         try:
             if "bulk" not in link.extensions:
                 raise SourceError(
@@ -81,19 +81,19 @@ class QueueBatchReader(DataSourceReader):
         # Spark has no empty list of partitions: it would ask for one without a value.
         return [RangePartition(piece, options.url) for piece in pieces or [[]]]
 
-    def _range(self, link: Link, options: Options) -> Range | None:
+    def _range(self, link: BrokerConnection, options: Options) -> OffsetRange | None:
         limits = self._limits
         if limits.queues is not None and options.queue not in limits.queues:
             return None
         span = span_of(link, options)
-        starting = options.starting.of(options.queue) or Place(EARLIEST)
-        ending = options.ending.of(options.queue) or Place(LATEST)
+        starting = options.starting.of(options.queue) or OffsetLimit(EARLIEST)
+        ending = options.ending.of(options.queue) or OffsetLimit(LATEST)
         first = resolved(starting, span, link, options, ending=False)
         end = resolved(ending, span, link, options, ending=True)
         first = max(first, limits.first)
         end = min(end, span.end if limits.end is None else limits.end)
         share = max(1, span.messages) * (end - first) // max(1, span.end - span.first)
-        return Range(options.queue, span.generation, first, end, max(1, share))
+        return OffsetRange(options.queue, span.generation, first, end, max(1, share))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition."""
@@ -113,7 +113,7 @@ class FilteredBatchReader(QueueBatchReader):
         return filters
 
 
-class Limits:
+class PushedLimits:
     """What filters say about queue, routing key, position and time."""
 
     def __init__(self) -> None:

@@ -16,14 +16,16 @@ from harebell.client.blocking import Channel
 from harebell.client.errors import ChannelClosed
 from harebell.client.protocol import leases
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.leases import Claim
-from harebell.spark.reading.leased import Ask, LeasedPart
-from harebell.spark.reading.link import LOST, Link
+from harebell.spark.reading.broker_connection import LOST, BrokerConnection
+from harebell.spark.reading.leased import ClaimRequest, LeasedReader
+from harebell.wire.v09.lease import ClaimInfo
 
 _FEWEST = 2
 
 
-def claim_together(link: Link, asked: Sequence[tuple[LeasedPart, Ask]]) -> None:
+def claim_together(
+    link: BrokerConnection, asked: Sequence[tuple[LeasedReader, ClaimRequest]]
+) -> None:
     """Make claims, and commit those before them, in one round trip.
 
     Args:
@@ -32,7 +34,7 @@ def claim_together(link: Link, asked: Sequence[tuple[LeasedPart, Ask]]) -> None:
     """
     if len(asked) < _FEWEST:
         return
-    calls: list[tuple[Call[int] | None, Call[Claim | None]]] = []
+    calls: list[tuple[Call[int] | None, Call[ClaimInfo | None]]] = []
     try:
         channel = link.opened()
         calls = [_sent(channel, ask) for _, ask in asked]
@@ -55,7 +57,7 @@ def claim_together(link: Link, asked: Sequence[tuple[LeasedPart, Ask]]) -> None:
             part.claimed(claimed.value())
 
 
-def _sent(channel: Channel, ask: Ask) -> tuple[Call[int] | None, Call[Claim | None]]:
+def _sent(channel: Channel, ask: ClaimRequest) -> tuple[Call[int] | None, Call[ClaimInfo | None]]:
     core, of = channel.core, (ask.queue, ask.group, ask.epoch)
     committed = leases.lease_commit(core, *of, ask.commit) if ask.commit else None
     return committed, leases.lease_claim(core, *of, ask.messages, ask.octets)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from harebell.spark.options.source_options import Options
-from harebell.spark.reading.intake import QueueGone, SourceError
+from harebell.spark.reading.queue_consumer import QueueGone, SourceError
 
 _LOG = logging.getLogger("harebell.spark")
 
@@ -14,7 +14,7 @@ class DataLoss(SourceError):
     """Messages that the query counted on are not there."""
 
 
-class Losses:
+class DataLossPolicy:
     """Ends a query, or only warns.
 
     Args:

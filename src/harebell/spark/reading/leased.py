@@ -19,15 +19,16 @@ from typing import Any, NamedTuple
 from harebell.base.limits import LEASE_CLAIM_MESSAGES
 from harebell.client.blocking import Channel
 from harebell.client.errors import Fenced, LeaseLost, NotFound, PreconditionFailed
-from harebell.client.protocol.leases import Claim, Lease
-from harebell.spark.options.bounds import EARLIEST
+from harebell.client.protocol.leases import Lease
+from harebell.spark.options.offset_limits import EARLIEST
 from harebell.spark.options.source_options import Options
 from harebell.spark.options.values import OptionError
-from harebell.spark.reading.data_loss_policy import Losses, no_queue
-from harebell.spark.reading.intake import QueueGone, SourceError
-from harebell.spark.reading.link import Link
-from harebell.spark.reading.offsets import Claimed, OffsetError, Point
-from harebell.spark.reading.planning import Range
+from harebell.spark.reading.broker_connection import BrokerConnection
+from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
+from harebell.spark.reading.offsets import ClaimOffset, OffsetError, QueueOffset
+from harebell.spark.reading.planning import OffsetRange
+from harebell.spark.reading.queue_consumer import QueueGone, SourceError
+from harebell.wire.v09.lease import ClaimInfo
 
 _LOG = logging.getLogger("harebell.spark")
 
@@ -35,7 +36,7 @@ _LOG = logging.getLogger("harebell.spark")
 class _Group:
     """A group that this process holds."""
 
-    def __init__(self, name: str, lease: Lease, link: Link) -> None:
+    def __init__(self, name: str, lease: Lease, link: BrokerConnection) -> None:
         self.name = name
         self.epoch = lease.epoch
         self.generation = lease.generation
@@ -52,7 +53,7 @@ class _Group:
         return found + list(range(max(self.newest, first) + 1, last + 1))
 
 
-class Ask(NamedTuple):
+class ClaimRequest(NamedTuple):
     """A claim that is to be made together with others (see `claims`).
 
     Args:
@@ -72,7 +73,7 @@ class Ask(NamedTuple):
     octets: int
 
 
-class LeasedPart:
+class LeasedReader:
     """One leased queue.
 
     Args:
@@ -81,21 +82,21 @@ class LeasedPart:
         kind: of the queue.
     """
 
-    def __init__(self, options: Options, link: Link, kind: str) -> None:
+    def __init__(self, options: Options, link: BrokerConnection, kind: str) -> None:
         self.queue = options.queue
         self._options = options
         self._link = link
         self._kind = kind
-        self._losses = Losses(options)
+        self._losses = DataLossPolicy(options)
         self._group: _Group | None = None
-        self._begun: Claimed | None = None
+        self._begun: ClaimOffset | None = None
         self._left: int | None = None
         self._over = False
         # Whether `claimed` has been called, and with what.
         self._answered = False
-        self._answer: Claim | None = None
+        self._answer: ClaimInfo | None = None
 
-    def begin(self) -> Point:
+    def begin(self) -> QueueOffset:
         """A new query begins at the head of the queue, with a group of its own.
 
         Raises:
@@ -113,14 +114,14 @@ class LeasedPart:
             self._open(name)
             assert self._group is not None, "it was opened"
             # A group that was there before goes on where it was.
-            self._begun = Claimed(self._group.generation, name, self._group.committed)
+            self._begun = ClaimOffset(self._group.generation, name, self._group.committed)
         return self._begun
 
-    def join(self) -> Point:
+    def join(self) -> QueueOffset:
         """The same as for a new query."""
         return self.begin()
 
-    def before(self, end: Point) -> Point:
+    def before(self, end: QueueOffset) -> QueueOffset:
         """Before the first claim."""
         return replace(self._own(end), claim=0)
 
@@ -129,7 +130,7 @@ class LeasedPart:
         self._left = self._waiting()
         self._over = False
 
-    def advance(self, start: Point, most: int, octets: int | None) -> Point:
+    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
         """Commit what Spark has committed, and claim what comes next."""
         here = self._own(start)
         if self._over:
@@ -142,7 +143,9 @@ class LeasedPart:
             return replace(here, claim=following[0])
         return self._claimed(here, most, octets)
 
-    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+    def extend(
+        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+    ) -> QueueOffset:
         """One more claim."""
         here = self._own(end)
         group = self._held(here)
@@ -152,14 +155,16 @@ class LeasedPart:
 
     # --- claims that are made together ----------------------------------------------------------
 
-    def wanted(self, point: Point, most: int, octets: int | None, *, more: bool) -> Ask | None:
+    def wanted(
+        self, point: QueueOffset, most: int, octets: int | None, *, more: bool
+    ) -> ClaimRequest | None:
         """What `advance` would ask the broker now, or with `more` `extend`.
 
         Returns:
             None where that is nothing, or more than to commit and to claim.
         """
         group = self._group
-        if self._over or self._answered or group is None or not isinstance(point, Claimed):
+        if self._over or self._answered or group is None or not isinstance(point, ClaimOffset):
             return None
         known = (group.name, group.generation, group.link_made)
         if known != (point.group, point.generation, self._link.made):
@@ -172,7 +177,7 @@ class LeasedPart:
             return None
         commit = 0 if more else max(group.claims, default=0)
         messages = min(most, LEASE_CLAIM_MESSAGES)
-        return Ask(self.queue, group.name, group.epoch, commit, messages, octets or 0)
+        return ClaimRequest(self.queue, group.name, group.epoch, commit, messages, octets or 0)
 
     def committed(self, upto: int) -> None:
         """Claims were committed for this part."""
@@ -182,7 +187,7 @@ class LeasedPart:
         for number in [number for number in group.claims if number <= upto]:
             del group.claims[number]
 
-    def claimed(self, claim: Claim | None) -> None:
+    def claimed(self, claim: ClaimInfo | None) -> None:
         """A claim was made for this part, or nothing was ready; it is used when it is asked for."""
         self._answered, self._answer = True, claim
 
@@ -192,7 +197,7 @@ class LeasedPart:
 
     # --- what tasks read ------------------------------------------------------------------------
 
-    def plan(self, start: Point, end: Point) -> list[Range]:
+    def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
         """The ranges of the claims between two points."""
         first, last = self._own(start), self._own(end)
         group = self._held(last)
@@ -234,10 +239,10 @@ class LeasedPart:
             waiting = self._waiting()
         except QueueGone:
             return None
-        point = Claimed(group.generation, group.name, group.newest).to_json()
+        point = ClaimOffset(group.generation, group.name, group.newest).to_json()
         return point | {"ready": waiting}
 
-    def finish(self, start: Point) -> None:
+    def finish(self, start: QueueOffset) -> None:
         """Commit the last claims and hold the group no longer."""
         self._over = True
         group, self._group = self._group, None
@@ -246,7 +251,7 @@ class LeasedPart:
                 lambda channel: channel.lease_close(self.queue, group.name, group.epoch)
             )
 
-    def leave(self, start: Point) -> None:
+    def leave(self, start: QueueOffset) -> None:
         """Commit what Spark has committed, give the rest back, and forget the group."""
         here = self._own(start)
         group = self._group or self._open(here.group)
@@ -264,7 +269,7 @@ class LeasedPart:
 
     # --- the group ------------------------------------------------------------------------------
 
-    def _held(self, point: Claimed) -> _Group:
+    def _held(self, point: ClaimOffset) -> _Group:
         """The group of a point, held by this process.
 
         Raises:
@@ -307,10 +312,10 @@ class LeasedPart:
         self._answered, self._answer = False, None
         return self._group
 
-    def _settled(self, here: Claimed, group: _Group) -> Claimed:
+    def _settled(self, here: ClaimOffset, group: _Group) -> ClaimOffset:
         """Commit up to a point; the point, or where a new log begins."""
         if group.generation != here.generation:
-            return Claimed(group.generation, group.name, group.committed)
+            return ClaimOffset(group.generation, group.name, group.committed)
         missing = group.missing(0, here.claim)
         if missing:
             self._losses.report(
@@ -321,7 +326,7 @@ class LeasedPart:
             )
         if group.newest < here.claim:
             # The broker has forgotten the group, and counts from 1 again.
-            return Claimed(group.generation, group.name, group.committed)
+            return ClaimOffset(group.generation, group.name, group.committed)
         open_ones = [number for number in group.claims if number <= here.claim]
         if open_ones:
             upto = max(open_ones)
@@ -333,7 +338,7 @@ class LeasedPart:
             self.committed(upto)
         return here
 
-    def _claimed(self, here: Claimed, most: int, octets: int | None) -> Claimed:
+    def _claimed(self, here: ClaimOffset, most: int, octets: int | None) -> ClaimOffset:
         group = self._held(here)
         answered, claim = self._answered, self._answer
         self._answered, self._answer = False, None
@@ -353,7 +358,7 @@ class LeasedPart:
             return self._told_again(here, group)
         return here if claim is None else self._taken(here, group, claim)
 
-    def _taken(self, here: Claimed, group: _Group, claim: Claim) -> Claimed:
+    def _taken(self, here: ClaimOffset, group: _Group, claim: ClaimInfo) -> ClaimOffset:
         """The end of a claim that was made now."""
         group.claims[claim.number] = claim
         group.newest = claim.number
@@ -361,7 +366,7 @@ class LeasedPart:
             self._left -= claim.messages
         return replace(here, claim=claim.number)
 
-    def _told_again(self, here: Claimed, known: _Group) -> Claimed:
+    def _told_again(self, here: ClaimOffset, known: _Group) -> ClaimOffset:
         """A claim whose answer was lost with the connection is there nonetheless."""
         group = self._open(known.name)
         if group.generation != known.generation:
@@ -371,13 +376,13 @@ class LeasedPart:
             self._left -= sum(group.claims[number].messages for number in fresh)
         return replace(here, claim=fresh[0]) if fresh else here
 
-    def _found(self, group: _Group, most: int, octets: int | None) -> Claim | None:
+    def _found(self, group: _Group, most: int, octets: int | None) -> ClaimInfo | None:
         """A claim. Where the query ends without one, it is looked for behind what has expired."""
 
-        def call(channel: Channel, queue: str, name: str, epoch: int) -> Claim | None:
+        def call(channel: Channel, queue: str, name: str, epoch: int) -> ClaimInfo | None:
             return channel.lease_claim(queue, name, epoch, most, octets or 0)
 
-        claim: Claim | None = self._ask("claim", group, call)
+        claim: ClaimInfo | None = self._ask("claim", group, call)
         waiting = 0 if claim is not None or self._left is None else self._waiting()
         while claim is None and waiting:
             before = waiting
@@ -420,8 +425,8 @@ class LeasedPart:
         except NotFound as error:
             raise no_queue(self._options) from error
 
-    def _range(self, group: _Group, claim: Claim) -> Range:
-        return Range(
+    def _range(self, group: _Group, claim: ClaimInfo) -> OffsetRange:
+        return OffsetRange(
             self.queue,
             group.generation,
             claim.first,
@@ -432,8 +437,8 @@ class LeasedPart:
             claim.number,
         )
 
-    def _own(self, point: Point) -> Claimed:
-        if not isinstance(point, Claimed):
+    def _own(self, point: QueueOffset) -> ClaimOffset:
+        if not isinstance(point, ClaimOffset):
             raise OffsetError(
                 f"the checkpoint holds the offset {point.to_json()!r} for queue {self.queue!r}, "
                 "which belongs to a query of another delivery: use a new checkpoint"

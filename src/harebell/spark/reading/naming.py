@@ -7,11 +7,11 @@ from functools import partial
 
 from harebell.client.blocking import Channel
 from harebell.spark.options.source_options import Options
-from harebell.spark.reading.intake import SourceError
-from harebell.spark.reading.link import Link
+from harebell.spark.reading.broker_connection import BrokerConnection
+from harebell.spark.reading.queue_consumer import SourceError
 
 
-def queues(link: Link, options: Options, *, some: bool = True) -> tuple[str, ...]:
+def queues(link: BrokerConnection, options: Options, *, some: bool = True) -> tuple[str, ...]:
     """The queues that a query reads.
 
     Args:
@@ -34,7 +34,7 @@ def queues(link: Link, options: Options, *, some: bool = True) -> tuple[str, ...
     return found
 
 
-def _all(link: Link) -> list[str]:
+def _all(link: BrokerConnection) -> list[str]:
     """Every queue that may be read."""
     names: list[str] = []
     more = True

@@ -34,7 +34,7 @@ class OffsetError(HarebellError, ValueError):
 
 
 @dataclass(frozen=True)
-class Offset:
+class SpoolOffset:
     """A point in the count of deliveries over plain AMQP.
 
     Args:
@@ -50,7 +50,7 @@ class Offset:
         return {"position": self.position, "spool": self.spool}
 
     @classmethod
-    def of_json(cls, value: Any) -> Offset:
+    def of_json(cls, value: Any) -> SpoolOffset:
         """From the checkpoint.
 
         Raises:
@@ -65,7 +65,7 @@ class Offset:
 
 
 @dataclass(frozen=True)
-class Position:
+class LogOffset:
     """A point in the log of a stream, or of a queue that is looked at.
 
     Args:
@@ -82,7 +82,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Claimed:
+class ClaimOffset:
     """A point in the claims of a leased queue.
 
     Args:
@@ -100,7 +100,7 @@ class Claimed:
         return {"generation": self.generation, "group": self.group, "claim": self.claim}
 
 
-Point = Offset | Position | Claimed
+QueueOffset = SpoolOffset | LogOffset | ClaimOffset
 """How far a query has come in one queue."""
 
 
@@ -113,12 +113,12 @@ def is_spooled(value: Any) -> bool:
     )
 
 
-def points_json(points: Mapping[str, Point]) -> dict[str, Any]:
+def offsets_json(points: Mapping[str, QueueOffset]) -> dict[str, Any]:
     """The offset of several queues."""
     return {queue: points[queue].to_json() for queue in sorted(points)}
 
 
-def points_of(value: Any) -> dict[str, Point]:
+def offsets_of(value: Any) -> dict[str, QueueOffset]:
     """The points of an offset by queue.
 
     Raises:
@@ -129,18 +129,18 @@ def points_of(value: Any) -> dict[str, Point]:
     return {queue: _point(one, value) for queue, one in value.items()}
 
 
-def _point(one: Any, whole: Any) -> Point:
+def _point(one: Any, whole: Any) -> QueueOffset:
     if isinstance(one, dict):
         keys = set(one)
         generation = one.get("generation")
         if keys == {"position", "spool"}:
-            return Offset.of_json(one)
+            return SpoolOffset.of_json(one)
         if isinstance(generation, str):
             if keys == {"generation", "position"} and _count(one["position"]):
-                return Position(generation, one["position"])
+                return LogOffset(generation, one["position"])
             named = isinstance(one.get("group"), str) and one["group"]
             if keys == {"generation", "group", "claim"} and named and _count(one["claim"]):
-                return Claimed(generation, one["group"], one["claim"])
+                return ClaimOffset(generation, one["group"], one["claim"])
     raise _foreign(whole)
 
 
@@ -155,5 +155,5 @@ def _foreign(value: Any) -> OffsetError:
     )
 
 
-START = Offset(0, "")
+START = SpoolOffset(0, "")
 """Where a new query over plain AMQP begins."""

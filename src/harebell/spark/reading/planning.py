@@ -16,7 +16,7 @@ from harebell.client.url import URL
 
 
 @dataclass(frozen=True)
-class Range:
+class OffsetRange:
     """Positions of one queue.
 
     Args:
@@ -50,7 +50,7 @@ class RangePartition(InputPartition):
         url: where the broker is, and as whom.
     """
 
-    def __init__(self, ranges: list[Range], url: URL) -> None:
+    def __init__(self, ranges: list[OffsetRange], url: URL) -> None:
         super().__init__(None)
         self.ranges = ranges
         self.url = url
@@ -60,13 +60,13 @@ class RangePartition(InputPartition):
 
 
 def cut(
-    ranges: Sequence[Range],
+    ranges: Sequence[OffsetRange],
     partitions: int,
     most: int | None,
     *,
     least: int = SPARK_ROWS_PER_PARTITION,
     by_queue: bool = False,
-) -> list[list[Range]]:
+) -> list[list[OffsetRange]]:
     """Cut ranges into partitions of about equal size.
 
     Args:
@@ -85,7 +85,7 @@ def cut(
     if most is not None:
         count = max(count, -(-total // most))
     bounds = [total * number // count for number in range(1, count + 1)]
-    made: list[list[Range]] = [[] for _ in bounds]
+    made: list[list[OffsetRange]] = [[] for _ in bounds]
     number = before = 0
     for one in ranges:
         done, first = 0, one.first

@@ -12,19 +12,19 @@ from typing import Any
 
 from harebell.client.bulk import Span
 from harebell.client.errors import NotFound
-from harebell.spark.options.bounds import EARLIEST, LATEST, POSITION, Place
+from harebell.spark.options.offset_limits import EARLIEST, LATEST, POSITION, OffsetLimit
 from harebell.spark.options.source_options import AT_MOST_ONCE, PEEK, Options
-from harebell.spark.reading.data_loss_policy import Losses, no_queue
-from harebell.spark.reading.intake import SourceError
-from harebell.spark.reading.link import Link
-from harebell.spark.reading.offsets import OffsetError, Point, Position
-from harebell.spark.reading.planning import Range
+from harebell.spark.reading.broker_connection import BrokerConnection
+from harebell.spark.reading.data_loss_policy import DataLossPolicy, no_queue
+from harebell.spark.reading.offsets import LogOffset, OffsetError, QueueOffset
+from harebell.spark.reading.planning import OffsetRange
+from harebell.spark.reading.queue_consumer import SourceError
 
 STREAM = "stream"
 _MICROS_PER_MS = 1000
 
 
-class PositionPart:
+class PositionReader:
     """One queue that is read by positions.
 
     Args:
@@ -33,32 +33,32 @@ class PositionPart:
         kind: of the queue.
     """
 
-    def __init__(self, options: Options, link: Link, kind: str) -> None:
+    def __init__(self, options: Options, link: BrokerConnection, kind: str) -> None:
         self.queue = options.queue
         self._options = options
         self._link = link
         self._kind = kind
-        self._losses = Losses(options)
-        self._begun: Position | None = None
+        self._losses = DataLossPolicy(options)
+        self._begun: LogOffset | None = None
         self._target: int | None = None
-        self._found: Position | None = None
+        self._found: LogOffset | None = None
 
-    def begin(self) -> Point:
+    def begin(self) -> QueueOffset:
         """Where the options say; else the end of a stream, or the head of another queue."""
         if self._begun is None:
-            default = Place(LATEST if self._kind == STREAM else EARLIEST)
+            default = OffsetLimit(LATEST if self._kind == STREAM else EARLIEST)
             place = self._options.starting.of(self.queue) or default
             span = span_of(self._link, self._options)
             position = resolved(place, span, self._link, self._options, ending=False)
-            self._begun = Position(span.generation, position)
+            self._begun = LogOffset(span.generation, position)
         return self._begun
 
-    def join(self) -> Point:
+    def join(self) -> QueueOffset:
         """The first position, wherever the options let a new query begin."""
         span = span_of(self._link, self._options)
-        return Position(span.generation, span.first)
+        return LogOffset(span.generation, span.first)
 
-    def before(self, end: Point) -> Point:
+    def before(self, end: QueueOffset) -> QueueOffset:
         """The first position that there is."""
         return replace(self._own(end), position=span_of(self._link, self._options).first)
 
@@ -66,7 +66,7 @@ class PositionPart:
         """Remember where the queue ends."""
         self._target = span_of(self._link, self._options).end
 
-    def advance(self, start: Point, most: int, octets: int | None) -> Point:
+    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
         """So many messages further, if there are any."""
         here = self._own(start)
         span = span_of(self._link, self._options)
@@ -79,14 +79,16 @@ class PositionPart:
             end = min(end, here.position + max(1, octets // size))
         if end <= here.position:
             return start
-        self._found = Position(span.generation, end)
+        self._found = LogOffset(span.generation, end)
         return self._found
 
-    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+    def extend(
+        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+    ) -> QueueOffset:
         """Further still."""
         return self.advance(end, most, octets)
 
-    def plan(self, start: Point, end: Point) -> list[Range]:
+    def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
         """The range between two points."""
         first, last = self._own(start), self._own(end)
         if self._options.delivery == AT_MOST_ONCE and last != self._found:
@@ -97,7 +99,7 @@ class PositionPart:
             return []
         position = min(here.position, last.position)
         messages = last.position - position
-        return [Range(self.queue, span.generation, position, last.position, messages)]
+        return [OffsetRange(self.queue, span.generation, position, last.position, messages)]
 
     def report(self) -> dict[str, Any] | None:
         """Where the queue ends."""
@@ -105,18 +107,18 @@ class PositionPart:
             span = span_of(self._link, self._options)
         except SourceError:
             return None
-        return Position(span.generation, span.end).to_json()
+        return LogOffset(span.generation, span.end).to_json()
 
-    def finish(self, start: Point) -> None:
+    def finish(self, start: QueueOffset) -> None:
         """Nothing is held."""
 
-    def leave(self, start: Point) -> None:
+    def leave(self, start: QueueOffset) -> None:
         """Nothing is held."""
 
     def stop(self) -> None:
         """Nothing is held."""
 
-    def _checked(self, point: Position, span: Span) -> Position:
+    def _checked(self, point: LogOffset, span: Span) -> LogOffset:
         """The point, or where reading can go on if what follows it is gone."""
         if point.generation != span.generation:
             self._losses.report(
@@ -124,7 +126,7 @@ class PositionPart:
                 f"log was {point.generation} and is {span.generation}; messages that were in the "
                 "old one are gone"
             )
-            return Position(span.generation, span.first)
+            return LogOffset(span.generation, span.first)
         if point.position > span.end:
             self._losses.report(
                 f"the checkpoint has read queue {self.queue!r} up to position {point.position}, "
@@ -141,8 +143,8 @@ class PositionPart:
             return replace(point, position=span.first)
         return point
 
-    def _own(self, point: Point) -> Position:
-        if not isinstance(point, Position):
+    def _own(self, point: QueueOffset) -> LogOffset:
+        if not isinstance(point, LogOffset):
             raise OffsetError(
                 f"the checkpoint holds the offset {point.to_json()!r} for queue {self.queue!r}, "
                 "which belongs to a query of another delivery: use a new checkpoint"
@@ -150,7 +152,7 @@ class PositionPart:
         return point
 
 
-def span_of(link: Link, options: Options, time_ms: int = 0) -> Span:
+def span_of(link: BrokerConnection, options: Options, time_ms: int = 0) -> Span:
     """Where a queue begins and ends.
 
     Raises:
@@ -162,7 +164,9 @@ def span_of(link: Link, options: Options, time_ms: int = 0) -> Span:
         raise no_queue(options) from error
 
 
-def resolved(place: Place, span: Span, link: Link, options: Options, *, ending: bool) -> int:
+def resolved(
+    place: OffsetLimit, span: Span, link: BrokerConnection, options: Options, *, ending: bool
+) -> int:
     """The position of a place.
 
     Raises:
@@ -180,7 +184,7 @@ def resolved(place: Place, span: Span, link: Link, options: Options, *, ending: 
                 f"ends at position {span.end}"
             )
         if place.number < span.first and not ending and options.delivery != PEEK:
-            Losses(options).report(
+            DataLossPolicy(options).report(
                 f"the option {which}Offsets says {place.number} for queue {options.queue!r}, which "
                 f"begins at position {span.first} by now"
             )

@@ -13,21 +13,26 @@ from typing import Any, Protocol
 
 from pyspark.sql.datasource import InputPartition
 
-from harebell.spark.reading.intake import QueueGone
-from harebell.spark.reading.offsets import Point
-from harebell.spark.reading.planning import Range
+from harebell.spark.reading.offsets import QueueOffset
+from harebell.spark.reading.planning import OffsetRange
+from harebell.spark.reading.queue_consumer import QueueGone
 
 _POLL_SECONDS = (0.002, 0.02)
 """Shortest and longest pause between two looks at queues that were empty."""
 
-Planned = list[Range] | list[InputPartition]
+Planned = list[OffsetRange] | list[InputPartition]
 
 
-class Ahead(Protocol):
+class ClaimAhead(Protocol):
     """Asks the broker what parts are about to ask it, for all of them together."""
 
     def __call__(
-        self, asked: Sequence[tuple[Part, Point]], most: int, octets: int | None, *, more: bool
+        self,
+        asked: Sequence[tuple[QueueReader, QueueOffset]],
+        most: int,
+        octets: int | None,
+        *,
+        more: bool,
     ) -> None:
         """Ask.
 
@@ -39,24 +44,24 @@ class Ahead(Protocol):
         """
 
 
-class Part(Protocol):
+class QueueReader(Protocol):
     """One queue of a query."""
 
     queue: str
 
-    def begin(self) -> Point:
+    def begin(self) -> QueueOffset:
         """Where a new query begins."""
 
-    def join(self) -> Point:
+    def join(self) -> QueueOffset:
         """Where a queue begins that a running query has found: with all that is in it."""
 
-    def before(self, end: Point) -> Point:
+    def before(self, end: QueueOffset) -> QueueOffset:
         """Where a queue began that a running query found, and whose first rows end there."""
 
     def prepare(self) -> None:
         """Remember how much there is: the query ends when that is processed."""
 
-    def advance(self, start: Point, most: int, octets: int | None) -> Point:
+    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
         """Everything before `start` is committed: settle it, and say where the next rows end.
 
         Args:
@@ -68,26 +73,28 @@ class Part(Protocol):
             The end; `start` if there is nothing.
         """
 
-    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+    def extend(
+        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+    ) -> QueueOffset:
         """A later end of the same rows, for a micro-batch that has room left."""
 
-    def plan(self, start: Point, end: Point) -> Planned:
+    def plan(self, start: QueueOffset, end: QueueOffset) -> Planned:
         """What tasks read to have the rows between two points."""
 
     def report(self) -> dict[str, Any] | None:
         """Where the queue ends, if that can be told."""
 
-    def finish(self, start: Point) -> None:
+    def finish(self, start: QueueOffset) -> None:
         """The query has ended: settle everything before `start` and leave."""
 
-    def leave(self, start: Point) -> None:
+    def leave(self, start: QueueOffset) -> None:
         """The query reads this queue no longer: settle everything before `start`, keep nothing."""
 
     def stop(self) -> None:
         """Leave at once."""
 
 
-class Query:
+class SourceQuery:
     """The parts of a query.
 
     Args:
@@ -106,15 +113,15 @@ class Query:
 
     def __init__(
         self,
-        parts: Mapping[str, Part],
+        parts: Mapping[str, QueueReader],
         long_poll: float,
-        cut: Callable[[list[Range]], list[InputPartition]],
-        discover: Callable[[Mapping[str, Part]], dict[str, Part]] | None = None,
+        cut: Callable[[list[OffsetRange]], list[InputPartition]],
+        discover: Callable[[Mapping[str, QueueReader]], dict[str, QueueReader]] | None = None,
         gone: Callable[[str], None] | None = None,
-        ahead: Ahead | None = None,
+        ahead: ClaimAhead | None = None,
     ) -> None:
         self.parts = dict(parts)
-        self.leaving: dict[str, Part] = {}
+        self.leaving: dict[str, QueueReader] = {}
         self._long_poll = long_poll
         self._cut = cut
         self._discover = discover
@@ -123,7 +130,7 @@ class Query:
         self._draining = False
         self._turn = 0
 
-    def begin(self) -> dict[str, Point]:
+    def begin(self) -> dict[str, QueueOffset]:
         """Where a new query begins."""
         return {queue: part.begin() for queue, part in self.parts.items()}
 
@@ -137,8 +144,8 @@ class Query:
                 self._leave(queue)
 
     def advance(
-        self, start: Mapping[str, Point], most: int, octets: int | None
-    ) -> dict[str, Point]:
+        self, start: Mapping[str, QueueOffset], most: int, octets: int | None
+    ) -> dict[str, QueueOffset]:
         """Settle what is committed and find the end of the next micro-batch.
 
         Args:
@@ -172,8 +179,8 @@ class Query:
             pause = min(longest, pause * 2)
 
     def _round(
-        self, points: Mapping[str, Point], most: int, octets: int | None
-    ) -> dict[str, Point]:
+        self, points: Mapping[str, QueueOffset], most: int, octets: int | None
+    ) -> dict[str, QueueOffset]:
         """Ask every part once, and those that have more than their share once more."""
         queues = sorted(self.parts)
         if not queues:
@@ -216,10 +223,12 @@ class Query:
                 ends[queue] = self.parts[queue].extend(begin, ends[queue], more, octet_share)
         return ends
 
-    def plan(self, start: Mapping[str, Point], end: Mapping[str, Point]) -> list[InputPartition]:
+    def plan(
+        self, start: Mapping[str, QueueOffset], end: Mapping[str, QueueOffset]
+    ) -> list[InputPartition]:
         """What tasks read to have the rows between two points."""
         planned: list[InputPartition] = []
-        ranges: list[Range] = []
+        ranges: list[OffsetRange] = []
         for queue, last in end.items():
             try:
                 found = self._between(queue, start.get(queue), last)
@@ -227,13 +236,13 @@ class Query:
                 self._leave(queue)
                 continue
             for one in found:
-                if isinstance(one, Range):
+                if isinstance(one, OffsetRange):
                     ranges.append(one)
                 else:
                     planned.append(one)
         return planned + (self._cut(ranges) if ranges else [])
 
-    def _between(self, queue: str, first: Point | None, last: Point) -> Planned:
+    def _between(self, queue: str, first: QueueOffset | None, last: QueueOffset) -> Planned:
         part = self.parts.get(queue) or self.leaving.get(queue)
         if part is None:
             # It is gone, and that was told when the query was made.

@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from harebell.client.bulk import Span
-from harebell.spark.options.bounds import EARLIEST, Place
+from harebell.spark.options.offset_limits import EARLIEST, OffsetLimit
 from harebell.spark.options.source_options import (
     AT_LEAST_ONCE,
     AT_MOST_ONCE,
@@ -30,25 +30,31 @@ from harebell.spark.options.source_options import (
     OptionError,
     Options,
 )
+from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.claims import claim_together
-from harebell.spark.reading.data_loss_policy import Losses
-from harebell.spark.reading.intake import QueueGone, SourceError
-from harebell.spark.reading.leased import LeasedPart
-from harebell.spark.reading.link import Link
+from harebell.spark.reading.data_loss_policy import DataLossPolicy
+from harebell.spark.reading.leased import LeasedReader
 from harebell.spark.reading.naming import queues
-from harebell.spark.reading.offsets import Claimed, Offset, OffsetError, Point, Position
-from harebell.spark.reading.planning import Range, RangePartition, cut
-from harebell.spark.reading.positions import STREAM, PositionPart, span_of
-from harebell.spark.reading.query import Part, Query
-from harebell.spark.reading.spooled import SpooledPart
-from harebell.spark.schema import Selection
+from harebell.spark.reading.offsets import (
+    ClaimOffset,
+    LogOffset,
+    OffsetError,
+    QueueOffset,
+    SpoolOffset,
+)
+from harebell.spark.reading.planning import OffsetRange, RangePartition, cut
+from harebell.spark.reading.positions import STREAM, PositionReader, span_of
+from harebell.spark.reading.query import QueueReader, SourceQuery
+from harebell.spark.reading.queue_consumer import QueueGone, SourceError
+from harebell.spark.reading.spooled import SpooledReader
+from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")
 NEEDED = ("bulk", "lease")
 _SPOOLED = (AT_LEAST_ONCE, AT_MOST_ONCE)
 
 
-class Parts:
+class QueueReaders:
     """Makes the parts of a query.
 
     Args:
@@ -57,14 +63,14 @@ class Parts:
         schema: of record batches as they come from the broker.
     """
 
-    def __init__(self, options: Options, selection: Selection, schema: pa.Schema) -> None:
+    def __init__(self, options: Options, selection: ColumnSelection, schema: pa.Schema) -> None:
         self._options = options
         self._selection = selection
         self._schema = schema
-        self._link: Link | None = None
+        self._link: BrokerConnection | None = None
         self._many = 1
 
-    def query(self, points: Mapping[str, Point] | None) -> Query:
+    def query(self, points: Mapping[str, QueueOffset] | None) -> SourceQuery:
         """A query, from a checkpoint or, without points, a new one.
 
         Raises:
@@ -79,7 +85,7 @@ class Parts:
             self._check_queues(points)
         if self._options.pattern is None:
             kept = {queue: parts[queue] for queue in self._options.queues}
-            query = Query(kept, self._long_poll(kept), self._cut, ahead=self._claim_together)
+            query = SourceQuery(kept, self._long_poll(kept), self._cut, ahead=self._claim_together)
             query.leaving = {queue: part for queue, part in parts.items() if queue not in kept}
             if query.leaving:
                 _LOG.warning(
@@ -88,7 +94,7 @@ class Parts:
                     ", ".join(sorted(query.leaving)),
                 )
             return query
-        return Query(
+        return SourceQuery(
             parts,
             self._long_poll(parts),
             self._cut,
@@ -97,7 +103,7 @@ class Parts:
             self._claim_together,
         )
 
-    def fit(self, query: Query, points: Mapping[str, Point]) -> bool:
+    def fit(self, query: SourceQuery, points: Mapping[str, QueueOffset]) -> bool:
         """Whether a query reads its queues as these points say."""
         return all(
             isinstance(query.parts.get(queue) or query.leaving.get(queue), _way(point))
@@ -111,7 +117,7 @@ class Parts:
 
     # --- a new query ----------------------------------------------------------------------------
 
-    def _new(self) -> dict[str, Part]:
+    def _new(self) -> dict[str, QueueReader]:
         delivery = self._options.delivery
         link = self._linked()
         able = all(name in link.extensions for name in NEEDED)
@@ -126,20 +132,20 @@ class Parts:
                     ", ".join(self._options.queues),
                 )
             self._many = len(self._options.queues)
-            parts: dict[str, Part] = {q: self._spooled(q) for q in self._options.queues}
+            parts: dict[str, QueueReader] = {q: self._spooled(q) for q in self._options.queues}
             self.leave()
             return parts
         found = queues(link, self._options)
         self._many = len(found)
         return {queue: self._chosen(queue) for queue in found}
 
-    def _chosen(self, queue: str) -> Part:
+    def _chosen(self, queue: str) -> QueueReader:
         """The way that the option `delivery` asks for."""
         about = self._options.about(queue)
         link = self._linked()
         kind = span_of(link, about).kind
         if kind == STREAM or about.delivery == PEEK:
-            return PositionPart(about, link, kind)
+            return PositionReader(about, link, kind)
         if about.delivery in _SPOOLED:
             if _elsewhere(about.starting.of(queue)):
                 raise OptionError(
@@ -148,9 +154,9 @@ class Parts:
                     "or nothing"
                 )
             return self._spooled(queue)
-        return LeasedPart(about, link, kind)
+        return LeasedReader(about, link, kind)
 
-    def _discovered(self, known: Mapping[str, Part]) -> dict[str, Part]:
+    def _discovered(self, known: Mapping[str, QueueReader]) -> dict[str, QueueReader]:
         """Queues that match the pattern and are new."""
         if self._options.pattern is None:
             return {}
@@ -168,14 +174,14 @@ class Parts:
         Raises:
             DataLoss: the query is to end then.
         """
-        Losses(self._options).report(
+        DataLossPolicy(self._options).report(
             f"queue {queue!r}, which the query was reading, was deleted; messages that were not "
             "read are gone"
         )
 
     # --- from a checkpoint ----------------------------------------------------------------------
 
-    def _old(self, points: Mapping[str, Point]) -> dict[str, Part]:
+    def _old(self, points: Mapping[str, QueueOffset]) -> dict[str, QueueReader]:
         parts = {}
         self._many = max(1, len(points))
         for queue, point in points.items():
@@ -189,22 +195,26 @@ class Parts:
                 # Else the query leaves it anyway.
         return parts
 
-    def _of(self, queue: str, point: Point) -> Part:
+    def _of(self, queue: str, point: QueueOffset) -> QueueReader:
         """The way that a checkpoint was begun."""
         delivery = self._options.delivery
-        allowed: dict[type[Point], tuple[str | None, ...]] = {
-            Offset: (None, *_SPOOLED),
-            Claimed: (None, EXACTLY_ONCE),
-            Position: (None, PEEK, EXACTLY_ONCE, *_SPOOLED),
+        allowed: dict[type[QueueOffset], tuple[str | None, ...]] = {
+            SpoolOffset: (None, *_SPOOLED),
+            ClaimOffset: (None, EXACTLY_ONCE),
+            LogOffset: (None, PEEK, EXACTLY_ONCE, *_SPOOLED),
         }
         if delivery not in allowed[type(point)]:
-            was = "exactly-once" if isinstance(point, Claimed) else "at-least-once or at-most-once"
+            was = (
+                "exactly-once"
+                if isinstance(point, ClaimOffset)
+                else "at-least-once or at-most-once"
+            )
             raise OffsetError(
                 f"the option delivery is {delivery}, but the checkpoint was begun with {was} for "
                 f"queue {queue!r}: use that, or a new checkpoint"
             )
         about = self._options.about(queue)
-        if isinstance(point, Offset):
+        if isinstance(point, SpoolOffset):
             return self._spooled(queue)
         link = self._linked()
         if not all(name in link.extensions for name in NEEDED):
@@ -214,11 +224,11 @@ class Parts:
             )
         span = span_of(link, about)
         _check_kind(about, point, span)
-        if isinstance(point, Claimed):
-            return LeasedPart(about, link, span.kind)
-        return PositionPart(about, link, span.kind)
+        if isinstance(point, ClaimOffset):
+            return LeasedReader(about, link, span.kind)
+        return PositionReader(about, link, span.kind)
 
-    def _check_queues(self, points: Mapping[str, Point]) -> None:
+    def _check_queues(self, points: Mapping[str, QueueOffset]) -> None:
         """See that every queue of the query has a place in the checkpoint; others are left.
 
         Raises:
@@ -235,33 +245,38 @@ class Parts:
 
     # --- made of --------------------------------------------------------------------------------
 
-    def _linked(self) -> Link:
+    def _linked(self) -> BrokerConnection:
         if self._link is None:
             name = f"spark: {self._options.pattern or ', '.join(self._options.queues)}"
-            self._link = Link(self._options.url, self._options.fetch_timeout, name)
+            self._link = BrokerConnection(self._options.url, self._options.fetch_timeout, name)
         return self._link
 
-    def _spooled(self, queue: str) -> SpooledPart:
+    def _spooled(self, queue: str) -> SpooledReader:
         about = self._options.about(queue)
         # They are asked one after the other.
         about = replace(about, long_poll_ms=about.long_poll_ms // self._many)
-        return SpooledPart(about, self._selection, self._schema)
+        return SpooledReader(about, self._selection, self._schema)
 
     def _claim_together(
-        self, asked: Sequence[tuple[Part, Point]], most: int, octets: int | None, *, more: bool
+        self,
+        asked: Sequence[tuple[QueueReader, QueueOffset]],
+        most: int,
+        octets: int | None,
+        *,
+        more: bool,
     ) -> None:
         """Make the claims of all leased parts in one round trip."""
-        leased = [(part, point) for part, point in asked if isinstance(part, LeasedPart)]
+        leased = [(part, point) for part, point in asked if isinstance(part, LeasedReader)]
         wanted = [(part, part.wanted(point, most, octets, more=more)) for part, point in leased]
         if self._link is not None:
             claim_together(self._link, [(part, ask) for part, ask in wanted if ask is not None])
 
-    def _long_poll(self, parts: Mapping[str, Part]) -> float:
+    def _long_poll(self, parts: Mapping[str, QueueReader]) -> float:
         # Spooled parts wait by themselves.
-        spooled = any(isinstance(part, SpooledPart) for part in parts.values())
+        spooled = any(isinstance(part, SpooledReader) for part in parts.values())
         return 0.0 if spooled else self._options.long_poll_ms / 1000
 
-    def _cut(self, ranges: list[Range]) -> list[InputPartition]:
+    def _cut(self, ranges: list[OffsetRange]) -> list[InputPartition]:
         options = self._options
         pieces = cut(
             ranges,
@@ -273,7 +288,7 @@ class Parts:
         return [RangePartition(piece, options.url) for piece in pieces]
 
 
-def check_plain(options: Options, link: Link) -> None:
+def check_plain(options: Options, link: BrokerConnection) -> None:
     """See that a broker without our extensions can do what was asked for.
 
     Raises:
@@ -297,19 +312,19 @@ def check_plain(options: Options, link: Link) -> None:
         )
 
 
-def _elsewhere(place: Place | None) -> bool:
+def _elsewhere(place: OffsetLimit | None) -> bool:
     """Whether a place is not where every queue begins that is no stream."""
     return place is not None and place.kind != EARLIEST
 
 
-def _check_kind(options: Options, point: Claimed | Position, span: Span) -> None:
+def _check_kind(options: Options, point: ClaimOffset | LogOffset, span: Span) -> None:
     """See that a queue can still be read as a checkpoint was begun.
 
     Raises:
         OffsetError: it is of another kind now, or the option `delivery` asks for another way.
     """
     queue, delivery = options.queue, options.delivery
-    leased, streamed = isinstance(point, Claimed), span.kind == STREAM
+    leased, streamed = isinstance(point, ClaimOffset), span.kind == STREAM
     # A stream has no leases. Another queue is read by positions only where it is looked at.
     if leased != streamed or (not leased and delivery == PEEK):
         return
@@ -325,7 +340,7 @@ def _check_kind(options: Options, point: Claimed | Position, span: Span) -> None
         )
 
 
-def _way(point: Point) -> type:
-    if isinstance(point, Offset):
-        return SpooledPart
-    return LeasedPart if isinstance(point, Claimed) else PositionPart
+def _way(point: QueueOffset) -> type:
+    if isinstance(point, SpoolOffset):
+        return SpooledReader
+    return LeasedReader if isinstance(point, ClaimOffset) else PositionReader

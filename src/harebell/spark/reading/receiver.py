@@ -30,10 +30,10 @@ from harebell.base.limits import (
 from harebell.client.errors import AMQPError
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading import spool as spools
-from harebell.spark.reading.intake import Intake, SourceError
-from harebell.spark.reading.link import LOST, turned_away
-from harebell.spark.reading.offsets import Offset
-from harebell.spark.schema import Selection
+from harebell.spark.reading.broker_connection import LOST, turned_away
+from harebell.spark.reading.offsets import SpoolOffset
+from harebell.spark.reading.queue_consumer import QueueConsumer, SourceError
+from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.5
@@ -52,13 +52,13 @@ class Receiver:
     """
 
     def __init__(
-        self, options: Options, selection: Selection, schema: pa.Schema, root: Path
+        self, options: Options, selection: ColumnSelection, schema: pa.Schema, root: Path
     ) -> None:
         self._options = options
         self._selection = selection
         self._schema = schema
         self._root = root
-        self._intake: Intake | None = None
+        self._intake: QueueConsumer | None = None
         self._failure: HarebellError | None = None
         self._planned = ""
         self._connected_before = False
@@ -92,8 +92,8 @@ class Receiver:
                 return None
 
     def advance(
-        self, start: Offset, most: int, octets: int | None = None, *, draining: bool
-    ) -> Offset:
+        self, start: SpoolOffset, most: int, octets: int | None = None, *, draining: bool
+    ) -> SpoolOffset:
         """Everything before `start` is committed: acknowledge it and gather the next micro-batch.
 
         Args:
@@ -129,13 +129,13 @@ class Receiver:
                     ) from error
                 time.sleep(_RETRY_SECONDS)
 
-    def settle_early(self, end: Offset) -> None:
+    def settle_early(self, end: SpoolOffset) -> None:
         """Acknowledge what was received, although nothing was committed."""
         with self._lock:
             if self._intake is not None:
                 self._intake.settle(end.position)
 
-    def finish(self, start: Offset) -> None:
+    def finish(self, start: SpoolOffset) -> None:
         """Acknowledge what is committed, leave the connection and clean up."""
         with self._lock:
             self._over.set()
@@ -160,11 +160,13 @@ class Receiver:
 
     # --- connection -----------------------------------------------------------------------------
 
-    def _opened(self, position: int) -> Intake:
+    def _opened(self, position: int) -> QueueConsumer:
         if self._intake is None:
             self._failure = None
             spool = spools.Spool(self._root, self._schema)
-            self._intake = Intake(self._options, self._selection, self._schema, spool, position)
+            self._intake = QueueConsumer(
+                self._options, self._selection, self._schema, spool, position
+            )
             self._connected_before = True
             self._keep()
         return self._intake
@@ -184,7 +186,7 @@ class Receiver:
         # What was not acknowledged is delivered again.
         intake.spool.drop()
 
-    def _leave(self, intake: Intake, start: Offset) -> None:
+    def _leave(self, intake: QueueConsumer, start: SpoolOffset) -> None:
         try:
             intake.settle(start.position)
             intake.close()
@@ -197,7 +199,7 @@ class Receiver:
             )
         intake.spool.drop()
 
-    def _put_away(self, intake: Intake) -> None:
+    def _put_away(self, intake: QueueConsumer) -> None:
         if intake.spool.name == self._planned:
             intake.spool.leave()
         else:
@@ -205,7 +207,9 @@ class Receiver:
 
     # --- a micro-batch --------------------------------------------------------------------------
 
-    def _advance(self, start: Offset, most: int, octets: int | None, draining: bool) -> Offset:
+    def _advance(
+        self, start: SpoolOffset, most: int, octets: int | None, draining: bool
+    ) -> SpoolOffset:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
@@ -226,10 +230,10 @@ class Receiver:
             return start
         intake.seal()
         self._planned = intake.spool.name
-        return Offset(end, intake.spool.name)
+        return SpoolOffset(end, intake.spool.name)
 
     def _gather(
-        self, intake: Intake, first: int, most: int, octets: int | None, draining: bool
+        self, intake: QueueConsumer, first: int, most: int, octets: int | None, draining: bool
     ) -> int:
         """Receive until there is enough, or nothing more comes; where the micro-batch ends."""
         began = changed = time.monotonic()
@@ -257,12 +261,12 @@ class Receiver:
             return quiet >= SPARK_QUIET_SECONDS or gathered >= SPARK_GATHER_SECONDS
         return gathered >= self._options.long_poll_ms / 1000
 
-    def _no_more(self, intake: Intake, quiet: float) -> bool:
+    def _no_more(self, intake: QueueConsumer, quiet: float) -> bool:
         """Whether nothing is missing; a broker that is slow makes no small micro-batches."""
         late = quiet >= self._options.fetch_timeout
         return quiet >= SPARK_LONG_POLL_SECONDS and (late or intake.ready() == 0)
 
-    def _drained(self, intake: Intake, first: int, quiet: float) -> bool:
+    def _drained(self, intake: QueueConsumer, first: int, quiet: float) -> bool:
         """Whether messages that were counted in the queue are not coming any more."""
         if quiet < SPARK_LONG_POLL_SECONDS:
             return False

@@ -28,15 +28,15 @@ from harebell.client.url import URL
 from harebell.spark.options.source_options import BINARY, Options
 from harebell.spark.reading import spool as spools
 from harebell.spark.reading.bodies import decoded
+from harebell.spark.reading.broker_connection import LOST, BrokerConnection, turned_away
 from harebell.spark.reading.data_loss_policy import DataLoss
-from harebell.spark.reading.intake import SourceError
-from harebell.spark.reading.link import LOST, Link, turned_away
-from harebell.spark.reading.planning import Range, RangePartition
-from harebell.spark.schema import Selection
+from harebell.spark.reading.planning import OffsetRange, RangePartition
+from harebell.spark.reading.queue_consumer import SourceError
+from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
-_LINKS: dict[tuple[URL, float], Link] = {}
+_LINKS: dict[tuple[URL, float], BrokerConnection] = {}
 """Connections of this worker process, by all that makes one different from another."""
 
 
@@ -58,7 +58,7 @@ class Filters:
 
 
 @dataclass(frozen=True)
-class Rows:
+class PartitionRows:
     """How the rows of a partition are read; it goes to the executors.
 
     Args:
@@ -86,7 +86,9 @@ class Rows:
     filters: Filters = field(default_factory=Filters)
 
     @classmethod
-    def of(cls, selection: Selection, wanted: pa.Schema, raw: pa.Schema, options: Options) -> Rows:
+    def of(
+        cls, selection: ColumnSelection, wanted: pa.Schema, raw: pa.Schema, options: Options
+    ) -> PartitionRows:
         """As the options say."""
         names: list[str] = []
         for name in selection.columns:
@@ -128,11 +130,11 @@ class Rows:
         settings = (partition.url, self.fetch_timeout)
         link = _LINKS.get(settings)
         if link is None:
-            link = _LINKS[settings] = Link(*settings, "spark: task")
+            link = _LINKS[settings] = BrokerConnection(*settings, "spark: task")
         for one in partition.ranges:
             yield from self._range(link, one)
 
-    def _range(self, link: Link, one: Range) -> Iterator[pa.RecordBatch]:
+    def _range(self, link: BrokerConnection, one: OffsetRange) -> Iterator[pa.RecordBatch]:
         """One range, over as many connections as it takes."""
         position = one.first
         give_up = time.monotonic() + self.fetch_timeout
@@ -187,7 +189,7 @@ class Rows:
                 time.sleep(_RETRY_SECONDS)
 
 
-def _explained(one: Range, error: ChannelClosed) -> SourceError:
+def _explained(one: OffsetRange, error: ChannelClosed) -> SourceError:
     """What it means for a query that the broker refused a read."""
     queue, group = one.queue, one.group
     if isinstance(error, NotFound):

@@ -40,7 +40,7 @@ class SpoolError(HarebellError):
 
 
 @dataclass(frozen=True)
-class Piece:
+class SpoolSlice:
     """Some rows of a spool file.
 
     Args:
@@ -61,7 +61,7 @@ class SpoolPartition(InputPartition):
         pieces: in their order.
     """
 
-    def __init__(self, pieces: list[Piece]) -> None:
+    def __init__(self, pieces: list[SpoolSlice]) -> None:
         super().__init__(None)
         self.pieces = pieces
 
@@ -190,13 +190,13 @@ def plan(
     Raises:
         FileNotFoundError: not all of them are in the spool.
     """
-    pieces: list[tuple[int, Piece]] = []
+    pieces: list[tuple[int, SpoolSlice]] = []
     here = first
     for file_first, file_end, path in sorted(_files(root / name)):
         if file_first <= here < file_end and here < end:
             until = min(end, file_end)
             _check(path, file_end - file_first)
-            pieces.append((here, Piece(str(path), here - file_first, until - file_first)))
+            pieces.append((here, SpoolSlice(str(path), here - file_first, until - file_first)))
             here = until
     if here < end:
         raise FileNotFoundError(f"positions {here} to {end} are not in the spool {root / name}")
@@ -207,14 +207,14 @@ def plan(
     return [SpoolPartition(_cut(pieces, low, high)) for low, high in pairwise(bounds)]
 
 
-def _cut(pieces: list[tuple[int, Piece]], low: int, high: int) -> list[Piece]:
+def _cut(pieces: list[tuple[int, SpoolSlice]], low: int, high: int) -> list[SpoolSlice]:
     """The parts of the pieces between two positions."""
-    found: list[Piece] = []
+    found: list[SpoolSlice] = []
     for position, piece in pieces:
         first = piece.first + max(0, low - position)
         end = min(piece.end, piece.first + high - position)
         if first < end:
-            found.append(Piece(piece.path, first, end))
+            found.append(SpoolSlice(piece.path, first, end))
     return found
 
 

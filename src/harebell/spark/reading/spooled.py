@@ -15,16 +15,16 @@ from pyspark.sql.datasource import InputPartition
 
 from harebell.spark.options.source_options import AT_MOST_ONCE, Options
 from harebell.spark.reading import spool as spools
-from harebell.spark.reading.intake import SourceError
-from harebell.spark.reading.offsets import START, Offset, OffsetError, Point
+from harebell.spark.reading.offsets import START, OffsetError, QueueOffset, SpoolOffset
+from harebell.spark.reading.queue_consumer import SourceError
 from harebell.spark.reading.receiver import Receiver
-from harebell.spark.schema import Selection
+from harebell.spark.schema import ColumnSelection
 
 _LOG = logging.getLogger("harebell.spark")
 _BROKERS_OWN = "headers_json"
 
 
-class SpooledPart:
+class SpooledReader:
     """One queue over plain AMQP.
 
     Args:
@@ -36,7 +36,7 @@ class SpooledPart:
         SourceError: a column is wanted that only Harebell makes.
     """
 
-    def __init__(self, options: Options, selection: Selection, schema: pa.Schema) -> None:
+    def __init__(self, options: Options, selection: ColumnSelection, schema: pa.Schema) -> None:
         if _BROKERS_OWN in selection.columns:
             raise SourceError(
                 f"column {_BROKERS_OWN} is made by the broker, and cannot be had with deliveries "
@@ -49,15 +49,15 @@ class SpooledPart:
         self._backlog: int | None = None
         self._target: int | None = None
 
-    def begin(self) -> Point:
+    def begin(self) -> QueueOffset:
         """A new query begins with the first delivery."""
         return START
 
-    def join(self) -> Point:
+    def join(self) -> QueueOffset:
         """The same: nothing was delivered yet."""
         return START
 
-    def before(self, end: Point) -> Point:
+    def before(self, end: QueueOffset) -> QueueOffset:
         """The same: deliveries are numbered by the query."""
         return START
 
@@ -66,7 +66,7 @@ class SpooledPart:
         self._backlog = self._receiver.backlog()
         self._target = None
 
-    def advance(self, start: Point, most: int, octets: int | None) -> Point:
+    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
         """Acknowledge what is committed and receive the next micro-batch."""
         here = _own(start)
         draining = self._backlog is not None
@@ -81,11 +81,13 @@ class SpooledPart:
             self._receiver.settle_early(end)
         return end
 
-    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+    def extend(
+        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+    ) -> QueueOffset:
         """What one question has gathered is enough."""
         return end
 
-    def plan(self, start: Point, end: Point) -> list[InputPartition]:
+    def plan(self, start: QueueOffset, end: QueueOffset) -> list[InputPartition]:
         """The spooled rows between two points, cut for the cores."""
         first, last = _own(start), _own(end)
         if first.position >= last.position:
@@ -122,15 +124,15 @@ class SpooledPart:
     def report(self) -> dict[str, Any] | None:
         """Where the queue ends."""
         lag = self._receiver.lag()
-        return None if lag is None else Offset(lag, "").to_json()
+        return None if lag is None else SpoolOffset(lag, "").to_json()
 
-    def finish(self, start: Point) -> None:
+    def finish(self, start: QueueOffset) -> None:
         """Acknowledge the last messages and leave the connection."""
         here = _own(start)
         self._target = here.position
         self._receiver.finish(here)
 
-    def leave(self, start: Point) -> None:
+    def leave(self, start: QueueOffset) -> None:
         """Acknowledge what is committed; the rest goes back to the queue."""
         self.finish(start)
 
@@ -139,8 +141,8 @@ class SpooledPart:
         self._receiver.stop()
 
 
-def _own(point: Point) -> Offset:
-    if not isinstance(point, Offset):
+def _own(point: QueueOffset) -> SpoolOffset:
+    if not isinstance(point, SpoolOffset):
         raise OffsetError(
             f"the checkpoint holds the offset {point.to_json()!r}, which belongs to a query of "
             "another kind of delivery: use a new checkpoint"

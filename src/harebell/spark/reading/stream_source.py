@@ -31,11 +31,17 @@ from pyspark.sql.types import StructType
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.arrow_batches import arrow_schema
 from harebell.spark.reading.bodies import raw_schema
-from harebell.spark.reading.offsets import Offset, Point, is_spooled, points_json, points_of
-from harebell.spark.reading.query import Query
-from harebell.spark.reading.queue_reader import Parts
-from harebell.spark.reading.rows import Rows
-from harebell.spark.schema import Selection, select
+from harebell.spark.reading.offsets import (
+    QueueOffset,
+    SpoolOffset,
+    is_spooled,
+    offsets_json,
+    offsets_of,
+)
+from harebell.spark.reading.query import SourceQuery
+from harebell.spark.reading.queue_reader import QueueReaders
+from harebell.spark.reading.rows import PartitionRows
+from harebell.spark.schema import ColumnSelection, select
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -50,13 +56,13 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
-        self._selection: Selection = select(schema, options.body_format)
+        self._selection: ColumnSelection = select(schema, options.body_format)
         wanted = arrow_schema(schema)
         self._schema: pa.Schema = raw_schema(wanted, options.body_format)
-        self._rows = Rows.of(self._selection, wanted, self._schema, options)
+        self._rows = PartitionRows.of(self._selection, wanted, self._schema, options)
         self._options: Options | None = options
-        self._query: Query | None = None
-        self._parts: Parts | None = None
+        self._query: SourceQuery | None = None
+        self._parts: QueueReaders | None = None
         self._initial: dict[str, Any] | None = None
         self._now = False
 
@@ -120,27 +126,27 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert self._options is not None, "only executors have no options"
         return self._options
 
-    def _points(self, offset: dict[str, Any]) -> dict[str, Point]:
+    def _points(self, offset: dict[str, Any]) -> dict[str, QueueOffset]:
         if is_spooled(offset):
-            return {self._asked().queue: Offset.of_json(offset)}
-        return points_of(offset)
+            return {self._asked().queue: SpoolOffset.of_json(offset)}
+        return offsets_of(offset)
 
-    def _json(self, points: Mapping[str, Point]) -> dict[str, Any]:
+    def _json(self, points: Mapping[str, QueueOffset]) -> dict[str, Any]:
         """An offset; that of one named queue over plain AMQP stands alone, as it always did."""
         if self._asked().pattern is None and len(points) == 1:
             (point,) = points.values()
-            if isinstance(point, Offset):
+            if isinstance(point, SpoolOffset):
                 return point.to_json()
-        return points_json(points)
+        return offsets_json(points)
 
-    def _asking(self, points: Mapping[str, Point] | None) -> Query:
+    def _asking(self, points: Mapping[str, QueueOffset] | None) -> SourceQuery:
         """The query, made when it is first needed.
 
         Args:
             points: from the checkpoint; None for a new query.
         """
         if self._parts is None:
-            self._parts = Parts(self._asked(), self._selection, self._schema)
+            self._parts = QueueReaders(self._asked(), self._selection, self._schema)
         if self._query is None or (points is not None and not self._parts.fit(self._query, points)):
             if self._query is not None:
                 self._query.stop()

@@ -9,7 +9,7 @@ from typing import Protocol
 from harebell.base.limits import SPARK_DOUBT_SECONDS
 
 
-class Declared(Protocol):
+class DeclaredQueue(Protocol):
     """What queue.declare-ok says."""
 
     message_count: int
@@ -17,7 +17,7 @@ class Declared(Protocol):
 
 
 def waiting(
-    ask: Callable[[], Declared],
+    ask: Callable[[], DeclaredQueue],
     *,
     consuming: bool,
     patience: float,

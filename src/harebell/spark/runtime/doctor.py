@@ -18,7 +18,7 @@ from pathlib import Path
 from harebell.base.limits import MASTER_ANSWER_SECONDS, SPARK_MEMORY_BYTES
 from harebell.spark.runtime.java import SessionError, find_java
 from harebell.spark.runtime.masters import Master, master_of
-from harebell.spark.runtime.spark_home_cache import cache_folder, find_places
+from harebell.spark.runtime.spark_home_cache import cache_folder, find_cache
 
 GOOD, NOTE, BAD = "ok", "note", "bad"
 _OLDEST = {"pyspark": (4, 2), "pyarrow": (18, 0)}
@@ -86,7 +86,7 @@ def _package(name: str) -> Finding:
 
 
 def _archive() -> Finding:
-    archive = find_places(find_java()).archive
+    archive = find_cache(find_java()).archive
     if archive.is_file():
         return Finding("archive", GOOD, str(archive))
     text = "no class-data archive yet: `harebell spark warm` makes sessions start in half the time"

@@ -30,7 +30,7 @@ _LINKED = ("bin", "data", "jars", "licenses", "sbin")
 
 
 @dataclass(frozen=True)
-class Places:
+class SparkHomeCache:
     """The folders of one Java and one Spark.
 
     Args:
@@ -75,7 +75,7 @@ def installed_spark() -> Path:
     return Path(spec.origin).resolve().parent
 
 
-def find_places(java: Java, environment: Mapping[str, str] | None = None) -> Places:
+def find_cache(java: Java, environment: Mapping[str, str] | None = None) -> SparkHomeCache:
     """The folders for a Java and the Spark that would run with it.
 
     Raises:
@@ -98,10 +98,10 @@ def find_places(java: Java, environment: Mapping[str, str] | None = None) -> Pla
         str(len(list(found.iterdir()))),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    return Places(spark, root / key, given)
+    return SparkHomeCache(spark, root / key, given)
 
 
-def make_overlay(places: Places) -> Path:
+def make_overlay(places: SparkHomeCache) -> Path:
     """The overlay, made when it is not there; the Spark itself where SPARK_HOME says one.
 
     Raises:

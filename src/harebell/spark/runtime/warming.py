@@ -34,7 +34,7 @@ from pyspark.sql.types import StructType
 
 from harebell.base.limits import SPARK_WARM_SECONDS
 from harebell.spark.runtime.java import SessionError, find_java
-from harebell.spark.runtime.spark_home_cache import find_places
+from harebell.spark.runtime.spark_home_cache import find_cache
 
 _ROWS = 100
 
@@ -105,7 +105,7 @@ def warm(*, again: bool = False) -> tuple[Path, bool]:
     Raises:
         SessionError: Spark cannot be started here, or the archive could not be made.
     """
-    places = find_places(find_java())
+    places = find_cache(find_java())
     if places.archive.is_file() and not again:
         return places.archive, False
     places.folder.mkdir(parents=True, exist_ok=True)

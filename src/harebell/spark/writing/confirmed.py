@@ -26,7 +26,7 @@ from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
 from harebell.client.message import Message
 from harebell.client.protocol.recovery import recoverable
 from harebell.spark.options.sink_options import PUBLISHING_ID
-from harebell.spark.writing.write_target import Aim, Done, SinkError
+from harebell.spark.writing.write_target import SinkError, TaskResult, WriteTarget
 
 _ROW_BITS = 32
 """Of a publishing id: those of the row; the number of the micro-batch stands above them."""
@@ -44,7 +44,7 @@ class _Piece(NamedTuple):
     first: int
 
 
-class Publishing:
+class ConfirmedWriter:
     """The rows of a task on their way to the broker, until they are confirmed.
 
     Args:
@@ -56,7 +56,9 @@ class Publishing:
         progress: rows below this are settled.
     """
 
-    def __init__(self, aim: Aim, batches: Iterator[pa.RecordBatch], done: Done) -> None:
+    def __init__(
+        self, aim: WriteTarget, batches: Iterator[pa.RecordBatch], done: TaskResult
+    ) -> None:
         self.progress = 0
         self._aim = aim
         self._pieces = aim.pieces(batches)
@@ -125,7 +127,7 @@ class _Returns:
         done: is filled in.
     """
 
-    def __init__(self, aim: Aim, done: Done) -> None:
+    def __init__(self, aim: WriteTarget, done: TaskResult) -> None:
         self._exchange = aim.options.dead_letter
         self._done = done
         self._publisher: RowPublisher | None = None

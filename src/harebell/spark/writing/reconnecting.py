@@ -16,15 +16,15 @@ from harebell.base.limits import SPARK_RETRY_SECONDS
 from harebell.client.blocking import Connection
 from harebell.client.errors import AMQPError, ConnectionFailed
 from harebell.client.protocol.recovery import recoverable, refused
-from harebell.spark.writing.write_target import Aim, SinkError
+from harebell.spark.writing.write_target import SinkError, WriteTarget
 
 _LOG = logging.getLogger("harebell.spark")
 
 T = TypeVar("T")
 
 
-def carried_out(
-    aim: Aim,
+def run_reconnecting(
+    aim: WriteTarget,
     what: str,
     work: Callable[[Connection], T],
     progress: Callable[[], int] = int,

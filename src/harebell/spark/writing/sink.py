@@ -34,9 +34,9 @@ from harebell.spark.options.sink_options import (
 )
 from harebell.spark.options.values import OptionError
 from harebell.spark.writing import confirmed, staged
-from harebell.spark.writing.reconnecting import carried_out
+from harebell.spark.writing.reconnecting import run_reconnecting
 from harebell.spark.writing.sink_schema import written
-from harebell.spark.writing.write_target import Aim, Done, SinkError, Task
+from harebell.spark.writing.write_target import SinkError, Task, TaskResult, WriteTarget
 
 _LOG = logging.getLogger("harebell.spark")
 _NEEDS = {EXACTLY_ONCE: "stage", PUBLISHING_ID: "publisher"}
@@ -83,7 +83,7 @@ class Job:
     batch: int
 
 
-def _aim(given: Mapping[str, str], schema: StructType, overwrite: bool) -> Aim:
+def _aim(given: Mapping[str, str], schema: StructType, overwrite: bool) -> WriteTarget:
     options: SinkOptions = parse_sink(given)
     if overwrite:
         raise OptionError(
@@ -95,7 +95,7 @@ def _aim(given: Mapping[str, str], schema: StructType, overwrite: bool) -> Aim:
         keyed=options.routing_key is not None,
         aimed=options.exchange is not None,
     )
-    return Aim(options, columns)
+    return WriteTarget(options, columns)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -106,11 +106,11 @@ class BatchWriter(DataSourceArrowWriter):
         job: which write this is.
     """
 
-    def __init__(self, aim: Aim, job: Job) -> None:
+    def __init__(self, aim: WriteTarget, job: Job) -> None:
         self._aim = aim
         self._job = job
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """One partition, on an executor."""
         job = self._job
         task = Task.of_job(job.publisher, job.run, job.batch)
@@ -135,10 +135,10 @@ class StreamWriter(DataSourceStreamArrowWriter):
         aim: where to, and how.
     """
 
-    def __init__(self, aim: Aim) -> None:
+    def __init__(self, aim: WriteTarget) -> None:
         self._aim = aim
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """One partition of a micro-batch, on an executor."""
         task = Task.of_query()
         # A query that has come this far has seen the broker.
@@ -165,23 +165,23 @@ class _Writing:
         done: what was done.
     """
 
-    def __init__(self, aim: Aim, task: Task, batches: Iterator[pa.RecordBatch]) -> None:
-        self.done = Done("", task)
+    def __init__(self, aim: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch]) -> None:
+        self.done = TaskResult("", task)
         self._aim = aim
         self._batches = batches
-        self._way: staged.Staging | confirmed.Publishing | None = None
+        self._way: staged.StagedWriter | confirmed.ConfirmedWriter | None = None
 
     def run(self, connection: Connection) -> None:
         """Go on, over a new connection."""
         if self._way is None:
             mode = self.done.mode = self._aim.mode(connection, EXACTLY_ONCE, _NEEDS)
-            kind = staged.Staging if mode == EXACTLY_ONCE else confirmed.Publishing
+            kind = staged.StagedWriter if mode == EXACTLY_ONCE else confirmed.ConfirmedWriter
             self._way = kind(self._aim, self._batches, self.done)
         self._way.run(connection)
 
     def give_up(self) -> None:
         """The task fails: nobody will commit what it has staged."""
-        if isinstance(self._way, staged.Staging) and self._way.progress:
+        if isinstance(self._way, staged.StagedWriter) and self._way.progress:
             staged.discard(self._aim, self.done.task)
 
     def progress(self) -> int:
@@ -189,11 +189,13 @@ class _Writing:
         return 0 if self._way is None else self._way.progress
 
 
-def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch], *, known: bool) -> Done:
+def _write(
+    aim: WriteTarget, task: Task, batches: Iterator[pa.RecordBatch], *, known: bool
+) -> TaskResult:
     writing = _Writing(aim, task, batches)
     what = f"write {task.publisher}"
     try:
-        carried_out(aim, what, writing.run, writing.progress, known=known)
+        run_reconnecting(aim, what, writing.run, writing.progress, known=known)
     except AMQPError as error:
         writing.give_up()
         address = aim.options.url.address
@@ -208,11 +210,11 @@ def _write(aim: Aim, task: Task, batches: Iterator[pa.RecordBatch], *, known: bo
     return writing.done
 
 
-def _done(messages: Messages) -> list[Done]:
-    return [message for message in messages if isinstance(message, Done)]
+def _done(messages: Messages) -> list[TaskResult]:
+    return [message for message in messages if isinstance(message, TaskResult)]
 
 
-def _commit(aim: Aim, messages: Messages, *, forget: bool = False) -> None:
+def _commit(aim: WriteTarget, messages: Messages, *, forget: bool = False) -> None:
     finished = _done(messages)
     if not finished:
         return
@@ -235,7 +237,7 @@ def _commit(aim: Aim, messages: Messages, *, forget: bool = False) -> None:
     _complain(aim, finished)
 
 
-def _complain(aim: Aim, finished: list[Done]) -> None:
+def _complain(aim: WriteTarget, finished: list[TaskResult]) -> None:
     """Fail when rows that were to reach a queue have not."""
     rows = sum(one.rows for one in finished)
     refused = sum(one.refused for one in finished)
@@ -254,7 +256,7 @@ def _complain(aim: Aim, finished: list[Done]) -> None:
         )
 
 
-def _abort(aim: Aim, messages: Messages, job: Task | None = None) -> None:
+def _abort(aim: WriteTarget, messages: Messages, job: Task | None = None) -> None:
     """Have the broker forget what was staged.
 
     Args:

@@ -20,8 +20,8 @@ from harebell.client import blocking
 from harebell.client.errors import AMQPError, ChannelClosed, Fenced, NotFound, PreconditionFailed
 from harebell.client.protocol import stages
 from harebell.client.protocol.call import Call
-from harebell.spark.writing.reconnecting import carried_out
-from harebell.spark.writing.write_target import Aim, Done, SinkError, Task
+from harebell.spark.writing.reconnecting import run_reconnecting
+from harebell.spark.writing.write_target import SinkError, Task, TaskResult, WriteTarget
 
 _LOG = logging.getLogger("harebell.spark")
 _NO_ROUTE = 312
@@ -31,7 +31,7 @@ _GONE = "send the batch again"
 _AGAIN = "start the query again, which goes on from its checkpoint, or write the data frame again"
 
 
-class Staging:
+class StagedWriter:
     """The rows of a task on their way into the broker's stage.
 
     Pieces are kept until there are too many of them, so that a broker that has lost what it had can
@@ -46,7 +46,9 @@ class Staging:
         progress: how many pieces the broker has taken.
     """
 
-    def __init__(self, aim: Aim, batches: Iterator[pa.RecordBatch], done: Done) -> None:
+    def __init__(
+        self, aim: WriteTarget, batches: Iterator[pa.RecordBatch], done: TaskResult
+    ) -> None:
         self.progress = 0
         self._columns = aim.written.words
         self._pieces = aim.pieces(batches)
@@ -121,7 +123,9 @@ class Staging:
             self._first += 1
 
 
-def commit(aim: Aim, task: Task, finished: list[Done], *, forget: bool) -> stages.Committed:
+def commit(
+    aim: WriteTarget, task: Task, finished: list[TaskResult], *, forget: bool
+) -> stages.Committed:
     """Publish what tasks have staged, unless that was done before.
 
     Args:
@@ -143,13 +147,13 @@ def commit(aim: Aim, task: Task, finished: list[Done], *, forget: bool) -> stage
             return _commit(aim, channel, task, finished)
 
     rows = sum(one.rows for one in finished)
-    committed = carried_out(aim, "commit", work, known=True, rows=rows)
+    committed = run_reconnecting(aim, "commit", work, known=True, rows=rows)
     if forget:
         _forget(aim, task)
     return committed
 
 
-def _forget(aim: Aim, task: Task) -> None:
+def _forget(aim: WriteTarget, task: Task) -> None:
     """Nobody will ask for a publisher again; it is published already, whatever happens here."""
     try:
         with aim.connect("commit") as connection:
@@ -159,7 +163,7 @@ def _forget(aim: Aim, task: Task) -> None:
 
 
 def _commit(
-    aim: Aim, channel: blocking.Channel, task: Task, finished: list[Done]
+    aim: WriteTarget, channel: blocking.Channel, task: Task, finished: list[TaskResult]
 ) -> stages.Committed:
     options = aim.options
     try:
@@ -196,7 +200,7 @@ def _commit(
         ) from error
 
 
-def abort(aim: Aim, task: Task) -> None:
+def abort(aim: WriteTarget, task: Task) -> None:
     """Forget what tasks have staged.
 
     Raises:
@@ -213,7 +217,7 @@ def abort(aim: Aim, task: Task) -> None:
             _LOG.debug("no task of %s has staged anything", task.publisher)
 
 
-def discard(aim: Aim, task: Task) -> None:
+def discard(aim: WriteTarget, task: Task) -> None:
     """Forget what one attempt has staged; when that fails it goes after a while by itself."""
     try:
         with aim.connect("discard") as connection:

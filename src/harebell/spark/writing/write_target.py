@@ -32,7 +32,7 @@ class SinkError(HarebellError):
 
 
 @dataclass(frozen=True)
-class Aim:
+class WriteTarget:
     """Where rows go, and how.
 
     Args:
@@ -147,7 +147,7 @@ def _context() -> TaskContext:
 
 
 @dataclass
-class Done(WriterCommitMessage):
+class TaskResult(WriterCommitMessage):
     """What a task did.
 
     Args:

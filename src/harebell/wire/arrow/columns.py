@@ -19,7 +19,7 @@ from harebell.wire.arrow.types import (
     INT64,
     TIMESTAMP,
     UTF8,
-    Column,
+    ArrowColumn,
     struct,
     text_map,
 )
@@ -52,7 +52,7 @@ COLUMNS = {
     "timestamp": TIMESTAMP,
     "redelivered": BOOL,
     "delivery_count": INT32,
-    PROPERTIES: struct(*(Column(name, kind) for name, kind in FIELDS.items())),
+    PROPERTIES: struct(*(ArrowColumn(name, kind) for name, kind in FIELDS.items())),
     "headers": text_map(),
     "headers_json": UTF8,
     "headers_raw": BINARY,
@@ -61,7 +61,7 @@ COLUMNS = {
 
 
 @dataclass(frozen=True)
-class Selection:
+class ArrowSelection:
     """The wanted columns.
 
     Args:
@@ -82,17 +82,19 @@ class Selection:
                 names.append(column)
         return ",".join(names)
 
-    def schema(self) -> tuple[Column, ...]:
+    def schema(self) -> tuple[ArrowColumn, ...]:
         """The columns with their types."""
         return tuple(self._column(name) for name in self.columns)
 
-    def _column(self, name: str) -> Column:
+    def _column(self, name: str) -> ArrowColumn:
         if name != PROPERTIES:
-            return Column(name, COLUMNS[name])
-        return Column(name, struct(*(Column(field, FIELDS[field]) for field in self.fields)))
+            return ArrowColumn(name, COLUMNS[name])
+        return ArrowColumn(
+            name, struct(*(ArrowColumn(field, FIELDS[field]) for field in self.fields))
+        )
 
 
-def selection(text: str) -> Selection:
+def selection(text: str) -> ArrowSelection:
     """What a list of names asks for.
 
     Raises:
@@ -116,7 +118,7 @@ def selection(text: str) -> Selection:
             columns.append(head)
     if not columns:
         raise ValueError(f"no columns are asked for; a message has {', '.join(COLUMNS)}")
-    return Selection(tuple(columns), tuple(fields))
+    return ArrowSelection(tuple(columns), tuple(fields))
 
 
 def _unknown(name: str) -> str:

@@ -11,7 +11,7 @@ from struct import Struct
 from typing import NamedTuple
 
 from harebell.base.errors import BatchError
-from harebell.wire.arrow.flat_reading import FlatTable, malformed, root
+from harebell.wire.arrow.flat_reading import ReadTable, malformed, root
 
 _HEAD = Struct("<II")
 _PAIR = Struct("<qq")
@@ -27,7 +27,7 @@ _TEXT_BUFFERS = 3
 _NUMBERS = ("delivery_mode", "priority", "timestamp")
 
 
-class Batch(NamedTuple):
+class DecodedBatch(NamedTuple):
     """Where things are in a record batch.
 
     Args:
@@ -41,7 +41,7 @@ class Batch(NamedTuple):
     spans: tuple[int, ...]
 
 
-def decode_batch(message: bytes, columns: Sequence[str], fields: Sequence[str]) -> Batch:
+def decode_batch(message: bytes, columns: Sequence[str], fields: Sequence[str]) -> DecodedBatch:
     """Read the metadata of a record batch.
 
     Args:
@@ -69,10 +69,10 @@ def decode_batch(message: bytes, columns: Sequence[str], fields: Sequence[str]) 
     if rows < 0:
         raise malformed(f"the batch has {rows} rows")
     entries, count = _entries(_nodes(table), rows, columns, fields)
-    return Batch(rows, entries, _spans(table, count, start, body))
+    return DecodedBatch(rows, entries, _spans(table, count, start, body))
 
 
-def _record_batch(head: FlatTable) -> FlatTable:
+def _record_batch(head: ReadTable) -> ReadTable:
     kind = head.number(1, _U8)
     if kind != _RECORD_BATCH:
         raise BatchError(f"the message is of Arrow's kind {kind}, not a record batch")
@@ -87,7 +87,7 @@ def _record_batch(head: FlatTable) -> FlatTable:
     return table
 
 
-def _nodes(table: FlatTable) -> list[tuple[int, int]]:
+def _nodes(table: ReadTable) -> list[tuple[int, int]]:
     return list(_PAIR.iter_unpack(table.structs(1, _PAIR.size)))
 
 
@@ -122,7 +122,7 @@ def _entries(
     return max(entries, 0), count
 
 
-def _spans(table: FlatTable, count: int, start: int, body: int) -> tuple[int, ...]:
+def _spans(table: ReadTable, count: int, start: int, body: int) -> tuple[int, ...]:
     places = list(_PAIR.iter_unpack(table.structs(2, _PAIR.size)))
     if len(places) != count:
         raise BatchError(f"the batch has {len(places)} buffers, and {count} belong to its columns")

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 
-from harebell.wire.arrow.flat import Node, Scalar, Structs, Table, Vector, flatbuffer
-from harebell.wire.arrow.types import Column, field_table
+from harebell.wire.arrow.flat import FlatNode, FlatTable, Scalar, Structs, Vector, flatbuffer
+from harebell.wire.arrow.types import ArrowColumn, field_table
 
 _VERSION_5 = 4
 _SCHEMA = 1
@@ -34,20 +34,20 @@ END_OF_STREAM = _HEAD.pack(_CONTINUATION, 0)
 """What follows the last message of a stream."""
 
 
-def _message(kind: int, header: Table, body: int) -> bytes:
-    fields: dict[int, Scalar | Node] = {
+def _message(kind: int, header: FlatTable, body: int) -> bytes:
+    fields: dict[int, Scalar | FlatNode] = {
         0: Scalar("h", _VERSION_5),
         1: Scalar("B", kind),
         2: header,
         3: Scalar("q", body),
     }
-    metadata = flatbuffer(Table(fields))
+    metadata = flatbuffer(FlatTable(fields))
     return _HEAD.pack(_CONTINUATION, len(metadata)) + metadata
 
 
-def schema_message(columns: Iterable[Column]) -> bytes:
+def schema_message(columns: Iterable[ArrowColumn]) -> bytes:
     """The message that a stream with these columns begins with."""
-    header = Table({1: Vector([field_table(column) for column in columns])})
+    header = FlatTable({1: Vector([field_table(column) for column in columns])})
     return _message(_SCHEMA, header, 0)
 
 
@@ -74,11 +74,11 @@ def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress |
         if padding:
             body.append(bytes(padding))
         at += len(data) + padding
-    fields: dict[int, Scalar | Node] = {
+    fields: dict[int, Scalar | FlatNode] = {
         0: Scalar("q", rows),
         1: Structs(b"".join([_PAIR.pack(*node) for node in nodes]), len(nodes)),
         2: Structs(bytes(places), len(buffers)),
     }
     if compress is not None:
-        fields[3] = Table({0: Scalar("b", _LZ4_FRAME), 1: Scalar("b", 0)})
-    return b"".join([_message(_RECORD_BATCH, Table(fields), at), *body])
+        fields[3] = FlatTable({0: Scalar("b", _LZ4_FRAME), 1: Scalar("b", 0)})
+    return b"".join([_message(_RECORD_BATCH, FlatTable(fields), at), *body])

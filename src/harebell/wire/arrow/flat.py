@@ -22,11 +22,11 @@ _I32 = Struct("<i")
 _REFERENCE = 4
 _WIDEST = 8
 
-References = deque[tuple[int, "Node"]]
+References = deque[tuple[int, "FlatNode"]]
 """Where an offset is to be written, and to what."""
 
 
-class Node(Protocol):
+class FlatNode(Protocol):
     """Something that an offset can point to."""
 
     def write(self, out: bytearray, references: References) -> int:
@@ -48,7 +48,7 @@ class Scalar:
         self.value = value
 
 
-class Text:
+class FlatText:
     """A string.
 
     Args:
@@ -97,7 +97,7 @@ class Vector:
 
     __slots__ = ("_nodes",)
 
-    def __init__(self, nodes: Sequence[Node]) -> None:
+    def __init__(self, nodes: Sequence[FlatNode]) -> None:
         self._nodes = nodes
 
     def write(self, out: bytearray, references: References) -> int:
@@ -110,7 +110,7 @@ class Vector:
         return at
 
 
-class Table:
+class FlatTable:
     """A table.
 
     Args:
@@ -119,7 +119,7 @@ class Table:
 
     __slots__ = ("_fields",)
 
-    def __init__(self, fields: Mapping[int, Scalar | Node]) -> None:
+    def __init__(self, fields: Mapping[int, Scalar | FlatNode]) -> None:
         self._fields = fields
 
     def write(self, out: bytearray, references: References) -> int:
@@ -130,7 +130,7 @@ class Table:
         # The distance to the vtable takes four octets; the widest fields follow it, aligned.
         at = _pad(out, len(vtable) + _REFERENCE, _WIDEST) + len(vtable)
         body = bytearray(_I32.pack(len(vtable)))
-        later: list[tuple[int, Node]] = []
+        later: list[tuple[int, FlatNode]] = []
         for slot in sorted(sizes, key=lambda each: (-sizes[each], each)):
             field = self._fields[slot]
             _U16.pack_into(vtable, 2 * _U16.size + slot * _U16.size, len(body))
@@ -147,7 +147,7 @@ class Table:
         return at
 
 
-def _size(field: Scalar | Node) -> int:
+def _size(field: Scalar | FlatNode) -> int:
     return calcsize("<" + field.form) if isinstance(field, Scalar) else _REFERENCE
 
 
@@ -157,7 +157,7 @@ def _pad(out: bytearray, before: int, align: int) -> int:
     return len(out)
 
 
-def flatbuffer(root: Table) -> bytes:
+def flatbuffer(root: FlatTable) -> bytes:
     """A whole buffer, a multiple of eight octets long."""
     out = bytearray(_REFERENCE)
     references: References = deque([(0, root)])

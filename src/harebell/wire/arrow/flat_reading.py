@@ -21,7 +21,7 @@ def malformed(why: str) -> BatchError:
     return BatchError(f"malformed Arrow metadata: {why}")
 
 
-class FlatTable:
+class ReadTable:
     """A table in a buffer.
 
     Args:
@@ -61,10 +61,10 @@ class FlatTable:
         at = self._field(slot, form.size)
         return default if at < 0 else _read(self._data, at, form)
 
-    def table(self, slot: int) -> FlatTable | None:
+    def table(self, slot: int) -> ReadTable | None:
         """The table that a field refers to; None without one."""
         at = self._field(slot, _U32.size)
-        return None if at < 0 else FlatTable(self._data, at + _read(self._data, at, _U32))
+        return None if at < 0 else ReadTable(self._data, at + _read(self._data, at, _U32))
 
     def structs(self, slot: int, size: int) -> memoryview:
         """The octets of a vector of structs; empty without one.
@@ -84,13 +84,13 @@ class FlatTable:
         return memoryview(self._data)[at : at + count * size]
 
 
-def root(data: bytes) -> FlatTable:
+def root(data: bytes) -> ReadTable:
     """The table that a buffer begins with.
 
     Raises:
         BatchError: there is none.
     """
-    return FlatTable(data, _read(data, 0, _U32))
+    return ReadTable(data, _read(data, 0, _U32))
 
 
 def _read(data: bytes, at: int, form: Struct) -> int:

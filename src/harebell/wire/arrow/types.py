@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harebell.wire.arrow.flat import Node, Scalar, Table, Text, Vector
+from harebell.wire.arrow.flat import FlatNode, FlatTable, FlatText, Scalar, Vector
 
 _MICROSECOND = 2
 
 
 @dataclass(frozen=True)
-class Type:
+class ArrowType:
     """A type of Arrow.
 
     Args:
@@ -19,11 +19,11 @@ class Type:
     """
 
     name: str
-    children: tuple[Column, ...] = ()
+    children: tuple[ArrowColumn, ...] = ()
 
 
 @dataclass(frozen=True)
-class Column:
+class ArrowColumn:
     """A named column, or a field within one.
 
     Args:
@@ -33,47 +33,47 @@ class Column:
     """
 
     name: str
-    type: Type
+    type: ArrowType
     nullable: bool = True
 
 
-BINARY = Type("binary")
-UTF8 = Type("utf8")
-BOOL = Type("bool")
-INT32 = Type("int32")
-INT64 = Type("int64")
-TIMESTAMP = Type("timestamp")
+BINARY = ArrowType("binary")
+UTF8 = ArrowType("utf8")
+BOOL = ArrowType("bool")
+INT32 = ArrowType("int32")
+INT64 = ArrowType("int64")
+TIMESTAMP = ArrowType("timestamp")
 """Microseconds since 1970, UTC."""
 
 _NUMBERS = {"int32": 2, "int64": 2, "binary": 4, "utf8": 5, "bool": 6, "timestamp": 10}
 _NUMBERS |= {"struct": 13, "map": 17}
 
 
-def struct(*fields: Column) -> Type:
+def struct(*fields: ArrowColumn) -> ArrowType:
     """A struct."""
-    return Type("struct", fields)
+    return ArrowType("struct", fields)
 
 
-def text_map() -> Type:
+def text_map() -> ArrowType:
     """A map from text to text that may be null."""
-    entries = struct(Column("key", UTF8, nullable=False), Column("value", UTF8))
-    return Type("map", (Column("entries", entries, nullable=False),))
+    entries = struct(ArrowColumn("key", UTF8, nullable=False), ArrowColumn("value", UTF8))
+    return ArrowType("map", (ArrowColumn("entries", entries, nullable=False),))
 
 
-def _type_table(kind: Type) -> Table:
+def _type_table(kind: ArrowType) -> FlatTable:
     if kind.name in ("int32", "int64"):
-        return Table({0: Scalar("i", int(kind.name[3:])), 1: Scalar("B", 1)})
+        return FlatTable({0: Scalar("i", int(kind.name[3:])), 1: Scalar("B", 1)})
     if kind.name == "timestamp":
-        return Table({0: Scalar("h", _MICROSECOND), 1: Text("UTC")})
-    return Table({})
+        return FlatTable({0: Scalar("h", _MICROSECOND), 1: FlatText("UTC")})
+    return FlatTable({})
 
 
-def field_table(column: Column) -> Table:
+def field_table(column: ArrowColumn) -> FlatTable:
     """A column as the metadata has it."""
-    children: list[Node] = [field_table(child) for child in column.type.children]
-    return Table(
+    children: list[FlatNode] = [field_table(child) for child in column.type.children]
+    return FlatTable(
         {
-            0: Text(column.name),
+            0: FlatText(column.name),
             1: Scalar("B", int(column.nullable)),
             2: Scalar("B", _NUMBERS[column.type.name]),
             3: _type_table(column.type),

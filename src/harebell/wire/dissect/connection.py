@@ -28,7 +28,7 @@ _TLS = (0x16, 0x15)
 _TEXT = 16
 
 
-class Reader(Protocol):
+class FrameReader(Protocol):
     """Reads the frames of one direction."""
 
     def feed(self, data: bytes) -> Iterator[Event]:
@@ -57,7 +57,7 @@ class Dissector:
         self.version = ""
         self._header = b""
         self._begun = {True: b"", False: b""}
-        self._readers: dict[bool, Reader] = {}
+        self._readers: dict[bool, FrameReader] = {}
 
     def feed(self, from_client: bool, data: bytes) -> list[Event]:
         """Octets that one side has sent.
@@ -134,7 +134,7 @@ class Dissector:
         if data:
             yield from reader.feed(data)
 
-    def _reader(self, from_client: bool) -> Reader:
+    def _reader(self, from_client: bool) -> FrameReader:
         if self.version in SPECS:
             return Frames09(self.version, from_client)
         return Frames010(from_client) if self.version == FINAL else _Opaque(from_client)

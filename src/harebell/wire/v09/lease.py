@@ -138,7 +138,7 @@ class LeaseCloseOk(Method):
     messages: int = 0
 
 
-class Claim(NamedTuple):
+class ClaimInfo(NamedTuple):
     """One claim, as the methods tell of it.
 
     Args:
@@ -156,12 +156,12 @@ class Claim(NamedTuple):
     end: int
 
 
-def encode_claims(claims: Iterable[Claim]) -> bytes:
+def encode_claims(claims: Iterable[ClaimInfo]) -> bytes:
     """The field `claims` of open-ok."""
     return b"".join([_CLAIM.pack(*claim) for claim in claims])
 
 
-def decode_claims(octets: bytes) -> list[Claim]:
+def decode_claims(octets: bytes) -> list[ClaimInfo]:
     """The way back.
 
     Raises:
@@ -170,4 +170,4 @@ def decode_claims(octets: bytes) -> list[Claim]:
     if len(octets) % _CLAIM.size:
         text = f"lease.open-ok: field 'claims' has {len(octets)} octets, not 40 for each claim"
         raise ProtocolError(502, text, CLASS_ID, 11)
-    return [Claim(*found) for found in _CLAIM.iter_unpack(octets)]
+    return [ClaimInfo(*found) for found in _CLAIM.iter_unpack(octets)]

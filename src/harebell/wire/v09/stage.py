@@ -129,7 +129,7 @@ class StageDiscardOk(Method):
     rows: int = 0
 
 
-class Part(NamedTuple):
+class StagePart(NamedTuple):
     """A part of a batch as its writer finished it.
 
     Args:
@@ -143,12 +143,12 @@ class Part(NamedTuple):
     rows: int
 
 
-def encode_parts(parts: Iterable[Part]) -> bytes:
+def encode_parts(parts: Iterable[StagePart]) -> bytes:
     """The field `parts` of commit."""
     return b"".join([_PART.pack(*part) for part in parts])
 
 
-def decode_parts(octets: bytes) -> list[Part]:
+def decode_parts(octets: bytes) -> list[StagePart]:
     """The way back.
 
     Raises:
@@ -157,4 +157,4 @@ def decode_parts(octets: bytes) -> list[Part]:
     if len(octets) % _PART.size:
         text = f"stage.commit: field 'parts' has {len(octets)} octets, not 20 for each part"
         raise ProtocolError(502, text, CLASS_ID, COMMIT_ID)
-    return [Part(*found) for found in _PART.iter_unpack(octets)]
+    return [StagePart(*found) for found in _PART.iter_unpack(octets)]

@@ -30,7 +30,7 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import NAME_BYTES
 from harebell.base.message import FAMILY_010T, Properties
 from harebell.wire.v09.transitional_types import INLINE, REFERENCE
-from harebell.wire.v09.typed_fields import Dialect, TypedTable, decode_typed, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, decode_typed, encode_typed
 
 CLASS_ID = 120
 METHOD_ID = 10
@@ -294,7 +294,9 @@ def with_headers_octets(raw: bytes, table: bytes) -> bytes:
 
 
 def encode_transfer(
-    properties: TransferProperties, table: bytes | None = None, dialect: Dialect = Dialect.TYPED
+    properties: TransferProperties,
+    table: bytes | None = None,
+    dialect: FieldDialect = FieldDialect.TYPED,
 ) -> bytes:
     """Properties as a message keeps them.
 

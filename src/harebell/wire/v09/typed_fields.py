@@ -48,7 +48,7 @@ from harebell.wire.v09.fields import (
 )
 
 
-class Dialect(IntEnum):
+class FieldDialect(IntEnum):
     """What a peer's tables showed it to know; a later one includes those before."""
 
     PLAIN = 0
@@ -59,7 +59,7 @@ class Dialect(IntEnum):
 class TypedTable(dict[str, Any]):
     """A table that was read, with the dialect it is written in."""
 
-    dialect = Dialect.PLAIN
+    dialect = FieldDialect.PLAIN
 
 
 _SIZE = 4
@@ -140,7 +140,7 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.dialect = Dialect.PLAIN
+        self.dialect = FieldDialect.PLAIN
 
     def pairs(self, at: int, end: int, depth: int) -> Iterator[tuple[str, Any]]:
         """The entries of a table."""
@@ -159,7 +159,7 @@ class _Reader:
     def value(self, octet: int, at: int, end: int, depth: int) -> tuple[Any, int]:
         """A value of the type `octet`, and the offset after it."""
         if octet in _LETTER_SIZED:
-            self._saw(Dialect.PLAIN if octet in _PLAIN_LETTERS else Dialect.LETTERS)
+            self._saw(FieldDialect.PLAIN if octet in _PLAIN_LETTERS else FieldDialect.LETTERS)
             start, after = self._sized(at, end, _SIZE)
             if octet == b"F"[0]:
                 return dict(self._nested(start, after, depth)), after
@@ -167,13 +167,13 @@ class _Reader:
                 return self._sequence(start, after, depth), after
             return _text(self.data[start:after], "utf-8" if octet == b"S"[0] else ""), after
         if octet in _FIXED:
-            self._saw(Dialect.TYPED)
+            self._saw(FieldDialect.TYPED)
             after = at + _FIXED[octet]
             if after > end:
                 raise Malformed("a value runs over the end of its table")
             return _fixed(octet, self.data[at:after]), after
         if octet in (_TABLE, _SEQUENCE, _ARRAY):
-            self._saw(Dialect.TYPED)
+            self._saw(FieldDialect.TYPED)
             start, after = self._sized(at, end, _SIZE)
             if octet == _TABLE:
                 return dict(self._nested(start, after, depth)), after
@@ -181,13 +181,13 @@ class _Reader:
             return how(start, after, depth), after
         size, charset = _SIZES.get(octet & 0xF0), octet & 0x0F
         if size is not None and (charset == 0 or charset in _CHARSETS):
-            self._saw(Dialect.TYPED)
+            self._saw(FieldDialect.TYPED)
             start, after = self._sized(at, end, size)
             return _text(self.data[start:after], _CHARSETS.get(charset, "")), after
-        self._saw(Dialect.PLAIN if octet in _PLAIN_LETTERS else Dialect.LETTERS)
+        self._saw(FieldDialect.PLAIN if octet in _PLAIN_LETTERS else FieldDialect.LETTERS)
         return read_value(self.data, at - 1, end, depth)
 
-    def _saw(self, dialect: Dialect) -> None:
+    def _saw(self, dialect: FieldDialect) -> None:
         self.dialect = max(self.dialect, dialect)
 
     def _sized(self, at: int, end: int, width: int) -> tuple[int, int]:
@@ -264,16 +264,16 @@ def _text(octets: bytes, charset: str) -> str | bytes:
 # --- writing ------------------------------------------------------------------------------------
 
 
-def encode_typed(table: Mapping[str, Any], dialect: Dialect = Dialect.PLAIN) -> bytes:
+def encode_typed(table: Mapping[str, Any], dialect: FieldDialect = FieldDialect.PLAIN) -> bytes:
     """A table with its size in front, for a peer that knows this dialect.
 
     Raises:
         TypeError: a value of a type that tables do not have; the text names its key.
         ValueError: a key or a value that does not fit; the text names the key.
     """
-    if dialect == Dialect.PLAIN:
+    if dialect == FieldDialect.PLAIN:
         return encode_table({key: _plainly(value) for key, value in table.items()})
-    if dialect == Dialect.LETTERS:
+    if dialect == FieldDialect.LETTERS:
         return encode_table({key: lettered(value) for key, value in table.items()})
     return _write_table(table, "", 1)
 

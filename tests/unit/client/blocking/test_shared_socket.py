@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harebell.client.blocking import link as blocking_link
 from harebell.client.blocking import shared_socket as blocking_socket
-from harebell.client.blocking.link import Link
-from harebell.client.protocol.core import Connection
+from harebell.client.blocking import transport as blocking_link
+from harebell.client.blocking.transport import BlockingTransport
+from harebell.client.protocol.core import CoreConnection
 from harebell.client.url import URL
 from tests.interleaving import Lock, explore, point
 
@@ -63,10 +63,10 @@ class Line:
             patch.setattr(threading, "Lock", Lock)
             patch.setattr(blocking_link, "_connect", self._connect)
             # Its handshake never ends, and is not missed.
-            self.core = Connection(URL(connection_timeout=1e9), time.monotonic())
+            self.core = CoreConnection(URL(connection_timeout=1e9), time.monotonic())
             self.core.take_output()
             self._address = listener.getsockname()
-            self.link = Link(self.core, URL())
+            self.link = BlockingTransport(self.core, URL())
         self.peer, _ = listener.accept()
         self.peer.settimeout(30.0)
         listener.close()

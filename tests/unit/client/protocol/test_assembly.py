@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.errors import ProtocolError
-from harebell.client.protocol.assembly import Assembly
+from harebell.client.protocol.assembly import ContentAssembly
 from harebell.wire.v09 import methods as m
 
 
@@ -14,7 +14,7 @@ def header(size: int, class_id: int = 60, properties: bytes = b"\0\0") -> bytes:
 
 
 def test_a_content_is_complete_when_the_announced_size_is_there() -> None:
-    content = Assembly(m.BasicDeliver())
+    content = ContentAssembly(m.BasicDeliver())
     assert content.header(header(5)) is False
     assert content.body(b"he") is False
     assert content.body(b"") is False
@@ -24,15 +24,15 @@ def test_a_content_is_complete_when_the_announced_size_is_there() -> None:
 
 
 def test_an_empty_content_is_complete_with_its_header() -> None:
-    content = Assembly(m.BasicDeliver())
+    content = ContentAssembly(m.BasicDeliver())
     assert content.header(header(0)) is True
     assert content.take()[1] == b""
 
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ProtocolError, match="before its header"):
-        Assembly(m.BasicDeliver()).body(b"x")
-    content = Assembly(m.BasicDeliver())
+        ContentAssembly(m.BasicDeliver()).body(b"x")
+    content = ContentAssembly(m.BasicDeliver())
     content.header(header(1))
     with pytest.raises(ProtocolError, match="two headers"):
         content.header(header(1))
@@ -52,5 +52,5 @@ def test_what_does_not_fit_is_refused() -> None:
 )
 def test_a_header_that_is_none_is_refused(payload: bytes, code: int) -> None:
     with pytest.raises(ProtocolError) as caught:
-        Assembly(m.BasicDeliver()).header(payload)
+        ContentAssembly(m.BasicDeliver()).header(payload)
     assert caught.value.code == code

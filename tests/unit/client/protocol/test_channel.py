@@ -20,8 +20,8 @@ from harebell.client.errors import (
     PublishReturned,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel import Channel
-from harebell.client.protocol.channel_parts import Mode, State
+from harebell.client.protocol.channel import CoreChannel
+from harebell.client.protocol.channel_parts import ChannelPhase, Mode
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.frames import BODY, HEADER, FrameSink
@@ -63,7 +63,7 @@ def peer(request: pytest.FixtureRequest) -> Peer:
     return peer
 
 
-def subscribe(peer: Peer, channel: Channel, ears: Ears, tag: str = "t", **options: Any) -> None:
+def subscribe(peer: Peer, channel: CoreChannel, ears: Ears, tag: str = "t", **options: Any) -> None:
     call = channel.consume("q", ears.hear, ears.ends.append, tag=tag, **options)
     peer.written()
     peer.send(m.BasicConsumeOk(tag), channel=channel.number)
@@ -203,7 +203,7 @@ def test_a_channel_that_the_broker_closes_fails_everything_on_it_and_only_there(
     assert isinstance(ears.ends[0], NotFound)
     with pytest.raises(NotFound):
         channel.purge_queue("q")
-    assert other.state is State.OPEN
+    assert other.state is ChannelPhase.OPEN
     assert peer.channel().number == 1
 
 
@@ -221,7 +221,7 @@ def test_closing_a_channel_drops_what_is_on_its_way(peer: Peer) -> None:
     peer.send(m.QueuePurgeOk(1), m.ChannelCloseOk(), channel=1)
     call.value()
     assert ears.bodies == []
-    assert channel.state is State.CLOSED
+    assert channel.state is ChannelPhase.CLOSED
     assert peer.core.scanner.pending == 0
     assert channel.close().done
 

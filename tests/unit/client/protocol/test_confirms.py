@@ -17,7 +17,7 @@ from harebell.client.errors import (
     PublishReturned,
 )
 from harebell.client.message import ReturnedMessage
-from harebell.client.protocol.confirms import MANDATORY, Bulk, Confirm, Confirms
+from harebell.client.protocol.confirms import MANDATORY, Bulk, Confirm, ConfirmTracker
 
 EMPTY = Properties(b"\x00\x00")
 
@@ -30,7 +30,7 @@ def back(body: bytes = b"", key: str = "k", raw: bytes = b"\x00\x00") -> Publish
     return PublishReturned(312, "NO_ROUTE", ReturnedMessage(body, "x", key, Properties(raw)))
 
 
-def expect(confirms: Confirms, sent: WireMessage | None = None, flags: int = 0) -> Confirm:
+def expect(confirms: ConfirmTracker, sent: WireMessage | None = None, flags: int = 0) -> Confirm:
     confirm = Confirm()
     confirms.expect(confirm, 0, sent or message(), flags)
     return confirm
@@ -40,7 +40,7 @@ def expect(confirms: Confirms, sent: WireMessage | None = None, flags: int = 0) 
 def test_every_publish_is_settled_by_the_first_answer_that_covers_it(
     answers: list[tuple[int, bool, bool]],
 ) -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     waiting = [expect(confirms) for _ in range(30)]
     expected: dict[int, bool] = {}
     for tag, multiple, taken in answers:
@@ -60,14 +60,14 @@ def test_every_publish_is_settled_by_the_first_answer_that_covers_it(
 
 
 def test_a_confirm_beyond_the_last_publish_is_refused() -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     expect(confirms)
     with pytest.raises(ProtocolError, match="publish 2, but only 1"):
         confirms.settle(2, True, taken=True)
 
 
 def test_a_return_belongs_to_the_first_waiting_publish_with_the_same_content() -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     other = expect(confirms, message(b"a", "other"), MANDATORY)
     plain = expect(confirms, message(b"b"), 0)
     first = expect(confirms, message(b"b"), MANDATORY)
@@ -79,7 +79,7 @@ def test_a_return_belongs_to_the_first_waiting_publish_with_the_same_content() -
 
 
 def test_equal_returns_go_to_successive_publishes() -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     both = [expect(confirms, message(b"b"), MANDATORY) for _ in range(2)]
     assert confirms.returned(back(b"b"), message(b"b"))
     assert confirms.returned(back(b"b"), message(b"b"))
@@ -89,7 +89,7 @@ def test_equal_returns_go_to_successive_publishes() -> None:
 
 
 def test_properties_tell_equal_bodies_apart_but_may_be_encoded_anew() -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     first = expect(confirms, message(b"b", raw=b"\x10\x00\x01"), MANDATORY)
     second = expect(confirms, message(b"b", raw=b"\x10\x00\x02"), MANDATORY)
     assert confirms.returned(back(b"b"), message(b"b", raw=b"\x10\x00\x02"))
@@ -101,7 +101,7 @@ def test_properties_tell_equal_bodies_apart_but_may_be_encoded_anew() -> None:
 
 
 def test_a_nack_outweighs_a_return() -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     confirm = expect(confirms, message(b"b"), MANDATORY)
     confirms.returned(back(b"b"), message(b"b"))
     confirms.settle(1, False, taken=False)
@@ -109,7 +109,7 @@ def test_a_nack_outweighs_a_return() -> None:
 
 
 def test_failing_ends_everything_that_waits_once() -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     done, waiting = expect(confirms), expect(confirms)
     confirms.settle(1, False, taken=True)
     confirms.fail(ConnectionLost("gone"))
@@ -119,7 +119,7 @@ def test_failing_ends_everything_that_waits_once() -> None:
 
 
 def test_kept_publishes_can_be_taken_over_with_their_order_flags_and_tokens() -> None:
-    confirms = Confirms(keep=True)
+    confirms = ConfirmTracker(keep=True)
     bulk = Bulk()
     for token in range(4):
         confirms.expect(bulk, token, message(bytes([token])), token % 2)
@@ -134,14 +134,14 @@ def test_kept_publishes_can_be_taken_over_with_their_order_flags_and_tokens() ->
 
 
 def test_nothing_is_kept_unless_asked_for() -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     expect(confirms)
     confirms.fail(ConnectionLost("gone"))
     assert list(confirms.take_over()) == []
 
 
 def test_a_bulk_counts_and_keeps_the_first_failures() -> None:
-    confirms = Confirms()
+    confirms = ConfirmTracker()
     bulk = Bulk()
     lows: list[int] = []
     bulk.low, bulk.on_low = 1, lambda: lows.append(bulk.outstanding)

@@ -19,7 +19,7 @@ from harebell.client.errors import (
     UnsupportedByVersion,
 )
 from harebell.client.protocol.dialect import dialect_of
-from harebell.client.protocol.life import State
+from harebell.client.protocol.life import ConnectionPhase
 from harebell.wire.v09 import methods as m
 from tests.unit.client.octets import Peer, method_frame
 
@@ -46,7 +46,7 @@ def test_the_handshake_runs_however_the_octets_are_cut(step: int) -> None:
     assert not peer.core.opened.done
     peer.send(m.ConnectionOpenOk())
     peer.core.opened.value()
-    assert peer.core.state is State.OPEN
+    assert peer.core.state is ConnectionPhase.OPEN
     assert peer.core.server_properties["product"] == "octets"
 
 

@@ -11,8 +11,8 @@ from harebell.client.errors import (
     ConnectionLost,
     ProtocolMismatch,
 )
-from harebell.client.protocol.core010 import PROTOCOL_HEADER, Connection
-from harebell.client.protocol.life import State
+from harebell.client.protocol.core010 import PROTOCOL_HEADER, CoreConnection010
+from harebell.client.protocol.life import ConnectionPhase
 from harebell.client.url import URL
 from harebell.kernels.transfers import SegmentBuffer
 from harebell.wire.v010 import controls
@@ -35,9 +35,9 @@ TUNE = controls.ConnectionTune(channel_max=100, max_frame_size=65_535, heartbeat
 OPENING = PROTOCOL_HEADER + octets(START, TUNE, controls.ConnectionOpenOk())
 
 
-def opened() -> Connection:
+def opened() -> CoreConnection010:
     """An open connection."""
-    core = Connection(URL_0_10, 0.0, nonce="n")
+    core = CoreConnection010(URL_0_10, 0.0, nonce="n")
     core.receive(OPENING, 0.0)
     core.opened.value()
     return core
@@ -45,10 +45,10 @@ def opened() -> Connection:
 
 @pytest.mark.parametrize("pieces", [1, 3, 1000])
 def test_the_handshake_is_the_same_in_whatever_pieces_it_comes(pieces: int) -> None:
-    core = Connection(URL_0_10, 0.0, nonce="n")
+    core = CoreConnection010(URL_0_10, 0.0, nonce="n")
     for at in range(0, len(OPENING), pieces):
         core.receive(OPENING[at : at + pieces], 0.0)
-    assert core.state is State.OPEN
+    assert core.state is ConnectionPhase.OPEN
     assert core.heartbeat == 60
     assert core.channel_max == 100
 
@@ -62,14 +62,14 @@ def test_the_handshake_is_the_same_in_whatever_pieces_it_comes(pieces: int) -> N
     ],
 )
 def test_another_protocol_is_named(answer: bytes, text: str) -> None:
-    core = Connection(URL_0_10, 0.0)
+    core = CoreConnection010(URL_0_10, 0.0)
     core.receive(answer, 0.0)
     with pytest.raises(ProtocolMismatch, match=text):
         core.opened.value()
 
 
 def test_a_refused_login_is_told_apart() -> None:
-    core = Connection(URL_0_10, 0.0)
+    core = CoreConnection010(URL_0_10, 0.0)
     close = controls.ConnectionClose(reply_code=320, reply_text="login refused")
     core.receive(PROTOCOL_HEADER + octets(START, close), 0.0)
     with pytest.raises(AuthenticationFailed, match="320 login refused"):
@@ -77,7 +77,7 @@ def test_a_refused_login_is_told_apart() -> None:
 
 
 def test_a_broker_without_our_mechanism_is_told_what_we_have() -> None:
-    core = Connection(URL_0_10, 0.0)
+    core = CoreConnection010(URL_0_10, 0.0)
     start = controls.ConnectionStart(mechanisms=["EXTERNAL"], locales=["en_US"])
     core.receive(PROTOCOL_HEADER + octets(start), 0.0)
     with pytest.raises(AuthenticationFailed, match="'EXTERNAL', this client would use PLAIN"):
@@ -105,15 +105,15 @@ def test_a_session_is_attached_and_ended_by_either_side() -> None:
     core.receive(octets(controls.SessionDetached(name=b"n.1", code=1), channel=1), 0.0)
     assert core.channels == {}
     assert session.error is not None
-    assert core.state is State.OPEN
+    assert core.state is ConnectionPhase.OPEN
 
 
 def test_random_octets_end_the_connection_or_are_waited_for() -> None:
     entropy = random.Random(7)
     for _ in range(300):
-        core = Connection(URL_0_10, 0.0)
+        core = CoreConnection010(URL_0_10, 0.0)
         data = bytearray(OPENING + entropy.randbytes(80))
         for _ in range(entropy.randrange(6)):
             data[entropy.randrange(len(data))] = entropy.randrange(256)
         core.receive(bytes(data), 0.0)
-        assert core.state in State
+        assert core.state in ConnectionPhase

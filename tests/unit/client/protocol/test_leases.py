@@ -6,13 +6,13 @@ import pytest
 
 from harebell.client.errors import ExtensionMissing, Fenced, LeaseLost
 from harebell.client.protocol import leases
-from harebell.client.protocol.channel import Channel
+from harebell.client.protocol.channel import CoreChannel
 from harebell.wire.v09 import lease as wire
 from harebell.wire.v09 import methods as m
 from tests.unit.client.octets import Peer
 
 
-def leasing() -> tuple[Peer, Channel]:
+def leasing() -> tuple[Peer, CoreChannel]:
     peer = Peer()
     peer.open()
     peer.core.server_properties["harebell"] = {"lease": wire.VERSION}
@@ -23,7 +23,7 @@ def test_opening_a_group_tells_what_it_has() -> None:
     peer, channel = leasing()
     call = leases.lease_open(channel, "q", "g", timeout=1.5)
     assert peer.methods() == [wire.LeaseOpen("q", "g", 1500)]
-    claim = wire.Claim(3, 10, 999, 20, 30)
+    claim = wire.ClaimInfo(3, 10, 999, 20, 30)
     peer.send(wire.LeaseOpenOk(7, "aa", 2, 3, 1, 1500, wire.encode_claims([claim])), channel=1)
     assert call.value() == leases.Lease(7, "aa", 2, 3, 1, 1.5, (claim,))
 
@@ -44,7 +44,7 @@ def test_a_claim_of_nothing_is_none() -> None:
     ]  # fmt: skip
     peer.send(wire.LeaseClaimOk(4, 2, 50, 8, 10), channel=1)
     peer.send(wire.LeaseClaimOk(), channel=1)
-    assert first.value() == leases.Claim(4, 2, 50, 8, 10)
+    assert first.value() == wire.ClaimInfo(4, 2, 50, 8, 10)
     assert second.value() is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from harebell.client.errors import ClientClosed, ConnectionFailed, ConnectionLost, ConnectTimeout
 from harebell.client.protocol import core, core010
-from harebell.client.protocol.life import Life, State
+from harebell.client.protocol.life import ConnectionPhase, Life
 from harebell.client.url import URL
 from harebell.wire.v010 import controls
 from harebell.wire.v09 import methods as m
@@ -71,7 +71,7 @@ class Final(Version):
     BEAT = octets(controls.ConnectionHeartbeat())
 
     def made(self, url: str) -> Life[Any]:
-        self.connection = core010.Connection(URL.of(url, "0-10"), _BEGUN, nonce="n")
+        self.connection = core010.CoreConnection010(URL.of(url, "0-10"), _BEGUN, nonce="n")
         return self.connection
 
     def open(self, heartbeat: int = 0, channel_max: int = 8) -> None:
@@ -101,8 +101,8 @@ def version(request: pytest.FixtureRequest) -> Version:
 
 
 def test_both_versions_are_what_the_client_uses() -> None:
-    assert isinstance(Early().core, core.Connection)
-    assert isinstance(Final().core, core010.Connection)
+    assert isinstance(Early().core, core.CoreConnection)
+    assert isinstance(Final().core, core010.CoreConnection010)
 
 
 def test_a_handshake_that_takes_too_long_is_given_up(version: Version) -> None:
@@ -118,7 +118,7 @@ def test_an_open_connection_without_heartbeats_waits_for_no_clock(version: Versi
     version.open(heartbeat=0)
     assert version.core.wake_at() is None
     version.core.tick(1e9)
-    assert version.core.state is State.OPEN
+    assert version.core.state is ConnectionPhase.OPEN
 
 
 def test_an_idle_connection_beats_at_least_twice_per_interval(version: Version) -> None:
@@ -155,7 +155,7 @@ def test_a_silent_broker_is_lost_after_two_intervals_and_not_before(version: Ver
     version.open(heartbeat=10)
     for seconds in (5, 10, 19):
         version.core.tick(_BEGUN + seconds)
-        assert version.core.state is State.OPEN
+        assert version.core.state is ConnectionPhase.OPEN
     version.core.tick(_BEGUN + 22.6)
     with pytest.raises(ConnectionLost, match=r"nothing came.*23 seconds, with heartbeats every 10"):
         version.core.closed.value()
@@ -165,14 +165,14 @@ def test_any_octet_of_the_broker_shows_that_it_lives(version: Version) -> None:
     version.open(heartbeat=10)
     version.core.receive(version.BEAT[:1], _BEGUN + 18)
     version.core.tick(_BEGUN + 22)
-    assert version.core.state is State.OPEN
+    assert version.core.state is ConnectionPhase.OPEN
 
 
 def test_a_broker_is_not_lost_because_we_stopped_reading(version: Version) -> None:
     version.open(heartbeat=10)
     version.core.reading_paused = True
     version.core.tick(_BEGUN + 100)
-    assert version.core.state is State.OPEN
+    assert version.core.state is ConnectionPhase.OPEN
 
 
 def test_closing_ends_with_the_brokers_answer(version: Version) -> None:

@@ -17,8 +17,8 @@ from harebell.client.errors import (
     NotFound,
     closed_connection,
 )
-from harebell.client.protocol.channel import Channel
-from harebell.client.protocol.channel_parts import Consumer
+from harebell.client.protocol.channel import CoreChannel
+from harebell.client.protocol.channel_parts import CoreConsumer
 from harebell.client.protocol.recovery import Backoff, Recovery, recoverable, replay, resend, wanted
 from harebell.client.protocol.topology import Topology
 from harebell.client.protocol.verbs import QueueInfo
@@ -106,10 +106,10 @@ def test_connecting_again_helps_only_where_nobody_refused_us(
     assert recoverable(error) is helps
 
 
-def recorded() -> tuple[Topology, QueueInfo, Consumer]:
+def recorded() -> tuple[Topology, QueueInfo, CoreConsumer]:
     topology = Topology()
     info = QueueInfo("amq.gen-old", 0, 0)
-    consumer = Consumer("t", False, lambda *rest: None, lambda error: None)
+    consumer = CoreConsumer("t", False, lambda *rest: None, lambda error: None)
     topology.observe(1, m.ExchangeDeclare("x", "fanout"), None)
     topology.observe(1, m.QueueDeclare("", exclusive=True), info)
     topology.observe(1, m.QueueBind("amq.gen-old", "x", ""), None)
@@ -121,7 +121,7 @@ def recorded() -> tuple[Topology, QueueInfo, Consumer]:
     return topology, info, consumer
 
 
-def lost_channel(number: int = 1, keep: bool = False) -> Channel:
+def lost_channel(number: int = 1, keep: bool = False) -> CoreChannel:
     """A channel of a connection that broke with two publishes unconfirmed."""
     peer = Peer()
     peer.open()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harebell.client.protocol.channel_parts import Consumer, Mode
+from harebell.client.protocol.channel_parts import CoreConsumer, Mode
 from harebell.client.protocol.topology import Topology
 from harebell.client.protocol.verbs import QueueInfo
 from harebell.wire.v09 import methods as m
@@ -18,7 +18,7 @@ def declare(topology: Topology, name: str = "q", channel: int = 1, **options: An
 
 
 def consume(topology: Topology, queue: str, tag: str, channel: int = 1) -> None:
-    consumer = Consumer(tag, False, None, lambda error: None)
+    consumer = CoreConsumer(tag, False, None, lambda error: None)
     topology.observe(channel, m.BasicConsume(queue, tag), consumer)
 
 

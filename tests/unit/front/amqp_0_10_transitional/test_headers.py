@@ -14,7 +14,7 @@ from harebell.wire.v09.content import (
     encode_properties,
     parse_properties,
 )
-from harebell.wire.v09.typed_fields import Dialect, TypedTable, decode_typed, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, decode_typed, encode_typed
 
 FIXED = bytes.fromhex("003c0000") + (5).to_bytes(8)
 
@@ -22,7 +22,7 @@ FIXED = bytes.fromhex("003c0000") + (5).to_bytes(8)
 class Noted:
     """What a connection notes of the types that its peer knows."""
 
-    def __init__(self, dialect: Dialect = Dialect.PLAIN) -> None:
+    def __init__(self, dialect: FieldDialect = FieldDialect.PLAIN) -> None:
         self.dialect = dialect
 
     def note_dialect(self, table: object) -> None:
@@ -44,18 +44,18 @@ def message(properties: bytes, **fields: Any) -> Message:
 
 def test_types_of_the_document_become_letters():
     noted = Noted()
-    headers = encode_typed({"n": 1, "t": "x"}, Dialect.TYPED)
+    headers = encode_typed({"n": 1, "t": "x"}, FieldDialect.TYPED)
     changed = lettered_header(noted, FIXED + raw(headers))  # type: ignore[arg-type]
     found = decode_properties(changed[12:])
     assert (found.content_type, found.headers, found.priority) == ("text", {"n": 1, "t": "x"}, 5)
-    assert noted.dialect is Dialect.TYPED
+    assert noted.dialect is FieldDialect.TYPED
 
 
 def test_letters_stay_as_they_came():
     noted = Noted()
-    payload = FIXED + raw(encode_typed({"b": True}, Dialect.LETTERS))
+    payload = FIXED + raw(encode_typed({"b": True}, FieldDialect.LETTERS))
     assert lettered_header(noted, payload) is payload  # type: ignore[arg-type]
-    assert noted.dialect is Dialect.LETTERS
+    assert noted.dialect is FieldDialect.LETTERS
 
 
 @pytest.mark.parametrize("properties", [b"", b"\xa0", b"\xa0\0", b"\xa0\0\x04text\0\0\0\xff"])
@@ -80,14 +80,14 @@ def test_a_message_that_a_plain_peer_can_read_is_the_message_itself():
 
 def test_a_peer_that_knows_letters_gets_every_message_as_it_is():
     original = message(encode_properties(BasicProperties(headers={"b": True})), offset=3)
-    assert shown(Noted(Dialect.LETTERS), original) is original  # type: ignore[arg-type]
+    assert shown(Noted(FieldDialect.LETTERS), original) is original  # type: ignore[arg-type]
 
 
 def test_a_peer_of_the_document_is_shown_its_types():
     original = message(encode_properties(BasicProperties(headers={"b": True})))
-    found = shown(Noted(Dialect.TYPED), original)  # type: ignore[arg-type]
+    found = shown(Noted(FieldDialect.TYPED), original)  # type: ignore[arg-type]
     table, _ = decode_typed(found.raw, 2)
-    assert (table, table.dialect) == ({"b": True}, Dialect.TYPED)
+    assert (table, table.dialect) == ({"b": True}, FieldDialect.TYPED)
 
 
 @pytest.mark.parametrize("properties", [BasicProperties(priority=5), BasicProperties(headers={})])

@@ -90,7 +90,7 @@ class Stage:
         return answer
 
     def commit(self, *parts: tuple[int, int, int], batch: int = 0, **options: Any) -> Any:
-        wanted = s.encode_parts(s.Part(*part) for part in parts)
+        wanted = s.encode_parts(s.StagePart(*part) for part in parts)
         return self.peer.ask(s.StageCommit("p", self.run, batch, parts=wanted, **options))
 
     def again(self) -> None:
@@ -463,7 +463,7 @@ def test_the_commit_is_told_when_the_disk_has_it() -> None:
     assert isinstance(peer.methods()[-1], s.StageOpenOk)
     peer.give(appended(values(b"1")))
     peer.methods()
-    parts = s.encode_parts([s.Part(0, 1, 1)])
+    parts = s.encode_parts([s.StagePart(0, 1, 1)])
     peer.send(s.StageCommit("p", "r1", 0, parts=parts))
     assert peer.methods() == []
     peer.send(s.StageCommit("p", "r1", 0, parts=parts))
@@ -524,7 +524,7 @@ class Turned(Stage):
 
     def begin(self, *parts: tuple[int, int, int], batch: int = 0) -> None:
         """Ask for a commit, and have none of it answered yet."""
-        wanted = s.encode_parts(s.Part(*part) for part in parts)
+        wanted = s.encode_parts(s.StagePart(*part) for part in parts)
         self.peer.send(s.StageCommit("p", self.run, batch, parts=wanted))
 
     def turn(self) -> None:
@@ -593,14 +593,14 @@ def test_a_row_that_cannot_be_published_takes_those_before_it_back() -> None:
     stage = Turned()
     stage.append(_many(2_000))
     stage.append(values(b"x", key="nowhere"), number=1)
-    wanted = s.encode_parts([s.Part(0, 1, 2_001)])
+    wanted = s.encode_parts([s.StagePart(0, 1, 2_001)])
     stage.peer.send(s.StageCommit("p", "r1", 0, parts=wanted, mandatory=True))
     answer = stage.finish()
     assert isinstance(answer, m.ChannelClose)
     assert answer.reply_code == 312
     assert (stage.queue().ready_count(), stage.bodies()) == (0, [])
     assert stage.asked(stage.peer, m.ChannelCloseOk(), m.ChannelOpen()) == m.ChannelOpenOk()
-    wanted = s.encode_parts([s.Part(0, 1, 2_001)])
+    wanted = s.encode_parts([s.StagePart(0, 1, 2_001)])
     stage.peer.send(s.StageCommit("p", "r1", 0, parts=wanted))
     assert stage.finish() == s.StageCommitOk(rows=2_001, unroutable=1)
     assert len(stage.bodies()) == 2_000
@@ -631,7 +631,7 @@ def test_a_commit_goes_on_when_the_client_is_gone() -> None:
     assert len(stage.bodies()) == 2_000
     other = stage.world.peer()
     assert other.ask(s.StageOpen("p", "r1")) == s.StageOpenOk(next=1)
-    parts = s.encode_parts([s.Part(0, 1, 2_000)])
+    parts = s.encode_parts([s.StagePart(0, 1, 2_000)])
     other.send(s.StageCommit("p", "r1", 0, parts=parts))
     assert other.methods() == [s.StageCommitOk(repeated=True)]
 
@@ -644,7 +644,7 @@ def test_two_commits_come_one_after_the_other() -> None:
     other.give(appended(_many(2_000, 2_000), publisher="o"))
     other.methods()
     stage.begin((0, 1, 2_000))
-    parts = s.encode_parts([s.Part(0, 1, 2_000)])
+    parts = s.encode_parts([s.StagePart(0, 1, 2_000)])
     other.send(s.StageCommit("o", "r1", 0, parts=parts))
     assert stage.finish() == s.StageCommitOk(rows=2_000)
     answers: list[m.Method] = []

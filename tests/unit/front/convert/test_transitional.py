@@ -28,7 +28,7 @@ from harebell.wire.v09.transfer import (
     headers_octets,
     parse_transfer,
 )
-from harebell.wire.v09.typed_fields import Dialect, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, encode_typed
 from tests.unit.wire.v09.tables import TABLES, shortstr
 
 TEXTS = {
@@ -182,12 +182,12 @@ def test_headers_in_types_of_their_own_become_those_of_basic() -> None:
         "decimal": Decimal("1.50"),
         "table": {"a": [1, "b", None]},
     }
-    table = encode_typed(headers, Dialect.TYPED)
+    table = encode_typed(headers, FieldDialect.TYPED)
     assert as_basic(transfer(table)).headers == headers
 
 
 def test_an_unsigned_long_that_basic_cannot_hold_becomes_text() -> None:
-    table = encode_typed({"n": 2**63}, Dialect.TYPED)
+    table = encode_typed({"n": 2**63}, FieldDialect.TYPED)
     assert as_basic(transfer(table)).headers == {"n": str(2**63)}
 
 
@@ -213,6 +213,6 @@ def test_every_header_of_basic_survives_the_way_there_and_back(headers: dict[str
     )
 )
 def test_every_transfer_survives_the_way_there_and_back(properties: TransferProperties) -> None:
-    raw = encode_transfer(properties, dialect=Dialect.LETTERS)
+    raw = encode_transfer(properties, dialect=FieldDialect.LETTERS)
     back = decode_transfer(from_basic(to_basic(Message("", "", parse_transfer(raw), b""))).raw)
     assert back == properties

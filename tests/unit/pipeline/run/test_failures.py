@@ -17,7 +17,7 @@ Traceback (most recent call last):
   File "py4j/clientserver.py", line 641, in _call_proxy
     return_value = getattr(self.pool[obj_id], method)(*params)
 pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED] Query failed
-harebell.spark.reading.intake.SourceError: the queue 'orders' does not exist
+harebell.spark.reading.queue_consumer.SourceError: the queue 'orders' does not exist
 """
 
 
@@ -26,7 +26,9 @@ harebell.spark.reading.intake.SourceError: the queue 'orders' does not exist
     [
         (WRAPPED, "the queue 'orders' does not exist"),
         (
-            WRAPPED.replace("intake.SourceError: the", "losses.DataLoss: a stream, or the"),
+            WRAPPED.replace(
+                "queue_consumer.SourceError: the", "data_loss_policy.DataLoss: a stream, or the"
+            ),
             "a stream, or the queue 'orders' does not exist",
         ),
         (

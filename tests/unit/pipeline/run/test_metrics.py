@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.pipeline.registry import State
+from harebell.pipeline.registry import PipelineState
 from harebell.pipeline.run.metrics import exposition
 
 
@@ -12,7 +12,9 @@ def samples(text: str) -> dict[str, str]:
 
 
 def test_everything_that_is_known_of_a_pipeline_is_a_sample() -> None:
-    state = State("orders", "orders.yaml", 7, "running", started=1.5, batch=3, rows=40, rate=12.25)
+    state = PipelineState(
+        "orders", "orders.yaml", 7, "running", started=1.5, batch=3, rows=40, rate=12.25
+    )
     state.batch_ms, state.batches, state.batch_seconds, state.bad = 250, 4, 1.125, 2
     state.lag, state.written = {"orders": 9, "b": 0}, {"lake": 38}
     assert samples(exposition([state])) == {
@@ -32,7 +34,7 @@ def test_everything_that_is_known_of_a_pipeline_is_a_sample() -> None:
 
 
 def test_a_metric_is_described_once_for_all_pipelines() -> None:
-    text = exposition([State("a", "", 1, "lost"), State("b", "", 1, "ended")])
+    text = exposition([PipelineState("a", "", 1, "lost"), PipelineState("b", "", 1, "ended")])
     assert text.count("# TYPE harebell_pipeline_up gauge\n") == 1
     assert samples(text)['harebell_pipeline_failed{pipeline="a"}'] == "1"
     assert samples(text)['harebell_pipeline_up{pipeline="b"}'] == "0"
@@ -40,5 +42,5 @@ def test_a_metric_is_described_once_for_all_pipelines() -> None:
 
 
 def test_names_of_queues_are_escaped() -> None:
-    state = State("a", "", 1, lag={'q"\\\n': 1})
+    state = PipelineState("a", "", 1, lag={'q"\\\n': 1})
     assert 'queue="q\\"\\\\\\n"} 1\n' in exposition([state])

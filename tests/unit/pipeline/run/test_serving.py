@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.registry import State
+from harebell.pipeline.registry import PipelineState
 from harebell.pipeline.run.serving import address_of, serving
 
 
@@ -34,7 +34,7 @@ def test_an_address_is_a_port_or_a_host_with_a_port(
 
 
 def test_the_present_states_are_served() -> None:
-    state = State("orders", "", 1, "running")
+    state = PipelineState("orders", "", 1, "running")
     with serving(("127.0.0.1", 0), lambda: [state]) as url:
         state.rows = 5
         with urllib.request.urlopen(url, timeout=60) as answer:

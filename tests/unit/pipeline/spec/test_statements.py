@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.pipeline.spec.statements import Query, StatementError, columns, condition, query
+from harebell.pipeline.spec.statements import ParsedQuery, StatementError, columns, condition, query
 
 QUERIES = Path(__file__).with_name("queries.sql")
 
@@ -31,7 +31,7 @@ def test_a_query_names_its_views_and_whether_it_keeps_state(
     sql: str, tables: tuple[str, ...], stateful: str
 ) -> None:
     found = query(sql)
-    assert found == Query(found.tables, stateful)
+    assert found == ParsedQuery(found.tables, stateful)
     assert set(found.tables) == set(tables)
 
 
@@ -43,7 +43,7 @@ def test_what_spark_reads_is_read(sql: str) -> None:
 
 def test_a_window_over_time_is_told_from_a_named_window() -> None:
     sql = "SELECT sum(a) OVER w FROM s GROUP BY window(t, '1 hour') WINDOW w AS (ORDER BY a)"
-    assert query(sql) == Query(("s",), "an aggregate")
+    assert query(sql) == ParsedQuery(("s",), "an aggregate")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from harebell.pipeline.spec.description import Route
 from harebell.pipeline.spec.statements import StatementError
-from harebell.pipeline.sql.verbs import Selection, Settlement, Table, understand
+from harebell.pipeline.sql.verbs import SelectStatement, SettleStatement, TableReference, understand
 
 
 def test_tables_of_a_query_become_views_and_the_rest_stays_as_it_was() -> None:
@@ -14,10 +14,10 @@ def test_tables_of_a_query_become_views_and_the_rest_stays_as_it_was() -> None:
         "SELECT q.routing_key, 'queue(1)' AS a -- queue('no')\n"
         "FROM queue('orders') q JOIN lake(\"t/customers\") c ON q.offset = c.id, queue('orders');"
     )
-    assert isinstance(found, Selection)
+    assert isinstance(found, SelectStatement)
     assert found.tables == (
-        Table("queue", "orders", "queue_1"),
-        Table("lake", "t/customers", "lake_2"),
+        TableReference("queue", "orders", "queue_1"),
+        TableReference("lake", "t/customers", "lake_2"),
     )
     assert found.sql == (
         "SELECT q.routing_key, 'queue(1)' AS a -- queue('no')\n"
@@ -26,7 +26,7 @@ def test_tables_of_a_query_become_views_and_the_rest_stays_as_it_was() -> None:
 
 
 def test_a_query_may_begin_with_with_and_need_no_queue() -> None:
-    assert understand("WITH a AS (SELECT 1 AS x) SELECT * FROM a") == Selection(
+    assert understand("WITH a AS (SELECT 1 AS x) SELECT * FROM a") == SelectStatement(
         "WITH a AS (SELECT 1 AS x) SELECT * FROM a", ()
     )
 
@@ -36,16 +36,16 @@ def test_a_query_may_begin_with_with_and_need_no_queue() -> None:
     [
         (
             "DELETE FROM queue('q') WHERE routing_key = 'to' AND value LIKE '%set%'",
-            Settlement("DELETE", "q", "routing_key = 'to' AND value LIKE '%set%'"),
+            SettleStatement("DELETE", "q", "routing_key = 'to' AND value LIKE '%set%'"),
         ),
         (
             "move from queue('a') to queue('b') where true;",
-            Settlement("MOVE", "a", "true", Route("", "b")),
+            SettleStatement("MOVE", "a", "true", Route("", "b")),
         ),
         (
             "MOVE FROM queue('a') TO exchange('e', 'k')\nSET value = concat(value, ', x'), "
             "routing_key = upper(routing_key)\nWHERE offset < 5",
-            Settlement(
+            SettleStatement(
                 "MOVE",
                 "a",
                 "offset < 5",
@@ -55,15 +55,15 @@ def test_a_query_may_begin_with_with_and_need_no_queue() -> None:
         ),
         (
             "RETRY FROM queue('dead') WHERE headers['x-first-death-reason'] = 'rejected'",
-            Settlement("RETRY", "dead", "headers['x-first-death-reason'] = 'rejected'"),
+            SettleStatement("RETRY", "dead", "headers['x-first-death-reason'] = 'rejected'"),
         ),
         (
             "RETRY FROM queue('dead') TO exchange('e') WHERE offset IN (SELECT 1)",
-            Settlement("RETRY", "dead", "offset IN (SELECT 1)", Route("e")),
+            SettleStatement("RETRY", "dead", "offset IN (SELECT 1)", Route("e")),
         ),
     ],
 )
-def test_a_verb_says_what_becomes_of_which_messages(sql: str, settlement: Settlement) -> None:
+def test_a_verb_says_what_becomes_of_which_messages(sql: str, settlement: SettleStatement) -> None:
     assert understand(sql) == settlement
 
 

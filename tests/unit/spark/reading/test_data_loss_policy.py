@@ -7,16 +7,16 @@ import logging
 import pytest
 
 from harebell.spark.options.source_options import parse
-from harebell.spark.reading.data_loss_policy import DataLoss, Losses, no_queue
+from harebell.spark.reading.data_loss_policy import DataLoss, DataLossPolicy, no_queue
 
 
 def test_a_loss_ends_the_query_unless_told_otherwise() -> None:
     with pytest.raises(DataLoss, match=r"^3 messages are gone; the option failOnDataLoss=false r"):
-        Losses(parse({"queue": "q"}, {})).report("3 messages are gone")
+        DataLossPolicy(parse({"queue": "q"}, {})).report("3 messages are gone")
 
 
 def test_a_loss_can_be_only_told(caplog: pytest.LogCaptureFixture) -> None:
-    bold = Losses(parse({"queue": "q", "failOnDataLoss": "false"}, {}))
+    bold = DataLossPolicy(parse({"queue": "q", "failOnDataLoss": "false"}, {}))
     with caplog.at_level(logging.WARNING, "harebell.spark"):
         bold.report("3 messages are gone")
     assert caplog.messages == ["3 messages are gone"]

@@ -9,28 +9,28 @@ import pytest
 
 from harebell.spark.reading.offsets import (
     START,
-    Claimed,
-    Offset,
+    ClaimOffset,
+    LogOffset,
     OffsetError,
-    Position,
+    SpoolOffset,
     is_spooled,
-    points_json,
-    points_of,
+    offsets_json,
+    offsets_of,
 )
 
 
 def test_the_text_of_an_offset_does_not_change() -> None:
-    offset = Offset(250_000, "4f0c2a")
+    offset = SpoolOffset(250_000, "4f0c2a")
     assert json.dumps(offset.to_json()) == '{"position": 250000, "spool": "4f0c2a"}'
 
 
 def test_what_was_written_is_read() -> None:
-    offset = Offset(7, "ab12")
-    assert Offset.of_json(json.loads(json.dumps(offset.to_json()))) == offset
+    offset = SpoolOffset(7, "ab12")
+    assert SpoolOffset.of_json(json.loads(json.dumps(offset.to_json()))) == offset
 
 
 def test_a_new_query_begins_before_the_first_delivery() -> None:
-    assert Offset.of_json(START.to_json()) == Offset(0, "")
+    assert SpoolOffset.of_json(START.to_json()) == SpoolOffset(0, "")
 
 
 @pytest.mark.parametrize(
@@ -50,29 +50,29 @@ def test_a_new_query_begins_before_the_first_delivery() -> None:
 )
 def test_an_offset_of_another_source_is_refused(value: Any) -> None:
     with pytest.raises(OffsetError, match="does the checkpoint belong to another query"):
-        Offset.of_json(value)
+        SpoolOffset.of_json(value)
 
 
 def test_the_text_of_several_queues_does_not_depend_on_their_order() -> None:
-    points = {"b": Position("g", 7), "a": Claimed("g", "spark-1", 3)}
-    text = json.dumps(points_json(points))
+    points = {"b": LogOffset("g", 7), "a": ClaimOffset("g", "spark-1", 3)}
+    text = json.dumps(offsets_json(points))
     assert text == (
         '{"a": {"generation": "g", "group": "spark-1", "claim": 3}, '
         '"b": {"generation": "g", "position": 7}}'
     )
-    assert json.dumps(points_json(dict(reversed(points.items())))) == text
-    assert points_of(json.loads(text)) == points
+    assert json.dumps(offsets_json(dict(reversed(points.items())))) == text
+    assert offsets_of(json.loads(text)) == points
 
 
 def test_several_queues_over_plain_amqp_have_their_spools() -> None:
-    points = {"a": Offset(7, "ab12"), "b": START}
-    assert points_of(json.loads(json.dumps(points_json(points)))) == points
+    points = {"a": SpoolOffset(7, "ab12"), "b": START}
+    assert offsets_of(json.loads(json.dumps(offsets_json(points)))) == points
 
 
 def test_a_queue_can_have_the_name_of_a_key() -> None:
-    points = {"position": Position("g", 7), "spool": Position("g", 8)}
-    assert not is_spooled(points_json(points))
-    assert points_of(points_json(points)) == points
+    points = {"position": LogOffset("g", 7), "spool": LogOffset("g", 8)}
+    assert not is_spooled(offsets_json(points))
+    assert offsets_of(offsets_json(points)) == points
     assert is_spooled(START.to_json())
 
 
@@ -96,4 +96,4 @@ def test_a_queue_can_have_the_name_of_a_key() -> None:
 )
 def test_an_offset_of_somebody_else_is_refused(value: Any) -> None:
     with pytest.raises(OffsetError, match="does the checkpoint belong to another query"):
-        points_of(value)
+        offsets_of(value)

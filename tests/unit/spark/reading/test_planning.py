@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.client.url import URL
-from harebell.spark.reading.planning import Range, RangePartition, cut
+from harebell.spark.reading.planning import OffsetRange, RangePartition, cut
 
 
-def one(first: int, end: int, messages: int | None = None, queue: str = "q") -> Range:
-    return Range(queue, "g", first, end, end - first if messages is None else messages)
+def one(first: int, end: int, messages: int | None = None, queue: str = "q") -> OffsetRange:
+    return OffsetRange(queue, "g", first, end, end - first if messages is None else messages)
 
 
-def spans(parts: list[list[Range]]) -> list[list[tuple[int, int]]]:
+def spans(parts: list[list[OffsetRange]]) -> list[list[tuple[int, int]]]:
     return [[(each.first, each.end) for each in part] for part in parts]
 
 

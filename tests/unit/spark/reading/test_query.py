@@ -6,9 +6,9 @@ from typing import Any
 
 from pyspark.sql.datasource import InputPartition
 
-from harebell.spark.reading.offsets import Point, Position
-from harebell.spark.reading.planning import Range
-from harebell.spark.reading.query import Query
+from harebell.spark.reading.offsets import LogOffset, QueueOffset
+from harebell.spark.reading.planning import OffsetRange
+from harebell.spark.reading.query import SourceQuery
 
 
 class Numbers:
@@ -20,52 +20,54 @@ class Numbers:
         self.finished = 0
         self.stopped = False
 
-    def begin(self) -> Point:
-        return Position("g", 0)
+    def begin(self) -> QueueOffset:
+        return LogOffset("g", 0)
 
-    def join(self) -> Point:
-        return Position("g", 0)
+    def join(self) -> QueueOffset:
+        return LogOffset("g", 0)
 
-    def before(self, end: Point) -> Point:
-        return Position("g", 0)
+    def before(self, end: QueueOffset) -> QueueOffset:
+        return LogOffset("g", 0)
 
     def prepare(self) -> None:
         pass
 
-    def advance(self, start: Point, most: int, octets: int | None) -> Point:
-        assert isinstance(start, Position)
+    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
+        assert isinstance(start, LogOffset)
         room = most if octets is None else min(most, octets // 10)
-        return Position("g", min(self.count, start.position + room))
+        return LogOffset("g", min(self.count, start.position + room))
 
-    def extend(self, start: Point, end: Point, most: int, octets: int | None) -> Point:
+    def extend(
+        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+    ) -> QueueOffset:
         return self.advance(end, most, octets)
 
-    def plan(self, start: Point, end: Point) -> list[Range]:
-        assert isinstance(start, Position)
-        assert isinstance(end, Position)
+    def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
+        assert isinstance(start, LogOffset)
+        assert isinstance(end, LogOffset)
         count = end.position - start.position
-        return [Range(self.queue, "g", start.position, end.position, count)]
+        return [OffsetRange(self.queue, "g", start.position, end.position, count)]
 
     def report(self) -> dict[str, Any] | None:
         return {"position": self.count} if self.count else None
 
-    def finish(self, start: Point) -> None:
+    def finish(self, start: QueueOffset) -> None:
         self.finished += 1
 
     def stop(self) -> None:
         self.stopped = True
 
 
-def whole(ranges: list[Range]) -> list[InputPartition]:
+def whole(ranges: list[OffsetRange]) -> list[InputPartition]:
     return [InputPartition(ranges)]
 
 
-def query(**counts: int) -> Query:
-    return Query({name: Numbers(name, count) for name, count in counts.items()}, 0.0, whole)
+def query(**counts: int) -> SourceQuery:
+    return SourceQuery({name: Numbers(name, count) for name, count in counts.items()}, 0.0, whole)
 
 
-def at(**positions: int) -> dict[str, Point]:
-    return {queue: Position("g", position) for queue, position in positions.items()}
+def at(**positions: int) -> dict[str, QueueOffset]:
+    return {queue: LogOffset("g", position) for queue, position in positions.items()}
 
 
 def test_a_new_query_begins_where_its_parts_do() -> None:
@@ -88,8 +90,8 @@ def test_no_queue_waits_for_ever_when_there_are_more_queues_than_messages_wanted
     points = one.begin()
     for _ in range(9):
         points = one.advance(points, 1, None)
-    assert sum(point.position for point in points.values() if isinstance(point, Position)) == 9
-    assert all(point != Position("g", 0) for point in points.values())
+    assert sum(point.position for point in points.values() if isinstance(point, LogOffset)) == 9
+    assert all(point != LogOffset("g", 0) for point in points.values())
 
 
 def test_every_queue_is_asked_although_there_are_more_than_messages_wanted() -> None:
@@ -126,17 +128,17 @@ def test_a_query_that_drains_finishes_its_parts_at_the_end() -> None:
 
 def test_only_what_moved_is_planned() -> None:
     (planned,) = query(a=9, b=9).plan(at(a=2, b=4), at(a=5, b=4))
-    assert planned.value == [Range("a", "g", 2, 5, 3)]
+    assert planned.value == [OffsetRange("a", "g", 2, 5, 3)]
     assert query(a=9).plan(at(a=2), at(a=2)) == []
 
 
 def test_a_queue_that_a_running_query_found_begins_before_everything() -> None:
     (planned,) = query(a=9, new=9).plan(at(a=2), at(a=2, new=7))
-    assert planned.value == [Range("new", "g", 0, 7, 7)]
+    assert planned.value == [OffsetRange("new", "g", 0, 7, 7)]
 
 
 def test_queues_that_match_join_a_running_query() -> None:
-    one = Query(
+    one = SourceQuery(
         {"a": Numbers("a", 5)},
         0.0,
         whole,

@@ -10,7 +10,7 @@ import pytest
 from harebell.spark.runtime.java import Java, SessionError
 from harebell.spark.runtime.spark_home_cache import (
     cache_folder,
-    find_places,
+    find_cache,
     installed_spark,
     make_overlay,
 )
@@ -37,16 +37,16 @@ def test_the_cache_is_where_the_desktop_says(tmp_path: Path) -> None:
 def test_another_java_or_other_jars_have_another_folder(tmp_path: Path) -> None:
     home = spark_folder(tmp_path / "spark")
     environment = cached(tmp_path, SPARK_HOME=str(home))
-    first = find_places(JAVA, environment)
-    assert find_places(JAVA, environment) == first
-    other = find_places(Java(JAVA.program, 21, "21.0.2"), environment)
+    first = find_cache(JAVA, environment)
+    assert find_cache(JAVA, environment) == first
+    other = find_cache(Java(JAVA.program, 21, "21.0.2"), environment)
     assert other.folder != first.folder
     (home / "jars" / "two.jar").touch()
-    assert find_places(JAVA, environment).folder != first.folder
+    assert find_cache(JAVA, environment).folder != first.folder
 
 
 def test_the_overlay_has_the_installed_spark_without_its_zip(tmp_path: Path) -> None:
-    places = find_places(JAVA, cached(tmp_path))
+    places = find_cache(JAVA, cached(tmp_path))
     overlay = make_overlay(places)
     assert (overlay / "jars").resolve() == (installed_spark() / "jars").resolve()
     assert (overlay / "bin" / "spark-submit").is_file()
@@ -57,7 +57,7 @@ def test_the_overlay_has_the_installed_spark_without_its_zip(tmp_path: Path) -> 
 
 
 def test_the_overlay_of_many_starts_at_once_is_whole(tmp_path: Path) -> None:
-    places = find_places(JAVA, cached(tmp_path))
+    places = find_cache(JAVA, cached(tmp_path))
     made: list[Path] = []
     threads = [
         Thread(target=lambda: made.append(make_overlay(places)), daemon=True) for _ in range(8)
@@ -72,18 +72,18 @@ def test_the_overlay_of_many_starts_at_once_is_whole(tmp_path: Path) -> None:
 
 def test_a_spark_home_of_the_user_is_left_alone(tmp_path: Path) -> None:
     home = spark_folder(tmp_path / "spark")
-    places = find_places(JAVA, cached(tmp_path, SPARK_HOME=str(home)))
+    places = find_cache(JAVA, cached(tmp_path, SPARK_HOME=str(home)))
     assert places.given
     assert make_overlay(places) == home
     assert not places.folder.exists()
 
 
 def test_the_overlay_of_an_earlier_session_is_no_spark_home_of_the_user(tmp_path: Path) -> None:
-    places = find_places(JAVA, cached(tmp_path))
-    again = find_places(JAVA, cached(tmp_path, SPARK_HOME=str(make_overlay(places))))
+    places = find_cache(JAVA, cached(tmp_path))
+    again = find_cache(JAVA, cached(tmp_path, SPARK_HOME=str(make_overlay(places))))
     assert again == places
 
 
 def test_a_spark_home_that_is_none_is_named(tmp_path: Path) -> None:
     with pytest.raises(SessionError, match=f"{tmp_path} is no Spark: it has no folder jars"):
-        find_places(JAVA, cached(tmp_path / "cache", SPARK_HOME=str(tmp_path)))
+        find_cache(JAVA, cached(tmp_path / "cache", SPARK_HOME=str(tmp_path)))

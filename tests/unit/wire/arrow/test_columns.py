@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.wire.arrow.columns import COLUMNS, FIELDS, Selection, selection
+from harebell.wire.arrow.columns import COLUMNS, FIELDS, ArrowSelection, selection
 
 
 def test_columns_and_fields_keep_the_order_in_which_they_are_asked_for() -> None:
-    assert selection("value,properties.app_id,offset,properties.type") == Selection(
+    assert selection("value,properties.app_id,offset,properties.type") == ArrowSelection(
         ("value", "properties", "offset"), ("app_id", "type")
     )
-    assert selection("properties") == Selection(("properties",), tuple(FIELDS))
+    assert selection("properties") == ArrowSelection(("properties",), tuple(FIELDS))
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from harebell.wire.arrow.columns import COLUMNS, selection
 from harebell.wire.arrow.compression import LZ4, compressor
 from harebell.wire.arrow.encode import END_OF_STREAM, record_batch, schema_message
-from harebell.wire.arrow.types import INT64, UTF8, Column
+from harebell.wire.arrow.types import INT64, UTF8, ArrowColumn
 
-NUMBER = Column("number", INT64)
-TEXT = Column("text", UTF8)
+NUMBER = ArrowColumn("number", INT64)
+TEXT = ArrowColumn("text", UTF8)
 
 
-def schema(*columns: Column) -> pa.Schema:
+def schema(*columns: ArrowColumn) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(schema_message(columns)))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from harebell.wire.arrow.flat import Scalar, Structs, Table, Text, Vector, flatbuffer
+from harebell.wire.arrow.flat import FlatTable, FlatText, Scalar, Structs, Vector, flatbuffer
 
 
 def root(data: bytes) -> int:
@@ -27,7 +27,7 @@ def follow(data: bytes, at: int) -> int:
 
 def test_numbers_stand_at_multiples_of_their_size() -> None:
     data = flatbuffer(
-        Table({0: Scalar("B", 7), 1: Scalar("q", -5), 2: Scalar("h", 300), 4: Scalar("i", -1)})
+        FlatTable({0: Scalar("B", 7), 1: Scalar("q", -5), 2: Scalar("h", 300), 4: Scalar("i", -1)})
     )
     table = root(data)
     for slot, form, value in ((0, "<B", 7), (1, "<q", -5), (2, "<h", 300), (4, "<i", -1)):
@@ -40,9 +40,9 @@ def test_numbers_stand_at_multiples_of_their_size() -> None:
 
 
 def test_what_a_table_refers_to_is_found_from_it() -> None:
-    inner = [Table({0: Text("one")}), Table({0: Text("zwölf")})]
+    inner = [FlatTable({0: FlatText("one")}), FlatTable({0: FlatText("zwölf")})]
     pairs = struct.pack("<qqqq", 1, 2, 3, 4)
-    data = flatbuffer(Table({0: Vector(inner), 1: Structs(pairs, 2), 2: Text("")}))
+    data = flatbuffer(FlatTable({0: Vector(inner), 1: Structs(pairs, 2), 2: FlatText("")}))
     table = root(data)
     vector = follow(data, field(data, table, 0))
     assert struct.unpack_from("<I", data, vector)[0] == 2
@@ -57,5 +57,5 @@ def test_what_a_table_refers_to_is_found_from_it() -> None:
 
 
 def test_an_empty_table_has_all_defaults() -> None:
-    data = flatbuffer(Table({}))
+    data = flatbuffer(FlatTable({}))
     assert field(data, root(data), 0) == 0

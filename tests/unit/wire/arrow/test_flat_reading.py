@@ -7,7 +7,7 @@ from struct import Struct, pack
 import pytest
 
 from harebell.base.errors import BatchError
-from harebell.wire.arrow.flat_reading import FlatTable, root
+from harebell.wire.arrow.flat_reading import ReadTable, root
 
 I64 = Struct("<q")
 VTABLE = pack("<HHHHH", 10, 16, 8, 0, 4)
@@ -53,4 +53,4 @@ def test_what_leads_out_of_the_buffer_is_an_error() -> None:
 
 def test_a_table_before_the_buffer_is_an_error() -> None:
     with pytest.raises(BatchError, match="an offset leads out of it"):
-        FlatTable(BUFFER, -4)
+        ReadTable(BUFFER, -4)

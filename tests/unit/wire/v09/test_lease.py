@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.errors import ProtocolError
-from harebell.wire.v09.lease import Claim, decode_claims, encode_claims
+from harebell.wire.v09.lease import ClaimInfo, decode_claims, encode_claims
 
 NUMBERS = st.integers(0, 2**64 - 1)
-CLAIMS = st.lists(st.builds(Claim, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=5)
+CLAIMS = st.lists(st.builds(ClaimInfo, NUMBERS, NUMBERS, NUMBERS, NUMBERS, NUMBERS), max_size=5)
 
 
 @given(CLAIMS)
-def test_claims_survive_the_way(claims: list[Claim]):
+def test_claims_survive_the_way(claims: list[ClaimInfo]):
     octets = encode_claims(claims)
     assert len(octets) == 40 * len(claims)
     assert decode_claims(octets) == claims

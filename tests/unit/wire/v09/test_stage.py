@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.errors import ProtocolError
-from harebell.wire.v09.stage import Part, decode_parts, encode_parts
+from harebell.wire.v09.stage import StagePart, decode_parts, encode_parts
 
 
 def test_parts_survive_the_way_there_and_back() -> None:
-    parts = [Part(0, 1, 2), Part(2**32 - 1, 2**64 - 1, 2**63)]
+    parts = [StagePart(0, 1, 2), StagePart(2**32 - 1, 2**64 - 1, 2**63)]
     assert decode_parts(encode_parts(parts)) == parts
     assert encode_parts(parts)[:20] == bytes(3) + b"\0" + bytes(7) + b"\1" + bytes(7) + b"\2"
     assert decode_parts(b"") == []

@@ -24,7 +24,7 @@ from harebell.wire.v09.transfer import (
     write_transfer,
 )
 from harebell.wire.v09.transitional_types import INLINE, REFERENCE
-from harebell.wire.v09.typed_fields import Dialect, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, encode_typed
 from tests.unit.wire.v09.attempt import attempt
 from tests.unit.wire.v09.tables import shortstr
 
@@ -186,7 +186,7 @@ def test_headers_that_are_no_table_are_an_error():
 def test_the_headers_can_be_taken_out_and_replaced():
     raw = encode_transfer(FULL)
     table = encode_typed({"z": 5})
-    assert headers_octets(raw) == encode_typed(FULL.application_headers, Dialect.TYPED)
+    assert headers_octets(raw) == encode_typed(FULL.application_headers, FieldDialect.TYPED)
     changed = with_headers_octets(raw, table)
     assert decode_transfer(changed).application_headers == {"z": 5}
     assert with_headers_octets(changed, headers_octets(raw)) == raw

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from harebell.base.errors import ProtocolError
 from harebell.base.values import Long
 from harebell.wire.v09.fields import LongString, Timestamp, decode_table, encode_table
-from harebell.wire.v09.typed_fields import Dialect, decode_typed, encode_typed
+from harebell.wire.v09.typed_fields import FieldDialect, decode_typed, encode_typed
 from tests.unit.wire.v09.tables import TABLES
 
 NUMBER = UUID("00112233-4455-6677-8899-aabbccddeeff")
@@ -92,7 +92,7 @@ def test_each_type_of_the_document_is_read(octets: str, value: Any):
     table, at = decode_typed(data)
     assert (table, at) == ({"k": value}, len(data))
     assert type(table["k"]) is type(value)
-    assert table.dialect is Dialect.TYPED
+    assert table.dialect is FieldDialect.TYPED
 
 
 @pytest.mark.parametrize(("octets", "value"), LETTERED.values(), ids=LETTERED)
@@ -100,7 +100,7 @@ def test_the_letters_of_0_9_are_read_too(octets: str, value: Any):
     table, _ = decode_typed(table_of(octets))
     assert table == {"k": value}
     plain = octets[:2] in ("53", "49")
-    assert table.dialect is (Dialect.PLAIN if plain else Dialect.LETTERS)
+    assert table.dialect is (FieldDialect.PLAIN if plain else FieldDialect.LETTERS)
 
 
 @given(TABLES)
@@ -111,14 +111,14 @@ def test_whatever_0_9_1_writes_is_read_alike(table: dict[str, Any]):
 
 @given(TABLES)
 def test_what_is_written_in_the_types_of_the_document_comes_back(table: dict[str, Any]):
-    octets = encode_typed(table, Dialect.TYPED)
+    octets = encode_typed(table, FieldDialect.TYPED)
     assert decode_typed(octets)[0] == decode_table(encode_table(table))[0]
 
 
 @given(TABLES)
 def test_a_plain_peer_is_sent_nothing_but_texts_and_numbers(table: dict[str, Any]):
     decoded, _ = decode_typed(encode_typed(table))
-    assert decoded.dialect is Dialect.PLAIN
+    assert decoded.dialect is FieldDialect.PLAIN
     assert set(decoded) == set(table)
     assert all(type(value) in (str, int, LongString) for value in decoded.values())
 
@@ -156,26 +156,26 @@ def test_a_plain_peer_reads_texts_and_small_numbers_as_they_are(value: Any):
 
 def test_letters_carry_what_has_no_letter_as_text():
     table = {"u": NUMBER, "n": 2**63, "d": Decimal(2**40), "l": [NUMBER]}
-    decoded, _ = decode_table(encode_typed(table, Dialect.LETTERS))
+    decoded, _ = decode_table(encode_typed(table, FieldDialect.LETTERS))
     texts = {"u": str(NUMBER), "n": str(2**63), "d": str(2**40), "l": [str(NUMBER)]}
     assert decoded == texts
 
 
 @pytest.mark.parametrize("value", [NUMBER, 2**63, Decimal(2**40), "x" * 300, b"x" * 70_000])
 def test_types_that_only_the_document_has_are_written_as_such(value: Any):
-    table, _ = decode_typed(encode_typed({"k": value}, Dialect.TYPED))
+    table, _ = decode_typed(encode_typed({"k": value}, FieldDialect.TYPED))
     assert table == {"k": value}
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, Decimal(2**70), Decimal("Infinity")])
 def test_numbers_that_do_not_fit_are_refused_by_name(value: Any):
     with pytest.raises(ValueError, match="'k'"):
-        encode_typed({"k": value}, Dialect.TYPED)
+        encode_typed({"k": value}, FieldDialect.TYPED)
 
 
 def test_what_is_no_value_of_a_table_is_refused_by_name():
     with pytest.raises(TypeError, match="'k'"):
-        encode_typed({"k": object()}, Dialect.TYPED)
+        encode_typed({"k": object()}, FieldDialect.TYPED)
 
 
 @pytest.mark.parametrize(
@@ -225,5 +225,5 @@ def test_any_octets_are_read_or_refused(data: bytes):
         table, _ = decode_typed(len(data).to_bytes(4) + data)
     except ProtocolError:
         return
-    octets = encode_typed(table, Dialect.TYPED)
+    octets = encode_typed(table, FieldDialect.TYPED)
     assert decode_typed(octets)[0].keys() == table.keys()

@@ -28,7 +28,7 @@ from harebell.client.errors import (
     ProtocolMismatch,
 )
 from harebell.client.url import URL
-from harebell.spark.reading.intake import SourceError
+from harebell.spark.reading.queue_consumer import SourceError
 
 _LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
@@ -52,7 +52,7 @@ def turned_away(error: AMQPError, *, known: bool) -> bool:
 T = TypeVar("T")
 
 
-class Link:
+class BrokerConnection:
     """A connection with one channel.
 
     Args:

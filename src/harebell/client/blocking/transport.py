@@ -17,7 +17,7 @@ from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.client import tls
 from harebell.client.blocking.shared_socket import SharedSocket
 from harebell.client.errors import ConcurrentUse, ConnectionFailed, ConnectTimeout
-from harebell.client.protocol.core import Connection as Core
+from harebell.client.protocol.core import CoreConnection as Core
 from harebell.client.url import URL
 
 _BEATS = 3
@@ -55,7 +55,7 @@ def _close(plain: socket.socket | None) -> None:
         plain.close()
 
 
-class Link:
+class BlockingTransport:
     """A socket around a core.
 
     Args:
@@ -210,13 +210,13 @@ def _used_twice() -> ConcurrentUse:
     )
 
 
-def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> Link:
+def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> BlockingTransport:
     """Connect and shake hands.
 
     Raises:
         ConnectionFailed: with the address and the reason.
     """
-    link = Link(core, url, context)
+    link = BlockingTransport(core, url, context)
     try:
         while not core.opened.done:
             link.pump(None)
@@ -235,7 +235,7 @@ class Beater(threading.Thread):
         interval: the heartbeat interval, in seconds.
     """
 
-    def __init__(self, link: Link, interval: float) -> None:
+    def __init__(self, link: BlockingTransport, interval: float) -> None:
         super().__init__(name="harebell-heartbeat", daemon=True)
         self._link = link
         self._interval = interval / _BEATS

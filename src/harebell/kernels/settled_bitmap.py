@@ -1,8 +1,8 @@
-"""Where a segment's messages stand, and which of them are settled.
+"""File offsets of the messages of a segment, and which of the messages are settled.
 
-Eight octets and a bit per message are not spent twice: an offset takes four, and settled messages
-are a length at the front and a bit map behind it. `positions.pyx` beside this file is the same,
-compiled.
+An offset takes four octets per message. Settled messages are a count at the front, because most are
+settled in order, and a bitmap for those settled out of order behind it. `settled_bitmap.pyx` beside
+this file is the same, compiled.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MISSING = 0xFFFF_FFFF
 """The offset of a position whose record was lost."""
 
 
-class Positions:
+class SettledBitmap:
     """The messages of one segment, by position.
 
     Args:

@@ -7,7 +7,7 @@ import sys
 from harebell.base.message import Message, Properties
 from tests.unit.kernels.twins import twin, used
 
-KERNELS = [used("foresight"), twin("foresight")]
+KERNELS = [used("prefetch"), twin("prefetch")]
 
 
 def test_messages_that_are_looked_ahead_at_stay_as_they_are() -> None:
@@ -18,6 +18,6 @@ def test_messages_that_are_looked_ahead_at_stay_as_they_are() -> None:
     for kernel in KERNELS:
         for listed in (messages, settled, messages[:3], [None] * 30, []):
             for index in range(-40, 40):
-                assert kernel.foresee(listed, index) == 0
+                assert kernel.prefetch_after(listed, index) == 0
     assert [sys.getrefcount(each) for each in (*messages, body)] == before
     assert {each.body for each in messages} == {body}

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from harebell.base.errors import ProtocolError
 from harebell.base.message import Message as WireMessage
 from harebell.client.errors import AMQPError, PublishReturned
-from harebell.client.protocol.confirms import Confirms, Waiting
+from harebell.client.protocol.confirms import ConfirmTracker, ConfirmWaiter
 
 _BASIC = 60
 _ACK = 80
 
 
-class Tally(Confirms):
+class CountedConfirms(ConfirmTracker):
     """The publishes of one channel, counted.
 
     Args:
@@ -49,7 +49,7 @@ class Tally(Confirms):
         """So many publishes have just been written."""
         self.sequence += publishes
 
-    def expect(self, waiting: Waiting, token: int, message: WireMessage, flags: int) -> None:
+    def expect(self, waiting: ConfirmWaiter, token: int, message: WireMessage, flags: int) -> None:
         """Never: a channel with a tally publishes rows only."""
         raise ValueError("publishes on this channel are counted: use another one for messages")
 

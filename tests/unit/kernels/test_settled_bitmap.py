@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.unit.kernels.twins import twin, used
 
-KERNELS = [used("positions"), twin("positions")]
+KERNELS = [used("settled_bitmap"), twin("settled_bitmap")]
 FIRST = 1000
 
 steps = st.lists(
@@ -80,7 +80,7 @@ def look(positions: Any) -> tuple[object, ...]:
 @given(steps)
 def test_positions_are_a_list_and_a_set(wanted: list[tuple[Any, ...]]) -> None:
     plain = Plain()
-    both = [kernel.Positions(FIRST) for kernel in KERNELS]
+    both = [kernel.SettledBitmap(FIRST) for kernel in KERNELS]
     for name, *arguments in wanted:
         answers = [getattr(each, name)(*arguments) for each in (plain, *both)]
         assert answers[0] == answers[1] == answers[2], name
@@ -98,7 +98,7 @@ def test_positions_are_a_list_and_a_set(wanted: list[tuple[Any, ...]]) -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_settled_positions_in_order_take_no_memory_of_their_own(kernel: Any) -> None:
-    positions = kernel.Positions(0)
+    positions = kernel.SettledBitmap(0)
     for number in range(1000):
         positions.add(number)
     for number in range(1000):
@@ -119,7 +119,7 @@ def test_so_many_messages_reach_as_far_as_they_would_one_by_one(
     sizes: list[int], settled: set[int], begin: int, end: int, messages: int, octets: int
 ) -> None:
     for kernel in KERNELS:
-        positions = kernel.Positions(FIRST)
+        positions = kernel.SettledBitmap(FIRST)
         at = 100
         for size in sizes:
             positions.add(at)

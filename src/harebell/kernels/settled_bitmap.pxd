@@ -1,4 +1,4 @@
-cdef class Positions:
+cdef class SettledBitmap:
     cdef readonly long long first
     cdef readonly long long count
     cdef readonly long long live

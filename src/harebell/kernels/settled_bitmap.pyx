@@ -1,6 +1,6 @@
 """Where a segment's messages stand, and which of them are settled, in C.
 
-positions.py beside this file says in pure Python what this does; both agree call for call.
+settled_bitmap.py beside this file says in pure Python what this does; both agree call for call.
 """
 
 from libc.stdlib cimport free, realloc
@@ -16,8 +16,8 @@ cdef enum:
 cdef unsigned int LOST = 0xFFFFFFFFU
 
 
-cdef class Positions:
-    """The messages of one segment, by position; see positions.py."""
+cdef class SettledBitmap:
+    """The messages of one segment, by position; see settled_bitmap.py."""
 
     def __cinit__(self, long long first):
         self.first = first

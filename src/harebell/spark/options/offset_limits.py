@@ -27,7 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Place:
+class OffsetLimit:
     """A place in a queue.
 
     Args:
@@ -51,7 +51,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Places:
+class OffsetLimits:
     """Places, perhaps another one for every queue.
 
     Args:
@@ -59,56 +59,60 @@ class Places:
         named: by queue.
     """
 
-    everywhere: Place | None = None
-    named: Mapping[str, Place] = field(default_factory=dict)
+    everywhere: OffsetLimit | None = None
+    named: Mapping[str, OffsetLimit] = field(default_factory=dict)
 
-    def of(self, queue: str) -> Place | None:
+    def of(self, queue: str) -> OffsetLimit | None:
         """The place of one queue."""
         return self.named.get(queue, self.everywhere)
 
     @property
-    def all(self) -> tuple[Place, ...]:
+    def all(self) -> tuple[OffsetLimit, ...]:
         """Every place that was said."""
         own = () if self.everywhere is None else (self.everywhere,)
         return (*own, *self.named.values())
 
 
-NOWHERE = Places()
+NO_LIMITS = OffsetLimits()
 
 
-def read_places(name: str, value: str) -> Places:
+def read_offset_limits(name: str, value: str) -> OffsetLimits:
     """The options startingOffsets and endingOffsets."""
     if not value.strip().startswith("{"):
-        return Places(_place(name, value.strip()))
-    return Places(None, {queue: _place(name, one) for queue, one in _object(name, value).items()})
+        return OffsetLimits(_place(name, value.strip()))
+    return OffsetLimits(
+        None, {queue: _place(name, one) for queue, one in _object(name, value).items()}
+    )
 
 
-def read_time(name: str, value: str) -> Places:
+def read_time(name: str, value: str) -> OffsetLimits:
     """The options startingTimestamp and endingTimestamp."""
-    return Places(Place(TIME, _moment(name, value.strip())))
+    return OffsetLimits(OffsetLimit(TIME, _moment(name, value.strip())))
 
 
-def read_times(name: str, value: str) -> Places:
+def read_times(name: str, value: str) -> OffsetLimits:
     """The options startingOffsetsByTimestamp and endingOffsetsByTimestamp."""
     found = _object(name, value)
-    return Places(None, {queue: Place(TIME, _moment(name, one)) for queue, one in found.items()})
+    return OffsetLimits(
+        None, {queue: OffsetLimit(TIME, _moment(name, one)) for queue, one in found.items()}
+    )
 
 
-def _place(name: str, value: Any) -> Place:
+def _place(name: str, value: Any) -> OffsetLimit:
     if type(value) is int:
         if value in (-2, -1):
-            return Place(EARLIEST if value == -2 else LATEST)
+            return OffsetLimit(EARLIEST if value == -2 else LATEST)
         if 0 <= value <= _POSITION_MOST:
-            return Place(POSITION, value)
+            return OffsetLimit(POSITION, value)
     elif isinstance(value, str):
         if value.lower() in (EARLIEST, LATEST):
-            return Place(value.lower())
+            return OffsetLimit(value.lower())
         number = _number(value)
         if number is not None and number <= _POSITION_MOST:
-            return Place(POSITION, number)
+            return OffsetLimit(POSITION, number)
         micros = _iso(value)
         if micros is not None:
-            return Place(TIME, micros)
+            return OffsetLimit(TIME, micros)
     raise OptionError(
         f"the option {name} must be earliest, latest, a position, a time such as "
         f"2026-01-31T12:00:00Z, or these per queue as JSON, not {value!r}"

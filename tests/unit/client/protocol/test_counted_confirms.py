@@ -10,11 +10,11 @@ from harebell.base.errors import ProtocolError
 from harebell.base.message import Message, Properties
 from harebell.client.errors import PublishReturned
 from harebell.client.message import ReturnedMessage
-from harebell.client.protocol.tally import Tally
+from harebell.client.protocol.counted_confirms import CountedConfirms
 
 
 def test_a_run_settles_everything_up_to_its_number() -> None:
-    tally = Tally()
+    tally = CountedConfirms()
     tally.count(10)
     tally.settle(4, True, taken=True)
     assert (len(tally), tally.confirmed) == (6, 4)
@@ -26,7 +26,7 @@ def test_a_run_settles_everything_up_to_its_number() -> None:
 
 
 def test_single_ones_may_come_in_any_order() -> None:
-    tally = Tally()
+    tally = CountedConfirms()
     tally.count(5)
     for number in (3, 1, 3, 5):
         tally.settle(number, False, taken=True)
@@ -36,7 +36,7 @@ def test_single_ones_may_come_in_any_order() -> None:
 
 
 def test_the_oldest_is_the_first_that_is_not_settled() -> None:
-    tally = Tally()
+    tally = CountedConfirms()
     assert tally.oldest == 1
     tally.count(5)
     tally.settle(2, False, taken=True)
@@ -49,7 +49,7 @@ def test_the_oldest_is_the_first_that_is_not_settled() -> None:
 
 @pytest.mark.parametrize(("tag", "multiple"), [(4, False), (4, True), (0, False)])
 def test_a_confirm_of_what_was_never_published_is_an_error(tag: int, multiple: bool) -> None:
-    tally = Tally()
+    tally = CountedConfirms()
     tally.count(3)
     with pytest.raises(ProtocolError, match=f"confirm of publish {tag}, but only 3 were made"):
         tally.settle(tag, multiple, taken=True)
@@ -59,7 +59,7 @@ def test_a_confirm_of_what_was_never_published_is_an_error(tag: int, multiple: b
 def test_each_publish_is_counted_once_whatever_the_broker_sends(
     confirms: list[tuple[int, bool, bool]],
 ) -> None:
-    tally = Tally()
+    tally = CountedConfirms()
     tally.count(30)
     waiting = set(range(1, 31))
     taken = 0
@@ -73,7 +73,7 @@ def test_each_publish_is_counted_once_whatever_the_broker_sends(
 
 def test_what_comes_back_is_counted_and_handed_on() -> None:
     seen: list[PublishReturned] = []
-    tally = Tally(seen.append)
+    tally = CountedConfirms(seen.append)
     tally.count(1)
     error = PublishReturned(312, "NO_ROUTE", ReturnedMessage(b"b", "x", "k", Properties(b"\0\0")))
     assert tally.returned(error, Message("x", "k", Properties(b"\0\0"), b"b"))
@@ -82,4 +82,4 @@ def test_what_comes_back_is_counted_and_handed_on() -> None:
 
 def test_messages_cannot_be_expected_one_by_one() -> None:
     with pytest.raises(ValueError, match="publishes on this channel are counted"):
-        Tally().expect(None, 0, Message("", "k", Properties(b"\0\0"), b""), 0)  # type: ignore[arg-type]
+        CountedConfirms().expect(None, 0, Message("", "k", Properties(b"\0\0"), b""), 0)  # type: ignore[arg-type]

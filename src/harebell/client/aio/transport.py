@@ -13,11 +13,11 @@ from typing import Any, cast
 from harebell.base.limits import READ_BUFFER_BYTES, TICK_LATE_SECONDS
 from harebell.client import tls
 from harebell.client.errors import ConnectionFailed, ConnectTimeout
-from harebell.client.protocol.core import Connection as Core
+from harebell.client.protocol.core import CoreConnection as Core
 from harebell.client.url import URL
 
 
-class Link(asyncio.BufferedProtocol):
+class AsyncTransport(asyncio.BufferedProtocol):
     """The protocol of asyncio around a core.
 
     Args:
@@ -157,14 +157,14 @@ class Link(asyncio.BufferedProtocol):
             self.abort()
 
 
-async def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> Link:
+async def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> AsyncTransport:
     """Connect and shake hands.
 
     Raises:
         ConnectionFailed: with the address and the reason.
     """
     loop = asyncio.get_running_loop()
-    link = Link(core, loop)
+    link = AsyncTransport(core, loop)
     options: dict[str, Any] = {}
     if context is not None:
         options = {"ssl": context, "server_hostname": tls.server_name(url)}

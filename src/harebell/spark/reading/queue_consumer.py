@@ -33,7 +33,7 @@ from harebell.spark.options.source_options import Options
 from harebell.spark.reading.arrow_batches import record_batch
 from harebell.spark.reading.spool import Spool
 from harebell.spark.reading.waiting import waiting
-from harebell.spark.schema import Selection
+from harebell.spark.schema import ColumnSelection
 from harebell.wire.v09.header_texts import count_of, headers_of
 
 _MICROS = 1_000_000
@@ -47,7 +47,7 @@ class QueueGone(SourceError):
     """There is no such queue, or none any more."""
 
 
-class Intake:
+class QueueConsumer:
     """A connection, its consumers and the spool that they fill.
 
     Args:
@@ -64,7 +64,7 @@ class Intake:
     def __init__(
         self,
         options: Options,
-        selection: Selection,
+        selection: ColumnSelection,
         schema: pa.Schema,
         spool: Spool,
         position: int,

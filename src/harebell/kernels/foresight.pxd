@@ -1,1 +1,0 @@
-cpdef int foresee(list messages, Py_ssize_t index) except -1
