@@ -23,8 +23,8 @@ from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
-from harebell.front.common.base_connection import Link
-from harebell.front.common.connection_registry import Hub
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer as Origin
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
@@ -57,7 +57,7 @@ class Wire(Protocol):
 class MemoryWire:
     """A wire to a broker in this process; the broker's turn runs inside `write`."""
 
-    def __init__(self, site: MemorySite, connection: Link) -> None:
+    def __init__(self, site: MemorySite, connection: BaseConnection) -> None:
         self._site = site
         self.connection: Any = connection
         self.arrived = bytearray()
@@ -104,7 +104,7 @@ class MemoryWire:
         self.connection.touch()
         self._site.turn()
 
-    def succeed(self, connection: Link) -> None:
+    def succeed(self, connection: BaseConnection) -> None:
         """The version is known."""
         self.connection = connection
 
@@ -128,7 +128,7 @@ class MemorySite:
         self.broker = Broker(
             MemoryStore(self.gauge), self.gauge, headers_of, EDITOR, Clock(_MORNING_MS)
         )
-        self.hub = Hub(self.gauge)
+        self.hub = ConnectionRegistry(self.gauge)
         self.users = Users(os.urandom, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))
         self.settings = Settings(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harebell.front.common.delivery_ack_timeout import Overdue
+from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Peer
@@ -166,7 +166,7 @@ def test_a_message_that_is_not_acknowledged_in_time_waits_like_a_rejected_one(
     peer.expect_delivery(b"m")
     site = peer.site
     assert isinstance(site, MemorySite)
-    overdue = Overdue(site.hub, 0)
+    overdue = DeliveryAckTimeout(site.hub, 0)
     until = site.now + 2
     while site.now < until:
         site.pass_time(0.25)

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from harebell.front.common.base_connection import Link
+from harebell.front.common.base_connection import BaseConnection
 
 
 class Line:
     """Stands for an arrival, and then for what follows it."""
 
-    link: Link
+    link: BaseConnection
 
-    def __init__(self, arrival: Link) -> None:
+    def __init__(self, arrival: BaseConnection) -> None:
         object.__setattr__(self, "link", arrival)
         arrival.shell = self
 
-    def succeed(self, successor: Link) -> None:
+    def succeed(self, successor: BaseConnection) -> None:
         """The version is known."""
         object.__setattr__(self, "link", successor)
         successor.shell = None

@@ -11,7 +11,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Store
 from harebell.front.arrival import Arrival
-from harebell.front.common.connection_registry import Hub
+from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
@@ -65,7 +65,7 @@ class MemoryBroker:
         self.clock = Clock()
         self.store = self.make_store()
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
-        self.hub = Hub(self.gauge)
+        self.hub = ConnectionRegistry(self.gauge)
         self.users = Users(rng, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
         self.journal: list[tuple[str, str]] = []

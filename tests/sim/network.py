@@ -12,7 +12,7 @@ from harebell.base.limits import OUTPUT_STOP_BYTES
 from tests.model.memory import MemoryBroker
 
 if TYPE_CHECKING:
-    from harebell.front.common.base_connection import Link as Connection
+    from harebell.front.common.base_connection import BaseConnection as Connection
 
 TICK = 0.5
 WRITE_HIGH = 65_536

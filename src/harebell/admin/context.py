@@ -11,8 +11,8 @@ import msgspec
 from harebell.auth.users import User, Users
 from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
-from harebell.front.common.base_connection import Link
-from harebell.front.common.connection_registry import Hub
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.model.broker import Broker
 from harebell.model.vhost import VHost
 from harebell.store.definitions import SqliteDefinitions
@@ -41,7 +41,7 @@ class AdminContext:
 
     broker: Broker
     users: Users
-    hub: Hub
+    hub: ConnectionRegistry
     definitions: SqliteDefinitions
     clock: Callable[[], float]
     log: Callable[[str, str], None]
@@ -71,7 +71,7 @@ class AdminContext:
             )
         return found
 
-    def disconnect(self, reason: str, whom: Callable[[Link], bool]) -> int:
+    def disconnect(self, reason: str, whom: Callable[[BaseConnection], bool]) -> int:
         """Close some connections with 320 and a reason; returns how many."""
         found = [connection for connection in self.hub.connections if whom(connection)]
         now = self.clock()

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.auth.users import Users
-from harebell.front.common.base_connection import Link
-from harebell.front.common.connection_registry import Hub
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.versions import OPENERS
@@ -20,21 +20,27 @@ from harebell.model.broker import Broker
 from harebell.wire import HEADER_0_9_1, HEADER_OCTETS, sniff
 
 
-class Arrival(Link):
+class Arrival(BaseConnection):
     """A connection before its version is known.
 
     Args:
-        broker, users, hub, settings, peer, now: as for `Link`.
+        broker, users, hub, settings, peer, now: as for `BaseConnection`.
 
     Attributes:
         successor: the connection that followed; None until then.
     """
 
     def __init__(
-        self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
+        self,
+        broker: Broker,
+        users: Users,
+        hub: ConnectionRegistry,
+        settings: Settings,
+        peer: Peer,
+        now: float,
     ) -> None:
         super().__init__(broker, users, hub, settings, peer, now)
-        self.successor: Link | None = None
+        self.successor: BaseConnection | None = None
         self._first = b""
         hub.connections.add(self)
         hub.accepted += 1
@@ -68,7 +74,7 @@ class Arrival(Link):
         self.out.raw(HEADER_0_9_1)
         self.cut()
 
-    def _succeed(self, successor: Link) -> None:
+    def _succeed(self, successor: BaseConnection) -> None:
         """From now on this is the connection; whoever held on to the arrival is told."""
         hub = self.hub
         hub.connections.discard(self)

@@ -14,37 +14,37 @@ from typing import Any
 
 from harebell.front.amqp_0_9_1 import Connection
 from harebell.front.amqp_0_9_1.profile_0_9_1 import PROFILE_0_9_1
-from harebell.front.common.base_connection import Link
+from harebell.front.common.base_connection import BaseConnection
 
-_connection: Callable[..., Link] = Connection
+_connection: Callable[..., BaseConnection] = Connection
 
 
-def _amqp_0_9(*about: Any) -> Link:
+def _amqp_0_9(*about: Any) -> BaseConnection:
     from harebell.front.amqp_0_8.profile_0_9 import PROFILE_0_9
 
     return _connection(*about, profile=PROFILE_0_9)
 
 
-def _amqp_0_8(*about: Any) -> Link:
+def _amqp_0_8(*about: Any) -> BaseConnection:
     from harebell.front.amqp_0_8.profile_0_8 import PROFILE_0_8
 
     return _connection(*about, profile=PROFILE_0_8)
 
 
-def _amqp_0_10(*about: Any) -> Link:
-    from harebell.front.amqp_0_10 import Connection as Connection010
+def _amqp_0_10(*about: Any) -> BaseConnection:
+    from harebell.front.amqp_0_10 import open_connection
 
-    return Connection010(*about)
+    return open_connection(*about)
 
 
-def _amqp_0_10_transitional(*about: Any) -> Link:
+def _amqp_0_10_transitional(*about: Any) -> BaseConnection:
     from harebell.front.amqp_0_10_transitional import TransitionalConnection
     from harebell.front.amqp_0_10_transitional.profile import PROFILE_0_10T
 
     return TransitionalConnection(*about, profile=PROFILE_0_10T)
 
 
-OPENERS: dict[str, Callable[..., Link]] = {
+OPENERS: dict[str, Callable[..., BaseConnection]] = {
     "0-9-1": partial(_connection, profile=PROFILE_0_9_1),
     "0-9": _amqp_0_9,
     "0-8": _amqp_0_8,

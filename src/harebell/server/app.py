@@ -25,9 +25,9 @@ from harebell.base.chooser import Chooser
 from harebell.base.gauge import Gauge
 from harebell.base.work import Work
 from harebell.front.arrival import Arrival
-from harebell.front.common.base_connection import Link
-from harebell.front.common.connection_registry import Hub, in_turns
-from harebell.front.common.delivery_ack_timeout import Overdue
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_registry import ConnectionRegistry, in_turns
+from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
@@ -95,11 +95,11 @@ class App:
             self.logger.flush = self.flush_soon
         self.timers = self.broker.timers
         self._alarm: asyncio.TimerHandle | None = None
-        self.hub = Hub(gauge, self.broker.work)
+        self.hub = ConnectionRegistry(gauge, self.broker.work)
         self.hub.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
         self.hub.newcomers.most = config.unauthenticated_connection_max
         self.hub.newcomers.most_per_address = config.unauthenticated_connection_max_per_address
-        self.overdue = Overdue(self.hub, config.consumer_timeout)
+        self.overdue = DeliveryAckTimeout(self.hub, config.consumer_timeout)
         self.broker.stages.room = self.storage.room_for_stages(config)
         self.broker.stages.report = self.logger.write
         self.users = Users(
@@ -347,7 +347,7 @@ class App:
         self._turned_away = not room
         return room
 
-    def accept(self, peer: Peer) -> Link:
+    def accept(self, peer: Peer) -> BaseConnection:
         """A connection for a peer that was just accepted."""
         return Arrival(self.broker, self.users, self.hub, self.settings, peer, self.clock())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base import limits
-from harebell.front.common.delivery_ack_timeout import Overdue
+from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from tests.conformance.sites import MemorySite
@@ -30,7 +30,7 @@ def test_a_session_that_does_not_accept_in_time_ends(
     memory010: Connect010, memory: MemorySite
 ) -> None:
     (talk,) = begin(memory010())
-    overdue = Overdue(memory.hub, TIMEOUT_MS)
+    overdue = DeliveryAckTimeout(memory.hub, TIMEOUT_MS)
     _consuming(talk)
     assert talk.bodies() == [b"1"]
     for seconds in (0.0, 9.9):
@@ -46,7 +46,7 @@ def test_who_accepts_is_not_late_whatever_was_sent_since(
     memory010: Connect010, memory: MemorySite
 ) -> None:
     (talk,) = begin(memory010())
-    overdue = Overdue(memory.hub, TIMEOUT_MS)
+    overdue = DeliveryAckTimeout(memory.hub, TIMEOUT_MS)
     _consuming(talk)
     for out, seconds in enumerate(range(0, 40, 5)):
         overdue.look(memory.now + seconds)

@@ -10,8 +10,8 @@ from typing import Any
 
 from harebell.admin.context import AdminContext, Command, Fields, Refused
 from harebell.base.limits import NAME_BYTES
-from harebell.front.amqp_0_9_1.channel import Channel
-from harebell.front.common.base_connection import Link
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.channel_like import AnyChannel
 from harebell.wire import shown
 
 
@@ -36,7 +36,7 @@ class ClosedAll(Fields):
     reason: str = "closed by an operator"
 
 
-def _connections(context: AdminContext, vhost: str | None) -> list[Link]:
+def _connections(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
     """Connections in the order of their coming, those that do not know a vhost yet included."""
     wanted = None if vhost is None else context.vhost(vhost)
     found = [each for each in context.hub.connections if wanted is None or each.vhost is wanted]
@@ -56,7 +56,7 @@ def _json(value: Any) -> Any:
     return str(value)
 
 
-def connection_facts(connection: Link, now: float) -> dict[str, Any]:
+def connection_facts(connection: BaseConnection, now: float) -> dict[str, Any]:
     """What there is to say about a connection."""
     peer, vhost = connection.peer, connection.vhost
     return {
@@ -91,18 +91,20 @@ def list_connections(context: AdminContext, asked: Filter) -> list[dict[str, Any
     return [connection_facts(each, now) for each in _connections(context, asked.vhost)]
 
 
-def _channels(context: AdminContext, vhost: str | None) -> Iterator[tuple[Link, Channel]]:
+def _channels(
+    context: AdminContext, vhost: str | None
+) -> Iterator[tuple[BaseConnection, AnyChannel]]:
     for connection in _connections(context, vhost):
         for _, channel in sorted(connection.channels.items()):
             yield connection, channel
 
 
-def channel_name(connection: Link, channel: Channel) -> str:
+def channel_name(connection: BaseConnection, channel: AnyChannel) -> str:
     """The name of a channel, as RabbitMQ's tools show it."""
     return f"{connection.peer.connection_name} ({channel.number})"
 
 
-def channel_facts(connection: Link, channel: Channel) -> dict[str, Any]:
+def channel_facts(connection: BaseConnection, channel: AnyChannel) -> dict[str, Any]:
     """What there is to say about a channel."""
     confirms, transaction = channel.confirms, channel.transaction
     publishes, acks = (0, 0) if transaction is None else transaction.pending()

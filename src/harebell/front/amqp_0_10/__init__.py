@@ -1,5 +1,18 @@
-"""The front of AMQP 0-10: connections, sessions, and a file per class of commands."""
+"""AMQP 0-10: connections, sessions, and a file per class of commands."""
 
-from harebell.front.amqp_0_10.connection import Connection
+from __future__ import annotations
 
-__all__ = ["Connection"]
+from functools import partial
+
+# Compiled, sessions refer to the layout of connections; the connection has to come first.
+from harebell.front.amqp_0_10.connection import Connection, Handlers
+from harebell.front.amqp_0_10.handshake import start
+from harebell.front.amqp_0_10.handshake import take as take_connection_control
+from harebell.front.amqp_0_10.intake import Intake
+from harebell.front.amqp_0_10.session_attach import take as take_session_control
+
+_HANDLERS = Handlers(start, take_connection_control, take_session_control, Intake)
+
+
+open_connection = partial(Connection, handlers=_HANDLERS)
+"""Makes a connection, called with what `harebell.front.versions` says."""

@@ -1,10 +1,10 @@
-from harebell.front.common.framed_connection cimport ScannedLink
-from harebell.front.amqp_0_10.intake cimport Intake
+from harebell.front.common.framed_connection cimport FramedConnection
 from harebell.kernels.transfers cimport SegmentBuffer
 
-cdef class Connection(ScannedLink):
+cdef class Connection(FramedConnection):
     cdef readonly SegmentBuffer frames
-    cdef readonly Intake intake
+    cdef readonly object handlers
+    cdef readonly object intake
     cdef public dict ending
     cdef public list completing
     cdef public object exchange

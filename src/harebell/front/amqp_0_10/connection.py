@@ -6,17 +6,24 @@ the channel.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.users import Users
 from harebell.base import limits
-from harebell.front.amqp_0_10 import failure, handshake
-from harebell.front.amqp_0_10 import session_attach as attach
-from harebell.front.amqp_0_10.errors import CONNECTION_FORCED
-from harebell.front.amqp_0_10.intake import Intake
-from harebell.front.amqp_0_10.tx import uncommitted
-from harebell.front.common.connection_registry import Hub
-from harebell.front.common.framed_connection import ScannedLink
+from harebell.base.errors import ProtocolError
+from harebell.front.amqp_0_10.errors import (
+    CONNECTION_FORCED,
+    FRAMING_ERROR,
+    close_text,
+    connection_error,
+    framing,
+)
+from harebell.front.common.connection_registry import ConnectionRegistry
+from harebell.front.common.errors import describe
+from harebell.front.common.framed_connection import FramedConnection
+from harebell.front.common.login import LoginRefused
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.kernels.segments import CONTROL, SegmentScanner
@@ -30,15 +37,50 @@ from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.auth.sasl.exchange import Exchange
-    from harebell.front.amqp_0_10.session import Session
     from harebell.model.queue.kind import Queue
 
 
-class Connection(ScannedLink):
+NOT_ATTACHED = 3
+"""The code of session.detached for a channel without a session."""
+
+
+class SegmentIntake(Protocol):
+    """What puts the frames of a connection together; see `Intake`."""
+
+    @property
+    def assemblies(self) -> dict[Any, Any]:
+        """What has not arrived to its end, by channel and track."""
+
+    def drop_all(self) -> None:
+        """The connection is over."""
+
+    def let_go(self) -> None:
+        """Nothing more comes: forget the connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What serves the input of a connection; each is called with it first.
+
+    Args:
+        start: introduces the broker.
+        connection_control: serves a control of class connection, called with channel and control.
+        session_control: serves one of class session.
+        intake: makes what frames are put together by, called with the sessions by channel.
+    """
+
+    start: Callable[[Any], None]
+    connection_control: Callable[[Any, int, Control], None]
+    session_control: Callable[[Any, int, Control], None]
+    intake: Callable[[Any, dict[int, Any]], Any]
+
+
+class Connection(FramedConnection):
     """The server's side of one connection.
 
     Args:
-        broker, users, hub, settings, peer, now: as for `Link`.
+        broker, users, hub, settings, peer, now: as for `BaseConnection`.
+        handlers: what serves its input.
 
     Attributes:
         frames: the output, as what it is.
@@ -48,14 +90,23 @@ class Connection(ScannedLink):
     """
 
     def __init__(
-        self, broker: Broker, users: Users, hub: Hub, settings: Settings, peer: Peer, now: float
+        self,
+        broker: Broker,
+        users: Users,
+        hub: ConnectionRegistry,
+        settings: Settings,
+        peer: Peer,
+        now: float,
+        handlers: Handlers,
     ) -> None:
         super().__init__(broker, users, hub, settings, peer, now, FINAL_0_10)
         self.frames = SegmentBuffer()
         self.frames.postpones = True
         self.out = self.frames
-        self.intake = Intake(self, self.channels)
-        self.scanner = SegmentScanner(self.intake)
+        self.handlers = handlers
+        intake = handlers.intake(self, self.channels)
+        self.intake: SegmentIntake = intake
+        self.scanner = SegmentScanner(intake)
         self.scanner.work = hub.work
         self.ending: dict[int, bytes] = {}
         self.completing: list[Any] = []
@@ -67,7 +118,7 @@ class Connection(ScannedLink):
     def begin(self) -> None:
         """Echo the protocol header and introduce the broker (AMQP 0-10 9.1)."""
         self.frames.raw(HEADER_0_10)
-        handshake.start(self)
+        self.handlers.start(self)
 
     def beat(self) -> None:
         """Write a heartbeat, before whatever waits for a commit."""
@@ -82,7 +133,7 @@ class Connection(ScannedLink):
         if self.state is ConnectionState.OPEN:
             self.now = now
             text = f"broker forced connection closure with reason '{reason}'"
-            failure.close(self, CONNECTION_FORCED, text)
+            self.close_with(CONNECTION_FORCED, text)
         elif not self.closing:
             self.cut()
 
@@ -95,19 +146,56 @@ class Connection(ScannedLink):
 
     def has_begun(self) -> bool:
         """Whether a message is not read to its end, or publishes wait for their commit."""
-        return bool(self.intake.assemblies) or any(map(uncommitted, self.channels.values()))
+        return bool(self.intake.assemblies) or any(
+            session.has_uncommitted() for session in self.channels.values()
+        )
 
     def caught(self, error: Exception) -> None:
-        """Close the connection because of an error."""
-        failure.caught(self, error)
+        """Close the connection because of an error.
+
+        The peer is told of an error of its own; of ours it learns that there was one, and the log
+        has the rest.
+        """
+        if not isinstance(error, ProtocolError):
+            self.settings.journal("error", f"{self.peer}: {describe(error)}")
+            error = ProtocolError(CONNECTION_FORCED, "internal error")
+        self.close_with(error.code, error.text, counted=not isinstance(error, LoginRefused))
+
+    def close_with(self, code: int, text: str, *, counted: bool = True) -> None:
+        """Close the connection with the reason, before it is open or after.
+
+        Args:
+            code: one of connection.close.
+            text: for the peer and the log.
+            counted: whether it counts as a failure of its address, before it is open.
+        """
+        text = close_text(code, text)
+        self.settings.journal("error", f"{self.peer}: connection closed: {text}")
+        if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+            self.finish()
+            return
+        if counted and self.state is not ConnectionState.OPEN:
+            self.remember_failure()
+        self.release()
+        self.send_control(0, controls.ConnectionClose(code, text))
+        self.state = ConnectionState.CLOSING
+        self.paused = False
+        self.deadline = self.now + limits.CLOSE_TIMEOUT_SECONDS
+        self.scanner.fast = False
+        self.scanner.hold = False
+        if code == FRAMING_ERROR:
+            # The frames cannot be told apart any more, so no close-ok can be found either.
+            self.finish()
 
     def not_attached(self, channel: int) -> None:
         """A command came on a channel without a session."""
         if self.state is not ConnectionState.OPEN:
             if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
-                self.caught(failure.framing("a command before the connection is open"))
+                self.caught(framing("a command before the connection is open"))
         elif channel not in self.ending:
-            failure.not_attached(self, channel)
+            # It is said once.
+            self.send_control(channel, controls.SessionDetached(b"", NOT_ATTACHED))
+            self.ending[channel] = b""
 
     def control(self, channel: int, payload: bytes) -> None:
         """A control came."""
@@ -118,15 +206,15 @@ class Connection(ScannedLink):
                 self.send_control(0, controls.ConnectionCloseOk())
             return
         if control.NAME.startswith("connection."):
-            handshake.take(self, channel, control)
+            self.handlers.connection_control(self, channel, control)
         elif self.state is ConnectionState.OPEN:
-            attach.take(self, channel, control)
+            self.handlers.session_control(self, channel, control)
         elif self.state is not ConnectionState.CLOSING:
-            raise failure.framing(f"{control.NAME} before the connection is open")
+            raise framing(f"{control.NAME} before the connection is open")
 
     def error(self, code: int, text: str) -> Exception:
         """An error that ends the connection."""
-        return failure.connection_error(code, text)
+        return connection_error(code, text)
 
     def release(self) -> None:
         """Let go of everything the peer held; sessions that outlive it are detached.
@@ -135,7 +223,7 @@ class Connection(ScannedLink):
         another session of the same dead peer.
         """
         self.broker.events.actor = self.user.name
-        sessions: list[Session] = list(self.channels.values())
+        sessions: list[Any] = list(self.channels.values())
         left: list[Queue] = []
         for session in sessions:
             left += session.leave_first()

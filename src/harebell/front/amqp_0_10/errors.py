@@ -117,3 +117,18 @@ _REPLY_TEXT = 255
 
 def _cut(octets: bytes) -> str:
     return octets[: _REPLY_TEXT - 3].decode(errors="ignore") + "..."
+
+
+def connection_error(code: int, text: str) -> ProtocolError:
+    """An error that ends the connection; `code` is one of connection.close."""
+    return ProtocolError(code, text)
+
+
+def framing(text: str) -> ProtocolError:
+    """The error for frames and controls that make no sense."""
+    return ProtocolError(FRAMING_ERROR, text)
+
+
+def unknown_commands(first: int, last: int) -> ExecutionError:
+    """The error for a peer that speaks of commands which were never sent."""
+    return ExecutionError(INVALID_ARGUMENT, f"commands {first} to {last} were not sent")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.message import Properties
-from harebell.front.amqp_0_10 import failure
 from harebell.front.amqp_0_10.dispatch import COMMANDS, CONTENT_COMMANDS
 from harebell.front.amqp_0_10.errors import (
     COMMAND_INVALID,
@@ -41,7 +40,7 @@ def take(session: Session, assembly: Assembly) -> None:
     try:
         _carry_out(session, octets, assembly)
     except Exception as error:
-        failure.session_caught(session, error, *octets[:2].ljust(2, b"\0"))
+        session.caught(error, *octets[:2].ljust(2, b"\0"))
 
 
 def _bodiless(given: Properties) -> Properties:

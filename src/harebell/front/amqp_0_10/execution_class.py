@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.front.amqp_0_10 import failure
 from harebell.wire.v010 import commands
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def exception(session: Session, command: commands.ExecutionException) -> None:
         f"{session.connection.peer}: {session!r} ended by the client: "
         f"{command.error_code} {command.description or ''}",
     )
-    failure.detach_by_us(session)
+    session.ask_to_detach()
 
 
 COMMANDS: dict[type, Callable[[Any, Any], None]] = {

@@ -11,7 +11,7 @@ from harebell.front.amqp_0_10.errors import (
     ExecutionError,
 )
 from harebell.front.amqp_0_10.file_stage import Stage
-from harebell.front.amqp_0_10.file_stream_adapter import Lodger, lodger_of
+from harebell.front.amqp_0_10.file_stream_adapter import FileStreamAdapter, lodger_of
 from harebell.front.file_stream.classes import shared_of
 from harebell.front.file_stream.consuming import Wish, start
 from harebell.front.file_stream.consuming import cancel as cancel_consumer
@@ -105,7 +105,9 @@ def publish(session: Session, command: commands.FilePublish) -> None:
     lodger_of(session).classes.arrivals.publish(wish, _identifier(command))
 
 
-def _taken(session: Session, tag: int, multiple: bool) -> tuple[Lodger, list[FileUnacked]]:
+def _taken(
+    session: Session, tag: int, multiple: bool
+) -> tuple[FileStreamAdapter, list[FileUnacked]]:
     """The deliveries that a tag means, which are not outstanding any more."""
     lodger = lodger_of(session)
     unacked = lodger.unacked

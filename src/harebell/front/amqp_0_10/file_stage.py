@@ -10,13 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.errors import ProtocolError, Refusal
-from harebell.front.amqp_0_10 import failure
 from harebell.front.amqp_0_10.errors import (
     ILLEGAL_ARGUMENT,
     PRECONDITION_FAILED,
     ExecutionError,
 )
-from harebell.front.amqp_0_10.file_stream_adapter import Lodger, lodger_of
+from harebell.front.amqp_0_10.file_stream_adapter import FileStreamAdapter, lodger_of
 from harebell.wire.convert.listed import to_list
 from harebell.wire.v09.property_list import FILE, PropertyList
 
@@ -52,7 +51,7 @@ class Stage:
         header: its header segment.
     """
 
-    def __init__(self, lodger: Lodger, header: bytes) -> None:
+    def __init__(self, lodger: FileStreamAdapter, header: bytes) -> None:
         self._arrivals = lodger.classes.arrivals
         self._lodger = lodger
         self._staged = self._arrivals.to_stage()
@@ -68,7 +67,7 @@ class Stage:
             self._take(payload)
         except (Refusal, ProtocolError) as error:
             session.begin()
-            failure.session_caught(session, error, *STAGE)
+            session.caught(error, *STAGE)
 
     def _take(self, payload: bytes) -> None:
         if self._passed_over:
@@ -106,6 +105,6 @@ def begin_body(session: Session, assembly: Assembly) -> None:
         lodger.stage = Stage(lodger, assembly.header())
     except (Refusal, ProtocolError) as error:
         session.begin()
-        failure.session_caught(session, error, *STAGE)
+        session.caught(error, *STAGE)
     else:
         assembly.drain = lodger.stage.take

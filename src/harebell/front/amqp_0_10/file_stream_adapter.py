@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.base.sequence import Sequence
-from harebell.front.amqp_0_10 import failure
 from harebell.front.amqp_0_10.errors import RESOURCE_LIMIT_EXCEEDED, ExecutionError
 from harebell.front.common.immediate import takers
 from harebell.front.file_stream.classes import Classes, shared_of
@@ -29,7 +28,7 @@ from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.file_stage import Stage
     from harebell.front.amqp_0_10.session import Session
-    from harebell.front.common.base_connection import Link
+    from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.unacked import Unacked
     from harebell.model.consumer import Consumer
     from harebell.model.queue.kind import Queue
@@ -57,8 +56,8 @@ def _command(method: Method) -> Command:
     return kind(**{name: getattr(method, name) for name in kind.__struct_fields__})
 
 
-class Lodger:
-    """What a session keeps of both classes; a `Carrier`.
+class FileStreamAdapter:
+    """What a session keeps of both classes; a `FileStreamChannel`.
 
     Args:
         session: the session.
@@ -67,7 +66,7 @@ class Lodger:
         session: as given.
         classes: staging, windows and rates.
         unacked: files that are delivered and not acknowledged, by their tags.
-        next_tag, outstanding: as for `Carrier`.
+        next_tag, outstanding: as for `FileStreamChannel`.
         stage: the file.stage that is arriving; None for none.
     """
 
@@ -82,7 +81,7 @@ class Lodger:
     # --- where it is ----------------------------------------------------------------------------
 
     @property
-    def connection(self) -> Link:
+    def connection(self) -> BaseConnection:
         """Where the session is, or was last."""
         return self.session.connection
 
@@ -197,7 +196,7 @@ class Lodger:
         """A publish that had to wait has failed: it is what ends the session."""
         self.session.current = self.session.held_command(number)
         assert isinstance(error, Refusal | ProtocolError), "others are nobody's publish"
-        failure.session_caught(self.session, error, *_PUBLISH)
+        self.session.caught(error, *_PUBLISH)
 
     # --- what becomes of deliveries -------------------------------------------------------------
 
@@ -234,10 +233,10 @@ class Lodger:
 _PUBLISH = (9, 9)
 
 
-def lodger_of(session: Session) -> Lodger:
+def lodger_of(session: Session) -> FileStreamAdapter:
     """What the session keeps of the classes file and stream, from their first use on."""
     found = session.extras
     if found is None:
-        found = session.extras = Lodger(session)
-    assert isinstance(found, Lodger)
+        found = session.extras = FileStreamAdapter(session)
+    assert isinstance(found, FileStreamAdapter)
     return found

@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
 from harebell.base.errors import ProtocolError
-from harebell.front.amqp_0_10 import failure, login
-from harebell.front.amqp_0_10.errors import CONNECTION_FORCED, INVALID_PATH
+from harebell.front.amqp_0_10 import login
+from harebell.front.amqp_0_10.errors import (
+    CONNECTION_FORCED,
+    INVALID_PATH,
+    connection_error,
+    framing,
+)
 from harebell.front.common.admission import check_connection
 from harebell.front.common.event_exchange import connection_created
 from harebell.wire.v010 import controls
@@ -31,13 +36,13 @@ DEFAULT_VHOST = "/"
 def take(connection: Connection, channel: int, control: Control) -> None:
     """A control of class connection came."""
     if channel != 0:
-        raise failure.framing(f"{control.NAME} on channel {channel}")
+        raise framing(f"{control.NAME} on channel {channel}")
     follows = CONNECTION_SERVER[connection.state].get(control.NAME)
     if follows is None:
         if connection.state is ConnectionState.CLOSING:
             return
         state = connection.state.value
-        raise failure.framing(f"{control.NAME} while the connection is {state}")
+        raise framing(f"{control.NAME} while the connection is {state}")
     handle = HANDLERS.get(type(control))
     if handle is not None:
         handle(connection, control)
@@ -118,7 +123,7 @@ def tune_ok(connection: Connection, control: controls.ConnectionTuneOk) -> None:
 
 
 def _refused(text: str) -> ProtocolError:
-    return failure.connection_error(CONNECTION_FORCED, text)
+    return connection_error(CONNECTION_FORCED, text)
 
 
 def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
@@ -126,7 +131,7 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
     name = control.virtual_host or DEFAULT_VHOST
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
-        raise failure.connection_error(INVALID_PATH, f"vhost {name} not found")
+        raise connection_error(INVALID_PATH, f"vhost {name} not found")
     try:
         check_connection(connection, vhost)
     except ProtocolError as error:

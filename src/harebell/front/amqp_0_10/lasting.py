@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harebell.base.work import Step
-from harebell.front.amqp_0_10 import failure
 from harebell.front.common.long_operation import LongOperation
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def perform(
         return True
 
     def failed(error: Exception) -> None:
-        failure.session_caught(session, error, *command)
+        session.caught(error, *command)
 
     operation = LongOperation(whole, failed)
     operation.perform(session.connection)

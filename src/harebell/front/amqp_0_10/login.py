@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.sasl.exchange import SaslError
 from harebell.auth.sasl.exchanges import begin_exchange, offers
-from harebell.front.amqp_0_10 import failure
-from harebell.front.amqp_0_10.errors import CONNECTION_FORCED
+from harebell.front.amqp_0_10.errors import CONNECTION_FORCED, connection_error
 from harebell.front.common.event_exchange import authenticated
 from harebell.front.common.login import LoginRefused, context_of, refused, when_clear
 from harebell.wire.v010 import controls
@@ -32,7 +31,7 @@ def begin(
     exchange = begin_exchange(mechanism, context_of(connection))
     if exchange is None:
         text = f"unknown authentication mechanism '{mechanism}'"
-        raise failure.connection_error(CONNECTION_FORCED, text)
+        raise connection_error(CONNECTION_FORCED, text)
     connection.exchange = exchange
     go_on(connection, response, done)
 

@@ -7,13 +7,12 @@ the session layer, which numbers and completes them, is below it.
 from __future__ import annotations
 
 from collections.abc import Sequence as Several
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
-from harebell.front.amqp_0_10 import failure
 from harebell.front.amqp_0_10.delivery import Delivery
 from harebell.front.amqp_0_10.errors import (
     NOT_ALLOWED,
@@ -45,10 +44,9 @@ from harebell.wire.v010.structs import Ranges
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.amqp_0_10.connection import Connection
-    from harebell.front.amqp_0_10.dtx import BranchWork
-    from harebell.front.amqp_0_10.file_stream_adapter import Lodger
     from harebell.front.amqp_0_10.subscription import Subscription
     from harebell.front.common.unacked import Unacked
+    from harebell.front.file_stream.file_stream_channel import ChannelClasses
     from harebell.model.association import Association
     from harebell.model.consumer import Consumer
 
@@ -59,6 +57,39 @@ _PENDING = PENDING
 _REJECTED = REJECTED
 _NOWHERE: tuple[Queue, ...] = ()
 _QUEUE_DELETE = (8, 2)
+
+
+class SessionWork(Protocol):
+    """What is gathered: a transaction, or work on a branch of a distributed one."""
+
+    def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
+        """Keep a publish."""
+
+    def settle(self, entries: list[Any], kind: int) -> None:
+        """Keep deliveries that are accepted."""
+
+    def pending(self) -> tuple[int, int]:
+        """How many publishes, and how many settled deliveries, it has."""
+
+    def forget(self) -> list[Any]:
+        """Do none of it; returns the deliveries."""
+
+
+class SessionFiles(Protocol):
+    """What the classes file and stream keep for a session; see `FileStreamAdapter`."""
+
+    @property
+    def classes(self) -> ChannelClasses:
+        """Staging, windows and rates."""
+
+    def keep(self, entry: Unacked) -> None:
+        """A delivery is with the peer as before."""
+
+    def moved(self) -> None:
+        """The session is on another channel."""
+
+    def close(self) -> list[Queue]:
+        """The session is over; returns the queues that others may have to be served from."""
 
 
 class Session(SessionLayer):
@@ -109,12 +140,12 @@ class Session(SessionLayer):
         self.unacked = Sequence(0)
         self.shown = Sequence(0)
         self.windowed = Sequence(0)
-        self.transaction: Transaction[Delivery | Unacked] | BranchWork | None = None
+        self.transaction: SessionWork | None = None
         self.association: Association | None = None
         self.selected = ""
         self.ending: set[Any] = set()
         self.last_queue = ""
-        self.extras: Lodger | None = None
+        self.extras: SessionFiles | None = None
         self.topic: TopicPermission | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
@@ -234,6 +265,10 @@ class Session(SessionLayer):
     def _full(self, queue: Queue) -> ExecutionError:
         thing = rendered("queue", queue.name, self.vhost.name)
         return ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{thing} is full")
+
+    def has_uncommitted(self) -> bool:
+        """Whether publishes wait for the commit of a transaction."""
+        return isinstance(self.transaction, Transaction) and self.transaction.octets > 0
 
     # --- deliveries -----------------------------------------------------------------------------
 
@@ -364,7 +399,7 @@ class Session(SessionLayer):
         queue = consumer.queue
         if not self.ended:
             text = f"{rendered('queue', queue.name, self.vhost.name)} was deleted"
-            failure.session_caught(self, ExecutionError(RESOURCE_DELETED, text), *_QUEUE_DELETE)
+            self.caught(ExecutionError(RESOURCE_DELETED, text), *_QUEUE_DELETE)
 
     def cancel_forbidden(self) -> None:
         """End the session when the user may not read one of its queues any more."""
@@ -372,7 +407,7 @@ class Session(SessionLayer):
             try:
                 check(self, READ, QUEUE, consumer.queue.name)
             except Refusal as refusal:
-                failure.session_caught(self, refusal, 4, 7)
+                self.caught(refusal, 4, 7)
                 return
 
     def end_window(self, consumer: Subscription) -> None:
@@ -444,7 +479,7 @@ class Session(SessionLayer):
 
     def end_overdue(self, queue: Queue, text: str) -> None:
         """The session ends because of a delivery that came from this queue."""
-        failure.session_caught(self, Refusal(ErrorKind.PRECONDITION_FAILED, text), 0, 0)
+        self.caught(Refusal(ErrorKind.PRECONDITION_FAILED, text), 0, 0)
         if not queue.deleted:
             queue.drain()
 

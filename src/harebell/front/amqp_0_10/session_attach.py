@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
 from harebell.base.errors import ProtocolError
-from harebell.front.amqp_0_10 import failure
+from harebell.front.amqp_0_10.connection import NOT_ATTACHED
 from harebell.front.amqp_0_10.errors import (
     CONNECTION_FORCED,
     ILLEGAL_ARGUMENT,
     NOT_IMPLEMENTED,
     DetachError,
     ExecutionError,
+    connection_error,
 )
 from harebell.front.amqp_0_10.replay import Replay
 from harebell.front.amqp_0_10.session import Session
@@ -62,7 +63,7 @@ def take(connection: Connection, channel: int, control: Control) -> None:
     try:
         HANDLERS[type(control)](session, control)
     except Exception as error:
-        failure.session_caught(session, error, 2, 0)
+        session.caught(error, 2, 0)
 
 
 # --- channels -----------------------------------------------------------------------------------
@@ -115,7 +116,7 @@ def _begin(connection: Connection, channel: int, name: bytes) -> None:
     try:
         check_channel(connection)
     except ProtocolError as error:
-        raise failure.connection_error(CONNECTION_FORCED, error.text) from None
+        raise connection_error(CONNECTION_FORCED, error.text) from None
     session = Session(connection, channel, name)
     connection.channels[channel] = session
     connection.hub.named_sessions[session.key] = session
@@ -145,7 +146,7 @@ def detach(connection: Connection, channel: int, control: controls.SessionDetach
         connection.ending.pop(channel, None)
         detached = controls.SessionDetached(control.name, NORMAL)
     elif session.name != control.name:
-        detached = controls.SessionDetached(control.name, failure.NOT_ATTACHED)
+        detached = controls.SessionDetached(control.name, NOT_ATTACHED)
     else:
         session.complete()
         detached = controls.SessionDetached(control.name, NORMAL)

@@ -15,11 +15,20 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.limits import OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES, REPLAY_BYTES
 from harebell.base.message import Message, Properties
-from harebell.front.amqp_0_10 import failure
+from harebell.front.amqp_0_10.errors import (
+    FRAMING_ERROR,
+    INTERNAL_ERROR,
+    DetachError,
+    described,
+    execution_code,
+    unknown_commands,
+)
 from harebell.front.amqp_0_10.replay import Replay
 from harebell.front.amqp_0_10.session_port import SessionPort
+from harebell.front.common.errors import describe
 from harebell.front.common.event_exchange import channel_closed
 from harebell.wire.v010 import commands, controls
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
@@ -39,6 +48,8 @@ _HELD = 1 << 60
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 _TRANSFER = (4, 1)
 _MS = 1000
+_TEXT_OCTETS = 1024
+"""Octets of a description; more would be cut by clients anyway."""
 _MOST = 1 << 30
 """Numbers that a range may span; serial arithmetic ends at twice as many."""
 _ASK = 1 << 16
@@ -156,7 +167,7 @@ class SessionLayer(SessionPort):
             try:
                 self.publish(flags, destination, routing_key, properties, body)
             except Exception as error:
-                failure.session_caught(self, error, *_TRANSFER)
+                self.caught(error, *_TRANSFER)
         return 0
 
     def begin(self) -> bool:
@@ -344,6 +355,62 @@ class SessionLayer(SessionPort):
         """The command is complete when everything that is declared in the vhost is on disk."""
         self.wait_for(self.vhost.recorder.ticket)
 
+    # --- errors ---------------------------------------------------------------------------------
+
+    def caught(self, error: Exception, class_code: int, command_code: int) -> None:
+        """End the session because of a command; the connection when the frames are broken."""
+        connection = self.connection
+        if isinstance(error, DetachError):
+            self.detach(error.code, error.text)
+            return
+        if isinstance(error, ProtocolError) and error.hard and error.code == FRAMING_ERROR:
+            connection.caught(error)
+            return
+        if isinstance(error, Refusal | ProtocolError):
+            code, text = execution_code(error), error.text
+        else:
+            connection.settings.journal("error", f"{connection.peer}: {describe(error)}")
+            code, text = INTERNAL_ERROR, "internal error"
+        self._fail(code, text, class_code, command_code, getattr(error, "field", None))
+
+    def _fail(
+        self, code: int, text: str, class_code: int, command_code: int, field: int | None
+    ) -> None:
+        if self.ended:
+            return
+        connection = self.connection
+        text = described(code, text)
+        connection.settings.journal("error", f"{connection.peer}: {self!r} ended: {text}")
+        self.complete_behind()
+        octets = text.encode()
+        if len(octets) > _TEXT_OCTETS:
+            text = octets[:_TEXT_OCTETS].decode(errors="ignore") + "..."
+        exception = commands.ExecutionException(
+            error_code=code,
+            command_id=wrapped(self.current),
+            class_code=class_code,
+            command_code=command_code,
+            field_index=field,
+            description=text,
+        )
+        self.send(exception)
+        self.ask_to_detach()
+
+    def ask_to_detach(self) -> None:
+        """Ask the peer to let go; what it sends until it answers is passed over."""
+        connection, number = self.connection, self.number
+        connection.send_control(number, controls.SessionDetach(self.name))
+        connection.ending[number] = self.name
+        self.end()
+
+    def detach(self, code: int, text: str) -> None:
+        """Leave the channel and end, with a reason for the peer."""
+        connection, number = self.connection, self.number
+        connection.settings.journal("error", f"{connection.peer}: {self!r} detached: {text}")
+        connection.send_control(number, controls.SessionDetached(self.name, code))
+        connection.ending[number] = self.name
+        self.end()
+
     # --- the end --------------------------------------------------------------------------------
 
     @property
@@ -454,7 +521,7 @@ class SessionLayer(SessionPort):
         """The peer has carried out commands of ours."""
         for first, last in self.meant(ranges):
             if last >= self.sent:
-                raise failure.unknown_commands(first, last)
+                raise unknown_commands(first, last)
             if self.replay is not None:
                 self.replay.drop(first, last)
             for low, high in self.settled.add(max(first, 0), last):

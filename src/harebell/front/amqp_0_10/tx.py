@@ -84,11 +84,6 @@ def rollback(session: Session, command: commands.TxRollback) -> None:
     session.connection.look_whether_finished()
 
 
-def uncommitted(session: Session) -> bool:
-    """Whether publishes wait for the commit."""
-    return isinstance(session.transaction, Transaction) and session.transaction.octets > 0
-
-
 COMMANDS: dict[type, Any] = {
     commands.TxSelect: select,
     commands.TxCommit: commit,

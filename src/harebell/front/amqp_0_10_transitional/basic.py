@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.front.amqp_0_8 import basic as older_basic
-from harebell.front.amqp_0_9_1 import basic as common
-from harebell.front.amqp_0_9_1 import tunnel
+from harebell.front.amqp_0_9_1 import basic as family_basic
+from harebell.front.amqp_0_9_1 import tunnel, windowed_basic
 from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.amqp_0_10_transitional.queue import meant
 from harebell.front.common.access_tickets import READ, WRITE
@@ -30,20 +29,20 @@ def consume(channel: TransitionalChannel, method: methods.BasicConsume) -> None:
     if method.arguments.get(tunnel.ASKED) == 1:
         tunnel.consume(channel, method)
     else:
-        common.consume(channel, method)
+        family_basic.consume(channel, method)
 
 
 def get(channel: TransitionalChannel, method: methods.BasicGet) -> None:
     """basic.get: one message, or get-empty."""
     check_ticket(channel, method.ticket, READ, (_CLASS, _GET))
     method.queue = meant(channel, method.queue, _CLASS, _GET)
-    common.get(channel, method)
+    family_basic.get(channel, method)
 
 
 def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
     """basic.publish: complete when its content has come and is where it shall be."""
     check_ticket(channel, method.ticket, WRITE, (_CLASS, _PUBLISH))
-    common.publish(channel, method)
+    family_basic.publish(channel, method)
 
 
 def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
@@ -51,7 +50,7 @@ def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
     entry = channel.unacked.get(method.delivery_tag)
     if method.requeue:
         channel.refused.tags.add(method.delivery_tag)
-    common.reject(channel, method)
+    family_basic.reject(channel, method)
     if channel.transaction is None:
         channel.refused.tags.discard(method.delivery_tag)
     if entry is not None and channel.transaction is None:
@@ -59,12 +58,12 @@ def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
 
 
 HANDLERS = {
-    methods.BasicQos: older_basic.qos,
+    methods.BasicQos: windowed_basic.qos,
     methods.BasicConsume: consume,
-    methods.BasicCancel: common.cancel,
+    methods.BasicCancel: family_basic.cancel,
     methods.BasicGet: get,
     methods.BasicPublish: publish,
-    methods.BasicAck: common.ack,
+    methods.BasicAck: family_basic.ack,
     methods.BasicReject: reject,
-    methods.BasicRecover: older_basic.recover_async,
+    methods.BasicRecover: windowed_basic.recover_async,
 }

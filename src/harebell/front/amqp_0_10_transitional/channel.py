@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import OUTPUT_STOP_BYTES
 from harebell.base.message import FAMILY_09, Message
-from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
-from harebell.front.amqp_0_10_transitional.completion import Completions, after
-from harebell.front.amqp_0_10_transitional.frames import CONTROLS, SESSION_CLASS
+from harebell.front.amqp_0_9_1.other_contents import send_back
+from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
+from harebell.front.amqp_0_10_transitional.completion import (
+    CONTROLS,
+    SESSION_CLASS,
+    Completions,
+    after,
+)
 from harebell.front.amqp_0_10_transitional.headers import readable, shown
 from harebell.front.amqp_0_10_transitional.refused import Refused
 from harebell.front.amqp_0_10_transitional.replay import split
-from harebell.front.file_stream.outgoing import send_back
 from harebell.kernels.output import OutBuffer
 from harebell.model.queue.kind import PENDING, Queue
 from harebell.model.transaction import REQUEUE
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 _NO_ROUTE = (312, "NO_ROUTE")
 
 
-class TransitionalChannel(OlderChannel):
+class TransitionalChannel(WindowedChannel):
     """One channel, or one session.
 
     Attributes:
@@ -162,7 +166,7 @@ class TransitionalChannel(OlderChannel):
             self.completions.wait(self.connection.commit.ticket)
         return result
 
-    def _return(self, message: Message) -> None:
+    def return_message(self, message: Message) -> None:
         """A publish that asked for it went nowhere."""
         self.give_back_to_publisher(message, *_NO_ROUTE)
 

@@ -13,6 +13,9 @@ from __future__ import annotations
 from harebell.base.limits import COMPLETION_RANGES
 
 SERIALS = 1 << 32
+SESSION_CLASS = 20
+CONTROLS = frozenset((10, SESSION_CLASS, 21, 140))
+"""Classes whose methods are no commands."""
 _UNTOLD = -1
 
 

@@ -7,20 +7,17 @@ and `send` drops it where this version has none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harebell.base.errors import ProtocolError
 from harebell.base.message import Message
 from harebell.front.amqp_0_9_1.connection import Connection
-from harebell.front.amqp_0_10_transitional import frames, handshake
 from harebell.front.amqp_0_10_transitional.credit import Credit
-from harebell.wire.v09.frames import METHOD
+from harebell.wire.v09.frames import BODY, HEADER, METHOD
 from harebell.wire.v09.methods import ChannelFlow, Method
 from harebell.wire.v09.methods_session import SessionClosed, SessionFlow
+from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, encode_typed
-
-if TYPE_CHECKING:
-    from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
 
 _OK = "-ok"
 
@@ -39,10 +36,6 @@ class TransitionalConnection(Connection):
         self.dialect = FieldDialect.PLAIN
         self.ended: set[int] = set()
         self.credit: Credit | None = None
-
-    def begin(self) -> None:
-        """Introduce the broker; no header is echoed, unlike in the final 0-10."""
-        handshake.start(self)
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -71,8 +64,16 @@ class TransitionalConnection(Connection):
     # --- input ----------------------------------------------------------------------------------
 
     def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
-        """Serve a frame; this version has no shorter way."""
-        frames.take(self, kind, channel, payload)
+        """Take one frame: on channels there are sessions and commands above those of 0-9."""
+        if (
+            channel == 0
+            or kind not in (METHOD, HEADER, BODY)
+            or self.state is not ConnectionState.OPEN
+        ):
+            super().take_frame(kind, channel, payload)
+            return
+        assert self.profile.channel_frame is not None, "the profile of this version has it"
+        self.profile.channel_frame(self, kind, channel, payload)
 
     def has_begun(self) -> bool:
         """Whether a message is not read to its end, or publishes wait for their commit."""
@@ -89,7 +90,7 @@ class TransitionalConnection(Connection):
 
     def end_channel(self, channel: Any, error: ProtocolError, text: str) -> None:
         """Close a channel or destroy a session for an error that closes nothing but it."""
-        opened: TransitionalChannel = channel
+        opened = channel
         if opened.session is None:
             super().end_channel(channel, error, text)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
-from harebell.front.amqp_0_9_1.windowed_consumer import OlderConsumer
+from harebell.front.amqp_0_9_1.windowed_consumer import WindowedConsumer
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.unacked import new_unacked
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
 
 
-class TransitionalConsumer(OlderConsumer):
+class TransitionalConsumer(WindowedConsumer):
     """Delivers as commands, while the session is attached and the client takes deliveries."""
 
     def __init__(

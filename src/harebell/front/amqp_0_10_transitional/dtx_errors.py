@@ -11,10 +11,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from harebell.base.errors import ProtocolError
-from harebell.front.amqp_0_9_1.failure import describe
 from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.common.access_tickets import ACTIVE
-from harebell.front.common.errors import soft
+from harebell.front.common.errors import describe, soft
 from harebell.model.branch import BranchError
 from harebell.model.xa_states import Fault
 from harebell.model.xid import XidError

@@ -10,25 +10,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import ProtocolError, Refusal
-from harebell.front.amqp_0_9_1 import frame_handler as single
-from harebell.front.amqp_0_9_1.failure import fail_channel
 from harebell.front.amqp_0_10_transitional import sessions
+from harebell.front.amqp_0_10_transitional.completion import CONTROLS, SESSION_CLASS
 from harebell.front.amqp_0_10_transitional.headers import lettered_header
 from harebell.front.amqp_0_10_transitional.transferring import RAW
 from harebell.front.common.errors import hard
-from harebell.wire.v09.frames import BODY, HEADER, METHOD
+from harebell.wire.v09.frames import HEADER, METHOD
 from harebell.wire.v09.methods import ChannelOpen, Method
 from harebell.wire.v09.methods_session import SessionOpen, SessionResume
-from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, lettered
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
     from harebell.front.amqp_0_10_transitional.connection import TransitionalConnection
-
-SESSION_CLASS = 20
-CONTROLS = frozenset((10, SESSION_CLASS, 21, 140))
-"""Classes whose methods are no commands."""
 
 _IDS = 4
 _TABLES = ("arguments", "filter", "meta_data")
@@ -36,18 +30,11 @@ _BEGIN = (ChannelOpen, SessionOpen, SessionResume)
 
 
 def take(connection: TransitionalConnection, kind: int, number: int, payload: bytes) -> None:
-    """Take one frame.
+    """Take one frame on a channel of an open connection.
 
     Raises:
         ProtocolError: the connection has to be closed with it.
     """
-    if (
-        number == 0
-        or kind not in (METHOD, HEADER, BODY)
-        or connection.state is not ConnectionState.OPEN
-    ):
-        single.take(connection, kind, number, payload)
-        return
     channel = connection.channels.get(number)
     if channel is None:
         _unopened(connection, kind, number, payload)
@@ -72,7 +59,7 @@ def _content(
 ) -> None:
     if kind == HEADER:
         payload = lettered_header(connection, payload)
-    single.content_frame(connection, channel, kind, payload)
+    connection.content_frame(channel, kind, payload)
     if channel.content is None:
         channel.completions.release()
 
@@ -90,7 +77,7 @@ def _method(
     _take_tables(connection, method)
     if connection.spec.spec_of(method).has_content:
         channel.completions.hold()
-    single.channel_method(connection, channel, method)
+    connection.channel_method(channel, method)
 
 
 def _take_tables(connection: TransitionalConnection, method: Method) -> None:
@@ -117,14 +104,14 @@ def _serve_raw(
         if events.waiting:
             events.tell()
     except (Refusal, ProtocolError) as error:
-        fail_channel(connection, channel, error, *ids)
+        connection.fail_channel(channel, error, *ids)
 
 
 def _unopened(connection: TransitionalConnection, kind: int, number: int, payload: bytes) -> None:
     """A frame on a channel that is not open: open it, or ignore what was under way."""
     ended = number in connection.ended
     if number in connection.closed_channels:
-        single.unopened(connection, kind, number, payload)
+        connection.frame_without_channel(kind, number, payload)
         return
     if kind != METHOD:
         if not ended:
@@ -144,7 +131,7 @@ def _begin(connection: TransitionalConnection, number: int, method: Method) -> N
     elif isinstance(method, SessionResume):
         sessions.resume(connection, number, method.session_id)
     elif isinstance(method, ChannelOpen):
-        single.not_open(connection, number, method)
+        connection.method_without_channel(number, method)
     else:
         spec = connection.spec.spec_of(method)
         text = "expected 'channel.open' or 'session.open'"

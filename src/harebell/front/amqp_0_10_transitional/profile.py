@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harebell.front.amqp_0_9_1.profile import Profile
-from harebell.front.amqp_0_10_transitional import handshake
+from harebell.front.amqp_0_10_transitional import frames, handshake
 from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
 from harebell.front.amqp_0_10_transitional.consumer import TransitionalConsumer
 from harebell.front.amqp_0_10_transitional.dispatch import HANDLERS
@@ -25,6 +25,8 @@ PROFILE_0_10T = Profile(
     handlers=HANDLERS,
     # The document has no code for a frame that came at the wrong time but this one.
     errors=Errors(NAMES, {505: (503, True)}),
+    start=handshake.start,
     channel=TransitionalChannel,
     consumer=TransitionalConsumer,
+    channel_frame=frames.take,
 )

@@ -167,7 +167,7 @@ def _routed(
         basic = to_basic(new_message(exchange.name, key, properties, b""))
         given = parse_properties(basic.raw)
         if connection.intercepts:
-            given = intercepted(channel, given)
+            given = intercepted(channel.connection, given)
         for further in further_keys(decoded.application_headers):
             check_topic(channel, WRITE, exchange.name, further)
         message, queues = prepared(channel, exchange, key, given, body)

@@ -30,15 +30,13 @@ from harebell.front.common.errors import hard, soft
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+    from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
 
 _REQUEST = (30, 10)
-_PUBLISH = (60, 40)
 _ADMINISTRATOR = "administrator"
-_DEFAULT = (0, 1)
 
 
-def request(channel: OlderChannel, method: methods.AccessRequest) -> None:
+def request(channel: WindowedChannel, method: methods.AccessRequest) -> None:
     """access.request: a ticket for this channel, in place of the one that it had."""
     realm, user = method.realm, channel.connection.user
     if not realm.startswith((DATA, ADMIN)):
@@ -63,32 +61,6 @@ def request(channel: OlderChannel, method: methods.AccessRequest) -> None:
     channel.asked = True
     channel.good_ticket = 0
     channel.connection.send(channel.number, methods.AccessRequestOk(ticket=ticket.number))
-
-
-def check_ticket(channel: OlderChannel, number: int, right: str, place: tuple[int, int]) -> None:
-    """Refuse what a ticket does not allow.
-
-    Raises:
-        ProtocolError: 530 for the connection when it is another channel's, 403 otherwise.
-    """
-    if number in _DEFAULT:
-        return
-    ticket = channel.connection.hub.tickets.find(number)
-    if ticket is None:
-        if channel.asked:
-            raise soft(403, f"there is no ticket {number}", *place)
-        return
-    if ticket.holder is not channel:
-        raise hard(530, f"ticket {number} was granted to another channel", *place)
-    if right not in ticket.rights:
-        text = f"ticket {number} for realm '{ticket.realm}' does not give {right} access"
-        raise soft(403, text, *place)
-
-
-def check_write(channel: OlderChannel, number: int) -> None:
-    """The same for a publish; a ticket that was found good is not looked up for the next one."""
-    check_ticket(channel, number, WRITE, _PUBLISH)
-    channel.good_ticket = number
 
 
 HANDLERS = {methods.AccessRequest: request}

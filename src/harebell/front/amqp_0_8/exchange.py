@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE
-from harebell.front.amqp_0_8.access import check_ticket
 from harebell.front.amqp_0_9_1 import exchange
 from harebell.front.common.access_tickets import ACTIVE, PASSIVE
 from harebell.front.common.errors import hard
@@ -22,7 +21,7 @@ from harebell.model.resource import missing, rendered
 from harebell.wire.v09 import methods, methods_older
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+    from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
 
 _DECLARE = (40, 10)
 _DELETE = (40, 20)
@@ -38,9 +37,9 @@ QUEUE_NOT_BOUND_WITH_KEY = 6
 """What exchange.bound-ok answers, as Qpid numbered it."""
 
 
-def declare(channel: OlderChannel, method: methods.ExchangeDeclare) -> None:
+def declare(channel: WindowedChannel, method: methods.ExchangeDeclare) -> None:
     """exchange.declare: make it, or see that there is one of that type."""
-    check_ticket(channel, method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
+    channel.check_ticket(method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
     found = channel.vhost.exchanges.get(clean(method.exchange))
     if method.passive or not method.exchange:
         exchange.declare(channel, method)
@@ -60,9 +59,9 @@ def declare(channel: OlderChannel, method: methods.ExchangeDeclare) -> None:
         channel.connection.send(channel.number, methods.ExchangeDeclareOk())
 
 
-def delete(channel: OlderChannel, method: methods.ExchangeDelete) -> None:
+def delete(channel: WindowedChannel, method: methods.ExchangeDelete) -> None:
     """exchange.delete: of one that is there."""
-    check_ticket(channel, method.ticket, ACTIVE, _DELETE)
+    channel.check_ticket(method.ticket, ACTIVE, _DELETE)
     name = clean(method.exchange)
     if name:
         check_exchange_deletion(name, channel.vhost.name)
@@ -72,7 +71,7 @@ def delete(channel: OlderChannel, method: methods.ExchangeDelete) -> None:
     exchange.delete(channel, method)
 
 
-def bound(channel: OlderChannel, method: methods_older.ExchangeBound) -> None:
+def bound(channel: WindowedChannel, method: methods_older.ExchangeBound) -> None:
     """exchange.bound: what is bound, without changing anything."""
     channel.connection.qpid = True
     check_binding_seen(channel, method.exchange, method.queue, method.routing_key)
@@ -81,7 +80,7 @@ def bound(channel: OlderChannel, method: methods_older.ExchangeBound) -> None:
     channel.connection.send(channel.number, reply)
 
 
-def _bound(channel: OlderChannel, method: methods_older.ExchangeBound) -> tuple[int, str]:
+def _bound(channel: WindowedChannel, method: methods_older.ExchangeBound) -> tuple[int, str]:
     vhost = channel.vhost
     found = vhost.exchanges.get(method.exchange)
     if found is None:
@@ -107,7 +106,7 @@ def _bound(channel: OlderChannel, method: methods_older.ExchangeBound) -> tuple[
 
 
 def _bound_to_default(
-    channel: OlderChannel, method: methods_older.ExchangeBound
+    channel: WindowedChannel, method: methods_older.ExchangeBound
 ) -> tuple[int, str]:
     """Every queue is bound to the default exchange by its name, and by nothing else."""
     key = method.routing_key

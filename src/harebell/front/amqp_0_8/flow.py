@@ -8,12 +8,12 @@ from harebell.front.common.errors import hard
 from harebell.wire.v09 import methods, methods_older
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+    from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
 
 _RESUME = (20, 50)
 
 
-def flow(channel: OlderChannel, method: methods.ChannelFlow) -> None:
+def flow(channel: WindowedChannel, method: methods.ChannelFlow) -> None:
     """channel.flow: deliveries stop now, or go on; what is asked for by basic.get still comes."""
     channel.stopped = not method.active
     channel.connection.send(channel.number, methods.ChannelFlowOk(active=method.active))
@@ -21,17 +21,17 @@ def flow(channel: OlderChannel, method: methods.ChannelFlow) -> None:
         channel.serve()
 
 
-def resume(channel: OlderChannel, method: methods_older.ChannelResume) -> None:
+def resume(channel: WindowedChannel, method: methods_older.ChannelResume) -> None:
     """channel.resume: channels end with their connection, so there is nothing to go on with."""
     raise hard(540, "channel.resume: a channel ends with its connection", *_RESUME)
 
 
-def ping(channel: OlderChannel, method: methods_older.ChannelPing) -> None:
+def ping(channel: WindowedChannel, method: methods_older.ChannelPing) -> None:
     """channel.ping, or channel.pong: we are here."""
     channel.connection.send(channel.number, methods_older.ChannelOk())
 
 
-def ok(channel: OlderChannel, method: methods.Method) -> None:
+def ok(channel: WindowedChannel, method: methods.Method) -> None:
     """An answer to nothing is ignored."""
 
 

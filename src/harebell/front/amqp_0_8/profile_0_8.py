@@ -6,8 +6,8 @@ from harebell.front.amqp_0_8 import basic as older_basic
 from harebell.front.amqp_0_8 import dispatch as older
 from harebell.front.amqp_0_9_1 import handshake
 from harebell.front.amqp_0_9_1.profile import Profile
-from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
-from harebell.front.amqp_0_9_1.windowed_consumer import OlderConsumer
+from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
+from harebell.front.amqp_0_9_1.windowed_consumer import WindowedConsumer
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 
 PROFILE_0_8 = Profile(
@@ -19,8 +19,9 @@ PROFILE_0_8 = Profile(
     connection_handlers=older.handlers_of(AMQP_0_8, handshake.HANDLERS),
     handlers=older.handlers_of(AMQP_0_8, older.HANDLERS | older_basic.HANDLERS_0_8),
     errors=older.ERRORS,
-    channel=OlderChannel,
-    consumer=OlderConsumer,
+    start=handshake.start,
+    channel=WindowedChannel,
+    consumer=WindowedConsumer,
     # connection.blocked and the rest came with 0-9-1: there are no numbers for them here.
     capable=False,
     plain=True,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from harebell.front.amqp_0_8 import dispatch as older
 from harebell.front.amqp_0_9_1 import handshake
 from harebell.front.amqp_0_9_1.profile import Profile
-from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
-from harebell.front.amqp_0_9_1.windowed_consumer import OlderConsumer
+from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
+from harebell.front.amqp_0_9_1.windowed_consumer import WindowedConsumer
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 
 PROFILE_0_9 = Profile(
@@ -18,8 +18,9 @@ PROFILE_0_9 = Profile(
     connection_handlers=older.handlers_of(AMQP_0_9, handshake.HANDLERS),
     handlers=older.handlers_of(AMQP_0_9, older.HANDLERS),
     errors=older.ERRORS,
-    channel=OlderChannel,
-    consumer=OlderConsumer,
+    start=handshake.start,
+    channel=WindowedChannel,
+    consumer=WindowedConsumer,
     plain=True,
     echoed=frozenset(b"ldV"),
     tickets=True,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.front.amqp_0_8.access import check_ticket
 from harebell.front.amqp_0_9_1 import queue
 from harebell.front.common.access_tickets import ACTIVE, PASSIVE, READ
 from harebell.front.common.errors import hard, soft
@@ -22,7 +21,7 @@ from harebell.model.resource import RESERVED_PREFIX, missing, rendered
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+    from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
 
 _DECLARE = (50, 10)
 _BIND = (50, 20)
@@ -31,9 +30,9 @@ _DELETE = (50, 40)
 _UNBIND = (50, 50)
 
 
-def declare(channel: OlderChannel, method: methods.QueueDeclare) -> None:
+def declare(channel: WindowedChannel, method: methods.QueueDeclare) -> None:
     """queue.declare: make it, or take the one that is there."""
-    check_ticket(channel, method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
+    channel.check_ticket(method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
     name = clean(method.queue)
     if not method.passive:
         if name.startswith(RESERVED_PREFIX):
@@ -53,9 +52,9 @@ def _as_it_is(method: methods.QueueDeclare, found: Queue) -> None:
         method.arguments = dict(found.arguments)
 
 
-def bind(channel: OlderChannel, method: methods.QueueBind) -> None:
+def bind(channel: WindowedChannel, method: methods.QueueBind) -> None:
     """queue.bind: one that cannot be done ends the connection, unless something is missing."""
-    check_ticket(channel, method.ticket, ACTIVE, _BIND)
+    channel.check_ticket(method.ticket, ACTIVE, _BIND)
     if not clean(method.exchange):
         text = "no queue may be bound to the default exchange, which is internal"
         raise hard(530, text, *_BIND)
@@ -78,21 +77,21 @@ def bind(channel: OlderChannel, method: methods.QueueBind) -> None:
         raise
 
 
-def unbind(channel: OlderChannel, method: methods.QueueUnbind) -> None:
+def unbind(channel: WindowedChannel, method: methods.QueueUnbind) -> None:
     """queue.unbind, which 0-9 has, and 0-8 has from RabbitMQ."""
-    check_ticket(channel, method.ticket, ACTIVE, _UNBIND)
+    channel.check_ticket(method.ticket, ACTIVE, _UNBIND)
     queue.unbind(channel, method)
 
 
-def purge(channel: OlderChannel, method: methods.QueuePurge) -> None:
+def purge(channel: WindowedChannel, method: methods.QueuePurge) -> None:
     """queue.purge, which is as much as reading all that is there."""
-    check_ticket(channel, method.ticket, READ, _PURGE)
+    channel.check_ticket(method.ticket, READ, _PURGE)
     queue.purge(channel, method)
 
 
-def delete(channel: OlderChannel, method: methods.QueueDelete) -> None:
+def delete(channel: WindowedChannel, method: methods.QueueDelete) -> None:
     """queue.delete: of one that is there."""
-    check_ticket(channel, method.ticket, ACTIVE, _DELETE)
+    channel.check_ticket(method.ticket, ACTIVE, _DELETE)
     name = meant(method.queue, channel.last_queue)
     check(channel, CONFIGURE, QUEUE, name)
     if name not in channel.vhost.queues:

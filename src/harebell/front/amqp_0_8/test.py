@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.front.amqp_0_9_1.content import Content
+from harebell.front.amqp_0_9_1.other_contents import send_body
 from harebell.front.common.errors import hard
-from harebell.front.file_stream.outgoing import send_body
 from harebell.wire.v09 import methods_peers as methods
 from harebell.wire.v09.method import Method
 from harebell.wire.v09.property_list import TEST

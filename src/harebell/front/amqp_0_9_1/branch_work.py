@@ -14,7 +14,7 @@ from harebell.front.common.unacked import Unacked
 from harebell.model.queue.kind import Queue
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
     from harebell.model.association import Association
     from harebell.model.branch import Branch
 
@@ -31,7 +31,7 @@ class BranchWork:
 
     __slots__ = ("_association", "_channel")
 
-    def __init__(self, channel: Channel, association: Association) -> None:
+    def __init__(self, channel: OpenChannel, association: Association) -> None:
         self._channel = channel
         self._association = association
 
@@ -45,7 +45,7 @@ class BranchWork:
         if queues:
             self._branch().publish(message, queues, flags)
         elif flags & _MANDATORY:
-            self._channel._return(message)  # noqa: SLF001  # as the channel does without a branch
+            self._channel.return_message(message)
 
     def settle(self, entries: list[Unacked], kind: int) -> None:
         """Keep an acknowledgement or rejection for the branch's commit."""
@@ -58,6 +58,6 @@ class BranchWork:
         """How many publishes, and how many settled deliveries, the branch has."""
         return self._branch().pending()
 
-    def rollback(self, channel: Channel) -> None:
+    def rollback(self, channel: OpenChannel) -> None:
         """The channel is over, and had not ended its work."""
         self._association.close()

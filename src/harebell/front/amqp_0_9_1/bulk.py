@@ -23,7 +23,6 @@ from harebell.base.limits import (
     OUTPUT_HIGH_BYTES,
 )
 from harebell.base.message import FAMILY_09, Message, Properties
-from harebell.front.amqp_0_9_1.failure import channel_caught
 from harebell.front.amqp_0_9_1.queue import find
 from harebell.front.common.names import meant
 from harebell.front.common.permission import QUEUE, check
@@ -120,7 +119,7 @@ class Reads:
             try:
                 _answer(channel, method)
             except (Refusal, ProtocolError) as error:
-                channel_caught(connection, channel, error, CLASS, READ)
+                connection.channel_caught(channel, error, CLASS, READ)
         if self._waiting:
             self._again()
 

@@ -21,10 +21,12 @@ from harebell.base.limits import (
 )
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.sequence import Sequence
-from harebell.front.amqp_0_9_1.branch_work import BranchWork
 from harebell.front.amqp_0_9_1.channel_port import ChannelPort
-from harebell.front.amqp_0_9_1.confirm import Confirms
-from harebell.front.amqp_0_9_1.failure import channel_caught
+from harebell.front.amqp_0_9_1.open_channel import (
+    ChannelConfirms,
+    ChannelPublisher,
+    ChannelWork,
+)
 from harebell.front.amqp_0_9_1.settling import come_back, settle_all
 from harebell.front.amqp_0_9_1.special_properties import prepared
 from harebell.front.amqp_0_9_1.tx import ChannelTransaction
@@ -44,8 +46,7 @@ from harebell.wire.v09 import methods
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
     from harebell.front.amqp_0_9_1.connection import Connection
-    from harebell.front.amqp_0_9_1.publisher import Numbered
-    from harebell.front.file_stream.classes import Classes
+    from harebell.front.file_stream.file_stream_channel import ChannelClasses
     from harebell.model.association import Association
     from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
@@ -112,16 +113,16 @@ class Channel(ChannelPort):
         self.outstanding = 0
         self.allowed = 0
         self.waiting: deque[Consumer] | None = None
-        self.confirms: Confirms | None = None
-        self.transaction: ChannelTransaction | BranchWork | None = None
+        self.confirms: ChannelConfirms | None = None
+        self.transaction: ChannelWork | None = None
         self.association: Association | None = None
         self.last_queue = ""
         self.reply_queue: ReplyQueue | None = None
-        self.classes: Classes | None = None
+        self.classes: ChannelClasses | None = None
         self._exchange: Exchange | None = None
         self._exchange_epoch = -1
         self.topic: TopicPermission | None = None
-        self.publisher: Numbered | None = None
+        self.publisher: ChannelPublisher | None = None
 
     # --- publishing -----------------------------------------------------------------------------
 
@@ -144,7 +145,7 @@ class Channel(ChannelPort):
         ):
             exchange = self._find_exchange(exchange_name)
         if connection.intercepts:
-            properties = intercepted(self, properties)
+            properties = intercepted(connection, properties)
         if properties.suspect:
             message, queues = prepared(self, exchange, routing_key, properties, body)
         else:
@@ -174,7 +175,7 @@ class Channel(ChannelPort):
             for queue in queues:
                 result |= queue.publish(message)
         elif flags & _MANDATORY:
-            self._return(message)
+            self.return_message(message)
         if self.publisher is not None:
             self.publisher.taken(result)
         if self.confirms is not None:
@@ -199,11 +200,11 @@ class Channel(ChannelPort):
             406, f"message size {size} is larger than configured max size {most}", *_PUBLISH
         )
 
-    def _return(self, message: Message) -> None:
+    def return_message(self, message: Message) -> None:
         """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
         if message.family != FAMILY_09:
             # Imported here and below for who uses the classes file and stream, as hardly any do.
-            from harebell.front.file_stream.outgoing import send_back
+            from harebell.front.amqp_0_9_1.other_contents import send_back
 
             if send_back(self, message, _NO_ROUTE):
                 return
@@ -426,7 +427,7 @@ class Channel(ChannelPort):
             self.consumers = {}
         return self.consumers
 
-    def companions(self) -> list[Classes]:
+    def companions(self) -> list[ChannelClasses]:
         """What the classes keep on the channels of this connection."""
         channels = self.connection.channels.values()
         return [each.classes for each in channels if each.classes is not None]
@@ -447,7 +448,7 @@ class Channel(ChannelPort):
         self, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
     ) -> None:
         """Send a method with a content."""
-        from harebell.front.file_stream.outgoing import send_body
+        from harebell.front.amqp_0_9_1.other_contents import send_body
 
         send_body(self, method, listed, raw, body, offset)
 
@@ -477,7 +478,7 @@ class Channel(ChannelPort):
 
     def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
         """A publish that had to wait has failed: the channel is closed."""
-        channel_caught(self.connection, self, error, class_id, method_id)
+        self.connection.channel_caught(self, error, class_id, method_id)
 
     # --- the disk -------------------------------------------------------------------------------
 
@@ -492,7 +493,7 @@ class Channel(ChannelPort):
         late = self.unacked.take(entry.tag)
         if late is not None:
             late.time_out()
-        channel_caught(self.connection, self, soft(406, text, 0, 0), 0, 0)
+        self.connection.channel_caught(self, soft(406, text, 0, 0), 0, 0)
         entry.queue.drain()
 
     def stop_consuming(self) -> list[Queue]:

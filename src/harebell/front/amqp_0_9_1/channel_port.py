@@ -1,18 +1,18 @@
-"""What a connection calls on its channels for every message.
+"""What a connection calls on its channels, and what it keeps for them.
 
-It stands apart from `Channel` so that connection and channel, which know each other, can both be
-compiled: each of them imports this, and neither the other.
+It stands apart from `Channel` so that connection and channel, which need each other, can both be
+compiled: both import this module, and the connection does not import the channel.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from harebell.base.message import Properties
 
 
 class ChannelPort:
-    """The two calls of the hot path.
+    """A channel, as its connection sees it.
 
     Attributes:
         number: the channel's number.
@@ -34,3 +34,37 @@ class ChannelPort:
     def ack(self, tag: int, multiple: bool) -> int:
         """Take an acknowledgement."""
         raise NotImplementedError
+
+    def too_large(self, size: int) -> Exception:
+        """The error for a body over the configured limit."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the channel: consumers go, what was not acknowledged goes back."""
+        raise NotImplementedError
+
+
+class ClosableChannel(Protocol):
+    """A channel that a connection can end."""
+
+    number: int
+
+    def close(self) -> None:
+        """End the channel."""
+
+
+class PendingConfirms(Protocol):
+    """The confirms of a channel that are written at the end of the turn."""
+
+    def flush(self) -> int:
+        """Write what is due."""
+
+
+class BulkReads(Protocol):
+    """The bulk reads of a connection that are not answered yet."""
+
+    def serve(self) -> None:
+        """Answer some of them, in their order."""
+
+    def add(self, channel: Any, method: Any) -> None:
+        """Take another read."""

@@ -20,8 +20,8 @@ from harebell.model.queue.kind import REJECTED
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
     from harebell.front.amqp_0_9_1.connection import Connection
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 _REJECTED = REJECTED
 _AT_ONCE = 0
@@ -137,7 +137,7 @@ class Confirms:
         return 0
 
 
-def select(channel: Channel, method: methods.ConfirmSelect) -> None:
+def select(channel: OpenChannel, method: methods.ConfirmSelect) -> None:
     """confirm.select: confirm every publish from now on. Selecting twice changes nothing."""
     if channel.transaction is not None:
         raise soft(406, "cannot switch from tx to confirm mode", 85, 10)

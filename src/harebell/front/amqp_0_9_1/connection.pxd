@@ -1,9 +1,9 @@
 cimport cython
 from harebell.base.message cimport Message, Properties
-from harebell.front.common.framed_connection cimport ScannedLink
+from harebell.front.common.framed_connection cimport FramedConnection
 from harebell.front.amqp_0_9_1.channel_port cimport ChannelPort
 
-cdef class Connection(ScannedLink):
+cdef class Connection(FramedConnection):
     cdef public object profile
     cdef public object spec
     cdef public bint intercepts

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.users import Users
 from harebell.base import limits
-from harebell.base.errors import ProtocolError
+from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_09, Message, Properties
-from harebell.front.amqp_0_9_1 import failure, handshake
-from harebell.front.amqp_0_9_1 import frame_handler as single
-from harebell.front.amqp_0_9_1.channel import Channel
-from harebell.front.amqp_0_9_1.failure import channel_caught
-from harebell.front.common.connection_registry import Hub
-from harebell.front.common.errors import hard
-from harebell.front.common.event_exchange import channel_closed
-from harebell.front.common.framed_connection import ScannedLink
+from harebell.front.amqp_0_9_1.channel_port import ChannelPort
+from harebell.front.common.admission import check_channel
+from harebell.front.common.connection_registry import ConnectionRegistry
+from harebell.front.common.errors import describe, hard
+from harebell.front.common.event_exchange import channel_closed, channel_created
+from harebell.front.common.framed_connection import FramedConnection
+from harebell.front.common.login import LoginRefused
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert.dispatch import converted
@@ -29,24 +28,26 @@ from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
 from harebell.model.queue.arguments import ignored_arguments
 from harebell.wire.v09 import methods
-from harebell.wire.v09.frames import HEARTBEAT, METHOD
+from harebell.wire.v09.frames import BODY, HEADER, HEARTBEAT, METHOD
 from harebell.wire.v09.plain_fields import PLAIN_TAGS
-from harebell.wire.v09.states import ConnectionState
+from harebell.wire.v09.states import ConnectionState, check_connection_method
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.bulk import Reads
-    from harebell.front.amqp_0_9_1.confirm import Confirms
+    from harebell.front.amqp_0_9_1.channel_port import BulkReads, ClosableChannel, PendingConfirms
     from harebell.front.amqp_0_9_1.profile import Profile
     from harebell.model.queue.kind import Queue
 
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
+_IDS = 4
+"""Octets of the class and method numbers at the beginning of a method frame."""
+_ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
-class Connection(ScannedLink):
+class Connection(FramedConnection):
     """The server's side of one connection whose protocol header has come.
 
     Args:
-        broker, users, hub, settings, peer, now: as for `Link`.
+        broker, users, hub, settings, peer, now: as for `BaseConnection`.
         profile: the version that is spoken.
 
     Attributes:
@@ -62,7 +63,7 @@ class Connection(ScannedLink):
         self,
         broker: Broker,
         users: Users,
-        hub: Hub,
+        hub: ConnectionRegistry,
         settings: Settings,
         peer: Peer,
         now: float,
@@ -76,9 +77,9 @@ class Connection(ScannedLink):
         self.scanner.work = hub.work
         self.qpid = False
         self.known = PLAIN_TAGS
-        self.confirming: list[Confirms] = []
+        self.confirming: list[PendingConfirms] = []
         self.closed_channels: set[int] = set()
-        self.bulk: Reads | None = None
+        self.bulk: BulkReads | None = None
         self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
         self.stamps = settings.stamp_sent
 
@@ -86,7 +87,7 @@ class Connection(ScannedLink):
 
     def begin(self) -> None:
         """Introduce the broker."""
-        handshake.start(self)
+        self.profile.start(self)
 
     def relieve(self) -> None:
         """Serve the consumers and bulk reads that had no room."""
@@ -135,10 +136,6 @@ class Connection(ScannedLink):
         if self.out.size > _OUTPUT_STOP:
             self.scanner.hold = True
 
-    def caught(self, error: Exception) -> None:
-        """Close a channel or the connection because of an error."""
-        failure.caught(self, error)
-
     def tell_blocked(self, blocked: bool) -> None:
         """Publishers are held back, or not any more: tell the client, if it wants to know."""
         if self.wants("connection.blocked"):
@@ -160,13 +157,13 @@ class Connection(ScannedLink):
                 "warning", f"queue '{queue.name}': no effect in this version: {names}"
             )
 
-    def drop_channel(self, channel: Channel) -> None:
+    def drop_channel(self, channel: ClosableChannel) -> None:
         """A channel is over; its number may be used again."""
         if self.channels.pop(channel.number, None) is not None:
             channel.close()
             channel_closed(channel)
 
-    def end_channel(self, channel: Channel, error: ProtocolError, text: str) -> None:
+    def end_channel(self, channel: ClosableChannel, error: ProtocolError, text: str) -> None:
         """Close a channel for an error that closes nothing but it."""
         number = channel.number
         self.drop_channel(channel)
@@ -213,7 +210,7 @@ class Connection(ScannedLink):
         try:
             opened.publish(flags, exchange, routing_key, properties, body)
         except Exception as error:
-            channel_caught(self, opened, error, 60, 40)
+            self.channel_caught(opened, error, 60, 40)
         return 0
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
@@ -226,11 +223,11 @@ class Connection(ScannedLink):
         try:
             opened.ack(tag, multiple)
         except Exception as error:
-            channel_caught(self, opened, error, 60, 80)
+            self.channel_caught(opened, error, 60, 80)
         return 0
 
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
-        """Any single frame."""
+        """Take a single frame that the scanner did not hand over as part of a whole content."""
         try:
             self.take_frame(kind, channel, payload)
         except Exception as error:
@@ -238,15 +235,232 @@ class Connection(ScannedLink):
         return 0
 
     def take_frame(self, kind: int, channel: int, payload: bytes) -> None:
-        """Serve a frame; what is raised closes the connection."""
-        single.take(self, kind, channel, payload)
+        """Take one frame.
+
+        Raises:
+            ProtocolError: the connection has to be closed with it.
+        """
+        if kind not in (METHOD, HEADER, BODY, HEARTBEAT):
+            raise hard(501, f"type {kind}, all octets = <<>>: unknown_frame", 0, 0)
+        if self.state in _ENDING:
+            self._frame_while_closing(kind, channel, payload)
+        elif kind == HEARTBEAT:
+            _check_heartbeat(channel, payload)
+        elif channel == 0:
+            self._connection_frame(kind, payload)
+        else:
+            self._channel_frame(kind, channel, payload)
+
+    def _frame_while_closing(self, kind: int, channel: int, payload: bytes) -> None:
+        """After connection.close only its handshake counts (AMQP 0-9-1 1.4.2.9).
+
+        Several threads of a client may close its connection: each waits for a close-ok.
+        """
+        if kind != METHOD or channel != 0:
+            return
+        try:
+            method = self.spec.decode(payload)
+        except ProtocolError:
+            return
+        if isinstance(method, methods.ConnectionCloseOk):
+            self.finish()
+        elif isinstance(method, methods.ConnectionClose):
+            self.send(0, methods.ConnectionCloseOk())
+
+    def _connection_frame(self, kind: int, payload: bytes) -> None:
+        if kind != METHOD:
+            raise hard(505, "content frame on channel 0", 0, 0)
+        table = self.spec
+        # The state is checked before the fields: before the login nothing else is decoded.
+        if len(payload) >= _IDS:
+            spec = table.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:_IDS]))
+            check_connection_method(self.state, spec, self.profile.states)
+        method = table.decode(payload)
+        spec = table.spec_of(method)
+        handler = self.profile.connection_handlers.get(type(method))
+        if handler is None:
+            raise hard(540, f"{spec.name} is not supported", spec.class_id, spec.method_id)
+        handler(self, method)
+
+    def _channel_frame(self, kind: int, number: int, payload: bytes) -> None:
+        if self.state is not ConnectionState.OPEN:
+            raise hard(504, f"frame on channel {number} before connection.open", 0, 0)
+        channel = self.channels.get(number)
+        if channel is None:
+            self.frame_without_channel(kind, number, payload)
+        elif channel.content is not None:
+            self.content_frame(channel, kind, payload)
+        elif kind != METHOD:
+            raise hard(505, "expected method frame, got non method frame instead", 0, 0)
+        else:
+            self.channel_method(channel, self.spec.decode(payload))
+
+    def channel_method(self, channel: ChannelPort, method: methods.Method) -> None:
+        """Serve a method on an open channel."""
+        spec = self.spec.spec_of(method)
+        handler = self.profile.handlers.get(type(method))
+        if handler is None:
+            if isinstance(method, methods.ChannelOpen):
+                raise hard(504, "second 'channel.open' seen", spec.class_id, spec.method_id)
+            raise hard(503, "unimplemented method", spec.class_id, spec.method_id)
+        try:
+            events = self.broker.events
+            events.actor = self.user.name
+            handler(channel, method)
+            if events.waiting:
+                events.tell()
+        except (Refusal, ProtocolError) as error:
+            self.fail_channel(channel, error, spec.class_id, spec.method_id)
+
+    def content_frame(self, channel: ChannelPort, kind: int, payload: bytes) -> None:
+        """Take a frame of the content that is being received on a channel."""
+        content = channel.content
+        try:
+            whole = content.frame(kind, payload)
+            self.published = True
+            if content.size > self.message_max:
+                raise channel.too_large(content.size)
+            if whole:
+                content.release()
+                channel.content = None
+                self.scanner.pending -= 1
+                self.has_finished()
+                content.done(channel, content)
+        except (Refusal, ProtocolError) as error:
+            self.fail_channel(channel, error, *content.place)
+
+    def frame_without_channel(self, kind: int, number: int, payload: bytes) -> None:
+        """Open the channel of a frame, or ignore what was sent before the peer knew of a close."""
+        if number in self.closed_channels:
+            # What the peer sent before it knew is not even read (AMQP 0-9-1 1.5.2.5).
+            end = self.profile.channel_ends.get(payload[:_IDS])
+            if kind == METHOD and end is not None:
+                self.method_without_channel(number, end())
+        elif kind == METHOD:
+            self.method_without_channel(number, self.spec.decode(payload))
+        else:
+            raise hard(504, "expected 'channel.open'", 0, 0)
+
+    def method_without_channel(self, number: int, method: methods.Method) -> None:
+        """Serve a method on a channel that is not open: only channel.open makes sense there."""
+        if self.state is not ConnectionState.OPEN:
+            return
+        if number in self.closed_channels:
+            if isinstance(method, methods.ChannelCloseOk):
+                self.closed_channels.discard(number)
+            elif isinstance(method, methods.ChannelClose):
+                self.send(number, methods.ChannelCloseOk())
+            return
+        if not isinstance(method, methods.ChannelOpen):
+            spec = self.spec.spec_of(method)
+            if number == 0:
+                check_connection_method(self.state, spec, self.profile.states)
+            raise hard(504, "expected 'channel.open'", spec.class_id, spec.method_id)
+        check_channel(self)
+        self.channels[number] = channel = self.profile.channel(self, number)
+        self.broker.events.actor = self.user.name
+        channel_created(channel)
+        self.send(number, methods.ChannelOpenOk())
 
     def _not_open(self, number: int, method: methods.Method) -> int:
         try:
-            single.not_open(self, number, method)
+            self.method_without_channel(number, method)
         except Exception as error:
             self.caught(error)
         return 0
+
+    # --- errors ---------------------------------------------------------------------------------
+
+    def caught(self, error: Exception) -> None:
+        """Close the connection because of an error.
+
+        The peer is told of an error of its own; of ours it learns that there was one, and the log
+        has the rest.
+        """
+        if not isinstance(error, ProtocolError):
+            self.settings.journal("error", f"{self.peer}: {describe(error)}")
+            error = hard(541, "internal error", 0, 0)
+        self._close_with(error)
+
+    def channel_caught(
+        self, channel: ClosableChannel, error: Exception, class_id: int, method_id: int
+    ) -> None:
+        """Close the channel or the connection because of an error outside of a method's handler."""
+        try:
+            if isinstance(error, Refusal | ProtocolError):
+                self.fail_channel(channel, error, class_id, method_id)
+            else:
+                self.caught(error)
+        except ProtocolError as hard_error:
+            self.caught(hard_error)
+
+    def fail_channel(
+        self,
+        channel: ClosableChannel,
+        error: Refusal | ProtocolError,
+        class_id: int,
+        method_id: int,
+    ) -> None:
+        """Close a channel with the reason; a hard error is raised for the connection."""
+        errors = self.profile.errors
+        if isinstance(error, Refusal):
+            error = errors.reply(error, class_id, method_id)
+        else:
+            error = errors.told(error)
+        if error.hard:
+            raise error
+        text = errors.text(error)
+        number = channel.number
+        self.settings.journal("error", f"{self.peer}: channel {number} closed: {text}")
+        if self.channels.get(number) is not channel:
+            return
+        self.end_channel(channel, error, text)
+
+    def may_be_told(self, error: ProtocolError) -> bool:
+        """Whether a peer whose connection is not open yet gets a connection.close."""
+        if error.code == 403:
+            return "authentication_failure_close" in self.capabilities
+        if self.state is ConnectionState.OPENING and error.code == 504:
+            # The peer has logged in and sends another method than connection.open.
+            return error.class_id != 0
+        return error.code in (402, 530)
+
+    def _close_with(self, error: ProtocolError) -> None:
+        """Close the connection with the reason, where the peer may be told."""
+        errors = self.profile.errors
+        counted = not isinstance(error, LoginRefused)
+        error = errors.told(error)
+        text = errors.text(error)
+        self.settings.journal("error", f"{self.peer}: connection closed: {text}")
+        if self.state is ConnectionState.CLOSING:
+            self.finish()
+            return
+        if counted and self.state is not ConnectionState.OPEN:
+            self.remember_failure()
+        if self.state is not ConnectionState.OPEN and not self.may_be_told(error):
+            self.scanner.stopped = True
+            if error.code == 403:
+                self.deadline = self.now + limits.REFUSAL_PAUSE_SECONDS
+            else:
+                self.cut()
+            return
+        self.release()
+        close = methods.ConnectionClose(
+            reply_code=error.code,
+            reply_text=text,
+            class_id=error.class_id,
+            method_id=error.method_id,
+        )
+        self.send(0, close)
+        self.state = ConnectionState.CLOSING
+        self.paused = False
+        self.deadline = self.now + limits.CLOSE_TIMEOUT_SECONDS
+        self.scanner.pending = 0
+        self.scanner.fast = False
+        self.scanner.hold = False
+        if error.code == 501:
+            # The frames cannot be told apart any more, so no close-ok can be found either.
+            self.finish()
 
     def _tell(self) -> None:
         """Write the confirms that are due."""
@@ -254,3 +468,10 @@ class Connection(ScannedLink):
             waiting, self.confirming = self.confirming, []
             for confirms in waiting:
                 confirms.flush()
+
+
+def _check_heartbeat(channel: int, payload: bytes) -> None:
+    if channel != 0:
+        raise hard(505, f"heartbeat frame on channel {channel}", 0, 0)
+    if payload:
+        raise hard(501, "type 8, all octets = <<>>: unknown_frame", 0, 0)

@@ -14,7 +14,7 @@ from harebell.model.consumer import Consumer
 from harebell.model.queue.kind import Queue
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 _FAMILY = FAMILY_09
@@ -32,7 +32,7 @@ class ChannelConsumer(Consumer):
 
     __slots__ = ("_channel", "_tag_field")
 
-    def __init__(self, channel: Channel, queue: Queue, tag: str, **options: Any) -> None:
+    def __init__(self, channel: OpenChannel, queue: Queue, tag: str, **options: Any) -> None:
         super().__init__(queue, tag, **options)
         self._channel = channel
         encoded = tag.encode()

@@ -17,7 +17,7 @@ from harebell.model.resource import missing, refused
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 _CONSUME = (60, 20)
 _PUBLISH = (60, 40)
@@ -29,7 +29,7 @@ class ReplyConsumer(ChannelConsumer):
 
     __slots__ = ("_requester",)
 
-    def __init__(self, channel: Channel, queue: ReplyQueue, tag: str) -> None:
+    def __init__(self, channel: OpenChannel, queue: ReplyQueue, tag: str) -> None:
         super().__init__(channel, queue, tag, no_ack=True)
         self._requester = channel
 
@@ -42,7 +42,7 @@ class ReplyConsumer(ChannelConsumer):
         return size < REPLIES_UNSENT_BYTES
 
 
-def consume_replies(channel: Channel, method: methods.BasicConsume) -> None:
+def consume_replies(channel: OpenChannel, method: methods.BasicConsume) -> None:
     """basic.consume of the pseudo queue: once per channel, and without acknowledgements."""
     random = channel.connection.settings.rng
     tag = method.consumer_tag or generated(_TAG_PREFIX, random)
@@ -65,7 +65,7 @@ def consume_replies(channel: Channel, method: methods.BasicConsume) -> None:
         channel.connection.send(channel.number, methods.BasicConsumeOk(consumer_tag=tag))
 
 
-def way_back(channel: Channel) -> str:
+def way_back(channel: OpenChannel) -> str:
     """The name under which replies reach this channel; it must be consuming them already."""
     queue: ReplyQueue | None = channel.reply_queue
     if queue is None or queue.deleted:
@@ -73,7 +73,7 @@ def way_back(channel: Channel) -> str:
     return queue.name
 
 
-def declare_reply(channel: Channel, name: str, *, nowait: bool) -> None:
+def declare_reply(channel: OpenChannel, name: str, *, nowait: bool) -> None:
     """queue.declare of the pseudo queue, or of a way back: tells whether somebody is there."""
     if name != REPLY_TO and name not in channel.vhost.router.replies:
         raise missing("queue", name, channel.vhost.name)

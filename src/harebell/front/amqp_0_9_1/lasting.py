@@ -5,21 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.work import Step
-from harebell.front.amqp_0_9_1.failure import channel_caught
 from harebell.front.common.long_operation import LongOperation, exchange_deletion
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
     from harebell.model.exchange import Exchange
     from harebell.wire.v09.method import Method
 
 
-def is_open(channel: Channel) -> bool:
+def is_open(channel: OpenChannel) -> bool:
     """Whether the channel is still there to be answered."""
     return channel.connection.channels.get(channel.number) is channel
 
 
-def perform(channel: Channel, step: Step, method: tuple[int, int]) -> None:
+def perform(channel: OpenChannel, step: Step, method: tuple[int, int]) -> None:
     """Carry a method out.
 
     Args:
@@ -30,13 +29,13 @@ def perform(channel: Channel, step: Step, method: tuple[int, int]) -> None:
 
     def failed(error: Exception) -> None:
         if is_open(channel):
-            channel_caught(channel.connection, channel, error, *method)
+            channel.connection.channel_caught(channel, error, *method)
 
     LongOperation(step, failed).perform(channel.connection)
 
 
 def delete_exchange(
-    channel: Channel,
+    channel: OpenChannel,
     name: str,
     exchange: Exchange | None,
     method: tuple[int, int],

@@ -11,8 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harebell.front.amqp_0_9_1.channel import Channel
-from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
 from harebell.front.common.errors import Errors
 from harebell.wire.v09 import methods
 from harebell.wire.v09.spec import ProtocolSpec
@@ -34,6 +32,7 @@ class Profile:
         connection_handlers: who serves the methods on channel 0.
         handlers: who serves those on open channels.
         errors: how errors are told.
+        start: introduces the broker, called with the connection.
         channel: makes a channel, called with connection and number.
         consumer: makes a consumer of class basic.
         extended: the client may be told of what RabbitMQ added: capabilities, and methods of the
@@ -44,6 +43,8 @@ class Profile:
         echoed: types beyond the five that a client which sends them gets back.
         tickets: a publish presents an access ticket that is looked at.
         extensions: Harebell's own classes that the version has, by name; None tells of none.
+        channel_frame: serves a frame on a channel in a version with sessions, called with the
+            connection and the frame.
 
     Attributes:
         channel_ends: the first octets of channel.close and close-ok, and the methods.
@@ -57,14 +58,16 @@ class Profile:
     connection_handlers: Handlers
     handlers: Handlers
     errors: Errors
-    channel: Callable[[Any, int], Any] = Channel
-    consumer: Callable[..., Any] = ChannelConsumer
+    start: Callable[[Any], None]
+    channel: Callable[[Any, int], Any]
+    consumer: Callable[..., Any]
     extended: bool = False
     capable: bool = True
     plain: bool = False
     echoed: frozenset[int] = frozenset()
     tickets: bool = False
     extensions: Mapping[str, int] | None = None
+    channel_frame: Callable[[Any, int, int, bytes], None] | None = None
     channel_ends: dict[bytes, type[methods.Method]] = field(init=False)
 
     def __post_init__(self) -> None:

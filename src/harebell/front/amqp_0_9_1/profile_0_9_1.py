@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from harebell.front.amqp_0_9_1 import extensions, handshake
+from harebell.front.amqp_0_9_1.channel import Channel
+from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
 from harebell.front.amqp_0_9_1.dispatch import HANDLERS
 from harebell.front.amqp_0_9_1.profile import Profile
 from harebell.front.common.errors import Errors
@@ -20,6 +22,9 @@ PROFILE_0_9_1 = Profile(
     connection_handlers=handshake.HANDLERS,
     handlers=HANDLERS | extensions.HANDLERS,
     errors=Errors(NAMES),
+    start=handshake.start,
+    channel=Channel,
+    consumer=ChannelConsumer,
     extended=True,
     extensions=VERSIONS,
 )

@@ -21,7 +21,7 @@ from harebell.model.queue.kind import PENDING, REJECTED
 from harebell.wire.v09 import publisher as methods
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 _DECLARE = (methods.CLASS_ID, 10)
 _PUBLISH = (60, 40)
@@ -37,7 +37,7 @@ class Numbered:
 
     __slots__ = ("_channel", "_number", "_publishers", "entry")
 
-    def __init__(self, channel: Channel, entry: Entry) -> None:
+    def __init__(self, channel: OpenChannel, entry: Entry) -> None:
         self.entry = entry
         self._channel = channel
         self._publishers = channel.connection.broker.publishers
@@ -84,7 +84,7 @@ class Numbered:
         self.entry.holders -= 1
 
 
-def declare(channel: Channel, method: methods.PublisherDeclare) -> None:
+def declare(channel: OpenChannel, method: methods.PublisherDeclare) -> None:
     """publisher.declare: this channel publishes for a publisher from now on."""
     if not method.publisher:
         raise soft(406, "publisher.declare: the publisher has no name", *_DECLARE)
@@ -99,7 +99,7 @@ def declare(channel: Channel, method: methods.PublisherDeclare) -> None:
     channel.connection.send(channel.number, methods.PublisherDeclareOk(next=entry.next))
 
 
-def forget(channel: Channel, method: methods.PublisherForget) -> None:
+def forget(channel: OpenChannel, method: methods.PublisherForget) -> None:
     """publisher.forget: what it has published and staged is not remembered any more."""
     broker = channel.connection.broker
     keys = [_key(channel, kind, method.publisher) for kind in (NUMBERED, STAGED)]
@@ -117,7 +117,7 @@ def forget(channel: Channel, method: methods.PublisherForget) -> None:
     channel.connection.send(channel.number, methods.PublisherForgetOk())
 
 
-def _key(channel: Channel, kind: int, name: str) -> Key:
+def _key(channel: OpenChannel, kind: int, name: str) -> Key:
     return Key(kind, channel.vhost.name, channel.connection.user.name, name)
 
 

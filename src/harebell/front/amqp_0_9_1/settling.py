@@ -17,7 +17,7 @@ from harebell.model.queue.kind import Queue
 from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 _PER_STEP = REFUSED_AT_ONCE
 
@@ -31,7 +31,7 @@ _ONE_BY_ONE: dict[int, Callable[[Unacked], int]] = {
 }
 
 
-def settle_all(channel: Channel, last: int, kind: int) -> None:
+def settle_all(channel: OpenChannel, last: int, kind: int) -> None:
     """Settle every delivery up to a tag, and then serve the queues that they came from.
 
     Args:
@@ -42,7 +42,7 @@ def settle_all(channel: Channel, last: int, kind: int) -> None:
     perform(channel, last, _ONE_BY_ONE[kind], {}, channel)
 
 
-def come_back(channel: Channel, left: list[Queue]) -> None:
+def come_back(channel: OpenChannel, left: list[Queue]) -> None:
     """The channel is over: everything that is out goes back.
 
     Args:
@@ -53,11 +53,11 @@ def come_back(channel: Channel, left: list[Queue]) -> None:
 
 
 def perform(
-    channel: Channel,
+    channel: OpenChannel,
     last: int,
     settle: Callable[[Unacked], int],
     queues: dict[Queue, None],
-    served: Channel | None,
+    served: OpenChannel | None,
 ) -> None:
     """Do it in slices.
 

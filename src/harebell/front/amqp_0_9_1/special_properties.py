@@ -27,7 +27,7 @@ from harebell.wire.v09.content import decode_properties, parse_properties
 from harebell.wire.v09.edit import answered_at
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
     from harebell.model.exchange.kind import Exchange
     from harebell.model.queue.kind import Queue
 
@@ -40,7 +40,7 @@ _COPIES = "CC"
 
 
 def prepared(
-    channel: Channel, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
+    channel: OpenChannel, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
 ) -> tuple[Message, tuple[Queue, ...]]:
     """Check a message whose properties are suspect, and route it.
 

@@ -28,7 +28,6 @@ from harebell.base.limits import (
 )
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.row_columns import columns_of
-from harebell.front.amqp_0_9_1.failure import channel_caught
 from harebell.front.amqp_0_9_1.special_properties import prepared
 from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import published
@@ -136,7 +135,7 @@ class StagedCommit:
             self._roll_back()
             if isinstance(error, Refusal) and error.kind is ErrorKind.FENCED:
                 self._broker.stages.drop(self._key, self._method.batch)
-            channel_caught(self._channel.connection, self._channel, error, *_PLACE)
+            self._channel.connection.channel_caught(self._channel, error, *_PLACE)
             return True
         except BaseException:
             self._roll_back()
@@ -317,7 +316,7 @@ class StagedCommit:
             place = self._find(name)
         exchange, topic = place
         if channel.connection.intercepts:
-            properties = intercepted(channel, properties)
+            properties = intercepted(channel.connection, properties)
             message = new_message(name, message.routing_key, properties, message.body)
         if properties.suspect:
             message, queues = self._prepared(place, message, properties)

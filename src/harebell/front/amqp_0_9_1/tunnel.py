@@ -25,12 +25,13 @@ from harebell.auth.permissions import WRITE
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.amqp_0_9_1.content import Content
+from harebell.front.amqp_0_9_1.other_contents import send_body
 from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import EXCHANGE, check
 from harebell.front.convert import converted
 from harebell.front.file_stream.consuming import Wish, start
-from harebell.front.file_stream.outgoing import may_deliver, send_body
+from harebell.front.file_stream.outgoing import may_deliver
 from harebell.model.consumer import Consumer
 from harebell.model.queue.kind import Queue
 from harebell.wire.v09 import methods_peers as methods

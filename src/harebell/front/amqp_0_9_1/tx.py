@@ -23,7 +23,7 @@ from harebell.model.transaction import Transaction, pinned
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 MANDATORY = "tx_mandatory"
 """The capability."""
@@ -36,7 +36,7 @@ class ChannelTransaction(Transaction[Unacked]):
 
     __slots__ = ()
 
-    def do(self, channel: Channel) -> Slices[None]:
+    def do(self, channel: OpenChannel) -> Slices[None]:
         """Do it all; what follows waits for the disk.
 
         Where a full queue would refuse one of the publishes nothing is done.
@@ -47,7 +47,7 @@ class ChannelTransaction(Transaction[Unacked]):
         doing = self._do(channel)
         yield from (pinned(channel.connection.commit, doing) if self.large else doing)
 
-    def _do(self, channel: Channel) -> Slices[None]:
+    def _do(self, channel: OpenChannel) -> Slices[None]:
         if channel.connection.wants(MANDATORY):
             self._check_routes()
         if not self.has_room():
@@ -72,7 +72,7 @@ class ChannelTransaction(Transaction[Unacked]):
             )
             raise soft(NO_ROUTE, text, _CLASS, 20)
 
-    def rollback(self, channel: Channel) -> None:
+    def rollback(self, channel: OpenChannel) -> None:
         """Do none of it: the acknowledged deliveries are outstanding again."""
         for entries in self.forget():
             for entry in entries:
@@ -80,14 +80,14 @@ class ChannelTransaction(Transaction[Unacked]):
         channel.connection.look_whether_finished()
 
 
-def _transaction(channel: Channel, method_id: int) -> ChannelTransaction:
+def _transaction(channel: OpenChannel, method_id: int) -> ChannelTransaction:
     transaction = channel.transaction
     if not isinstance(transaction, ChannelTransaction):
         raise soft(406, "channel is not transactional", _CLASS, method_id)
     return transaction
 
 
-def select(channel: Channel, method: methods.TxSelect) -> None:
+def select(channel: OpenChannel, method: methods.TxSelect) -> None:
     """tx.select: gather from now on. Selecting twice changes nothing."""
     if channel.confirms is not None:
         raise soft(406, "cannot switch from confirm to tx mode", _CLASS, 10)
@@ -100,7 +100,7 @@ def select(channel: Channel, method: methods.TxSelect) -> None:
     channel.connection.send(channel.number, methods.TxSelectOk())
 
 
-def commit(channel: Channel, method: methods.TxCommit) -> None:
+def commit(channel: OpenChannel, method: methods.TxCommit) -> None:
     """tx.commit: do what was gathered; returns go out before commit-ok."""
 
     def done(_: None) -> None:
@@ -112,7 +112,7 @@ def commit(channel: Channel, method: methods.TxCommit) -> None:
     perform(channel, step, (_CLASS, 20))
 
 
-def rollback(channel: Channel, method: methods.TxRollback) -> None:
+def rollback(channel: OpenChannel, method: methods.TxRollback) -> None:
     """tx.rollback: forget what was gathered."""
     _transaction(channel, 30).rollback(channel)
     channel.connection.send(channel.number, methods.TxRollbackOk())

@@ -6,7 +6,7 @@ cdef int _IMMEDIATE
 cdef int _AT_ONCE
 cdef int _TICKET_SHIFT
 
-cdef class OlderChannel(Channel):
+cdef class WindowedChannel(Channel):
     cdef public bint stopped
     cdef public object window
     cdef public bint windowed

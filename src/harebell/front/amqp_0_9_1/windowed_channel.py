@@ -13,12 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.message import FAMILY_09, Message, Properties
-from harebell.front.amqp_0_8.access import check_ticket, check_write
 from harebell.front.amqp_0_9_1.channel import Channel
+from harebell.front.amqp_0_9_1.other_contents import send_back
 from harebell.front.amqp_0_9_1.prefetch_window import Window
+from harebell.front.common.access_tickets import WRITE
+from harebell.front.common.errors import hard, soft
 from harebell.front.common.immediate import takers
 from harebell.front.convert.plain import tags_in
-from harebell.front.file_stream.outgoing import send_back
 from harebell.model.queue.kind import Queue
 from harebell.wire.v09 import methods
 
@@ -29,11 +30,14 @@ _MANDATORY = 1
 _IMMEDIATE = 2
 _AT_ONCE = 4
 _TICKET_SHIFT = 8
+_PUBLISH = (60, 40)
+_UNCHECKED_TICKETS = (0, 1)
+"""0 is the ticket of clients that ask for none, and 1 is what RabbitMQ gives to all of them."""
 _NO_ROUTE = (312, "NO_ROUTE")
 _NO_CONSUMERS = (313, "NO_CONSUMERS")
 
 
-class OlderChannel(Channel):
+class WindowedChannel(Channel):
     """One channel of a connection that speaks 0-8 or 0-9.
 
     Args:
@@ -67,7 +71,8 @@ class OlderChannel(Channel):
     ) -> int:
         """Take a published message, after a look at its ticket."""
         if flags >> _TICKET_SHIFT != self.good_ticket:
-            check_write(self, flags >> _TICKET_SHIFT)
+            self.check_ticket(flags >> _TICKET_SHIFT, WRITE, _PUBLISH)
+            self.good_ticket = flags >> _TICKET_SHIFT
         kept = flags & _MANDATORY
         if flags & _IMMEDIATE:
             kept |= _AT_ONCE
@@ -88,9 +93,28 @@ class OlderChannel(Channel):
         return Channel.accept(self, message, taking, 0)
 
     def check_presented(self, number: int, right: str, place: tuple[int, int]) -> None:
-        """Refuse what an access ticket does not allow."""
+        """Refuse what an access ticket does not allow, where the version has tickets."""
         if self.connection.profile.tickets:
-            check_ticket(self, number, right, place)
+            self.check_ticket(number, right, place)
+
+    def check_ticket(self, number: int, right: str, place: tuple[int, int]) -> None:
+        """Refuse what an access ticket does not allow.
+
+        Raises:
+            ProtocolError: 530 for the connection when it is another channel's, 403 otherwise.
+        """
+        if number in _UNCHECKED_TICKETS:
+            return
+        ticket = self.connection.hub.tickets.find(number)
+        if ticket is None:
+            if self.asked:
+                raise soft(403, f"there is no ticket {number}", *place)
+            return
+        if ticket.holder is not self:
+            raise hard(530, f"ticket {number} was granted to another channel", *place)
+        if right not in ticket.rights:
+            text = f"ticket {number} for realm '{ticket.realm}' does not give {right} access"
+            raise soft(403, text, *place)
 
     def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
         """basic.return of a message that nobody gets, or that of its class."""

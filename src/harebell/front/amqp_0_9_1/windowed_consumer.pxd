@@ -1,14 +1,14 @@
 cimport cython
 from harebell.base.message cimport Message
 from harebell.front.amqp_0_9_1.consumer cimport ChannelConsumer
-from harebell.front.amqp_0_9_1.windowed_channel cimport OlderChannel
+from harebell.front.amqp_0_9_1.windowed_channel cimport WindowedChannel
 
 cdef int _FAMILY
 cdef int _TOO_LONG
 cdef int _UNKNOWN
 
-cdef class OlderConsumer(ChannelConsumer):
-    @cython.locals(channel=OlderChannel, fits=int)
+cdef class WindowedConsumer(ChannelConsumer):
+    @cython.locals(channel=WindowedChannel, fits=int)
     cpdef bint ready(self) except -1
-    @cython.locals(channel=OlderChannel, tag="unsigned long long")
+    @cython.locals(channel=WindowedChannel, tag="unsigned long long")
     cpdef int deliver(self, Message message, long long position, bint redelivered) except -1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
 from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN
-from harebell.front.amqp_0_9_1.windowed_channel import OlderChannel
+from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
 from harebell.front.convert.dispatch import converted
 from harebell.front.convert.plain import plain_message
 
@@ -14,14 +14,14 @@ _TOO_LONG = TOO_LONG
 _UNKNOWN = UNKNOWN
 
 
-class OlderConsumer(ChannelConsumer):
+class WindowedConsumer(ChannelConsumer):
     """Delivers into the output of a connection that speaks 0-8 or 0-9."""
 
     __slots__ = ()
 
     def ready(self) -> bool:
         """Whether the client wants more, there is credit, and room in the output."""
-        channel: OlderChannel = self._channel  # type: ignore[assignment]
+        channel: WindowedChannel = self._channel  # type: ignore[assignment]
         if channel.stopped:
             return False
         if channel.windowed and not self.no_ack:
@@ -38,7 +38,7 @@ class OlderConsumer(ChannelConsumer):
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
         """Write basic.deliver with headers that the client can read."""
-        channel: OlderChannel = self._channel  # type: ignore[assignment]
+        channel: WindowedChannel = self._channel  # type: ignore[assignment]
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
         if message.has_headers or message.offset >= 0 or message.deliveries > 0:

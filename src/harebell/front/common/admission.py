@@ -13,19 +13,19 @@ from harebell.model.vhost_limits import MAX_CONNECTIONS, over
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
-    from harebell.front.common.base_connection import Link
+    from harebell.front.common.base_connection import BaseConnection
     from harebell.model.vhost import VHost
 
 _CONNECTION_OPEN = (10, 40)
 _CHANNEL_OPEN = (20, 10)
 
 
-def _opened(connection: Link) -> list[Link]:
+def _opened(connection: BaseConnection) -> list[BaseConnection]:
     """All connections that are open, this one's not."""
     return [each for each in connection.hub.connections if each.state is ConnectionState.OPEN]
 
 
-def _counted(connection: Link) -> int:
+def _counted(connection: BaseConnection) -> int:
     """Connections that count beside this one: those that are open, and those that came earlier."""
     ending = (ConnectionState.CLOSING, ConnectionState.CLOSED)
     return sum(
@@ -36,7 +36,7 @@ def _counted(connection: Link) -> int:
     )
 
 
-def check_connection(connection: Link, vhost: VHost) -> None:
+def check_connection(connection: BaseConnection, vhost: VHost) -> None:
     """Refuse a connection that is one too many.
 
     Raises:
@@ -68,7 +68,7 @@ def check_connection(connection: Link, vhost: VHost) -> None:
             )
 
 
-def check_channel(connection: Link) -> None:
+def check_channel(connection: BaseConnection) -> None:
     """Refuse a channel that is one too many.
 
     Raises:
@@ -104,7 +104,7 @@ def check_channel(connection: Link) -> None:
             )
 
 
-def check_consumer_count(connection: Link, count: int, place: tuple[int, int]) -> None:
+def check_consumer_count(connection: BaseConnection, count: int, place: tuple[int, int]) -> None:
     """Refuse a consumer that is one too many on its channel.
 
     Raises:

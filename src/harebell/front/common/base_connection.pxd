@@ -1,14 +1,14 @@
 from harebell.base.ports cimport Commit
-from harebell.front.common.connection_registry cimport Hub
+from harebell.front.common.connection_registry cimport ConnectionRegistry
 from harebell.front.common.turns cimport Account
 from harebell.kernels.frames cimport FrameSink
 from harebell.kernels.output cimport OutBuffer
 
-cdef class Link(FrameSink):
+cdef class BaseConnection(FrameSink):
     cdef public object broker
     cdef public Commit commit
     cdef public object users
-    cdef public Hub hub
+    cdef public ConnectionRegistry hub
     cdef public object settings
     cdef public object peer
     cdef public str version

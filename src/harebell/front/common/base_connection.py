@@ -12,12 +12,12 @@ An arrival is followed by the connection of the version that was asked for (`suc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.users import User, Users
 from harebell.base.body_frames import BodyFrames, encoded
-from harebell.front.common.connection_registry import Hub
-from harebell.front.common.output_barrier import Held
+from harebell.front.common.connection_registry import ConnectionRegistry
+from harebell.front.common.output_barrier import OutputBarrier
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.kernels.frames import FrameSink
@@ -31,7 +31,23 @@ if TYPE_CHECKING:
 _NOBODY = User("", "")
 
 
-class Link(FrameSink):
+class Transport(Protocol):
+    """The socket of a connection, as its connection and the server use it."""
+
+    def abort(self) -> None:
+        """Close it at once, whatever is unsent."""
+
+    def flush(self, now: float) -> None:
+        """Write what the connection has to say."""
+
+    def unsent(self) -> bool:
+        """Whether there is output that the socket did not take yet."""
+
+    def unread(self) -> bool:
+        """Whether there is input that was not read yet."""
+
+
+class BaseConnection(FrameSink):
     """The server's side of one connection; versions derive from it.
 
     Args:
@@ -68,7 +84,7 @@ class Link(FrameSink):
         self,
         broker: Broker,
         users: Users,
-        hub: Hub,
+        hub: ConnectionRegistry,
         settings: Settings,
         peer: Peer,
         now: float,
@@ -90,6 +106,7 @@ class Link(FrameSink):
         self.capabilities: set[str] = set()
         self.mechanism = ""
         self.announced = False
+        # Any: each version has channels of its own. Shared code sees them as `AnyChannel`.
         self.channels: dict[int, Any] = {}
         self.channel_max = settings.channel_max
         self.frame_max = settings.frame_max
@@ -101,14 +118,14 @@ class Link(FrameSink):
         self.starved = False
         self.dirty = False
         self.published = False
-        self.shared: Any = None
+        self.shared: object = None
         self.blocked = False
         self.connected_at = now
         self.now = now
         self._sent_at = now
         self.deadline = now + settings.handshake_timeout
-        self.shell: Any = None
-        self.held: Held | None = None
+        self.shell: Transport | None = None
+        self.held: OutputBarrier | None = None
         self.origin = 0
         self.account = hub.turns.account(f"address {peer.address}")
 
@@ -207,7 +224,7 @@ class Link(FrameSink):
         if ticket == self.commit.ticket:
             self.commit.urgent = True
         if self.held is None:
-            self.held = Held()
+            self.held = OutputBarrier()
         self.held.cut(ticket, self.out)
         self.hub.waiting[self] = None
 

@@ -1,27 +1,30 @@
-"""Where a peer's wish comes from: a channel, or a session, of whatever version.
+"""What is the same for a channel and a session, in every version.
 
-What every version needs (permissions, events, the firehose) knows no more than this of them.
+Permissions, events, the firehose, listings and timeouts know no more of them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from harebell.front.common.base_connection import Link
+    from collections.abc import Mapping
+
+    from harebell.base.sequence import Sequence
+    from harebell.front.common.base_connection import BaseConnection
     from harebell.model.router import Router
     from harebell.model.vhost import VHost
 
 
-class Place(Protocol):
-    """A channel or a session."""
+class ChannelLike(Protocol):
+    """A channel or a session, as far as permissions and events need it."""
 
     @property
     def number(self) -> int:
         """Its number in the connection."""
 
     @property
-    def connection(self) -> Link:
+    def connection(self) -> BaseConnection:
         """The connection it belongs to."""
 
     @property
@@ -31,3 +34,64 @@ class Place(Protocol):
     @property
     def router(self) -> Router:
         """Of the vhost."""
+
+
+class DeliveryHolder(ChannelLike, Protocol):
+    """A channel or a session that holds deliveries; the tags of a session number its transfers."""
+
+    @property
+    def unacked(self) -> Sequence:
+        """Deliveries not acknowledged yet, by tag."""
+
+    @property
+    def next_tag(self) -> int:
+        """The tag of the next delivery."""
+
+    def overdue(self, entry: Any, text: str) -> None:
+        """End the channel or session because of a delivery."""
+
+
+class NumberedConfirms(Protocol):
+    """The confirms of a channel, as listings show them."""
+
+    @property
+    def taken(self) -> int:
+        """The number of the last publish."""
+
+    @property
+    def sent(self) -> int:
+        """The number of the last publish that was confirmed."""
+
+
+class PendingWork(Protocol):
+    """A transaction of a channel, as listings show it."""
+
+    def pending(self) -> tuple[int, int]:
+        """How many publishes, and how many settled deliveries, it has."""
+
+
+class AnyChannel(DeliveryHolder, Protocol):
+    """A channel or a session, as `BaseConnection.channels` has it and listings show it."""
+
+    @property
+    def consumers(self) -> Mapping[str, Any] | None:
+        """The consumers that were started on it, by tag."""
+
+    @property
+    def confirms(self) -> NumberedConfirms | None:
+        """Set by confirm.select."""
+
+    @property
+    def transaction(self) -> PendingWork | None:
+        """What is done when it commits."""
+
+    @property
+    def prefetch(self) -> int:
+        """The limit for consumers started from now on."""
+
+    @property
+    def prefetch_global(self) -> int:
+        """The limit for the channel as a whole."""
+
+    def serve(self) -> int:
+        """Deliver what the consumers can take now."""

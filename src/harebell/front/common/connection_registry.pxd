@@ -2,7 +2,7 @@ from harebell.base.gauge cimport Gauge
 from harebell.base.work cimport Work
 from harebell.front.common.turns cimport Turns
 
-cdef class Hub:
+cdef class ConnectionRegistry:
     cdef public Gauge gauge
     cdef readonly Work work
     cdef readonly Turns turns

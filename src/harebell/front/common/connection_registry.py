@@ -13,12 +13,12 @@ from harebell.base.gauge import Gauge
 from harebell.base.work import Work
 from harebell.front.common.access_tickets import Tickets
 from harebell.front.common.checkpoints import Checkpoints
-from harebell.front.common.handshake_throttle import Offenders
-from harebell.front.common.pending_logins import Newcomers
+from harebell.front.common.handshake_throttle import HandshakeThrottle
+from harebell.front.common.pending_logins import PendingLogins
 from harebell.front.common.turns import Turns
 
 if TYPE_CHECKING:
-    from harebell.front.common.base_connection import Link
+    from harebell.front.common.base_connection import BaseConnection
 
 
 _FEW = 32
@@ -34,14 +34,14 @@ class Waiting(Protocol):
     """Who waits for a commit: a connection with held output, or a channel's confirms."""
 
     def committed(self) -> None:
-        """A commit is on disk; who still waits for another puts itself into `Hub.waiting`."""
+        """A commit is on disk; a waiter for a later one re-enters `ConnectionRegistry.waiting`."""
 
 
-def in_turns(connections: list[Link]) -> list[Link]:
+def in_turns(connections: list[BaseConnection]) -> list[BaseConnection]:
     """Many connections in such an order that no user waits for all those of another."""
     if len(connections) <= _FEW:
         return connections
-    users: dict[object, list[Link]] = {}
+    users: dict[object, list[BaseConnection]] = {}
     for connection in connections:
         users.setdefault(connection.account, []).append(connection)
     if len(users) == 1:
@@ -50,7 +50,7 @@ def in_turns(connections: list[Link]) -> list[Link]:
     return [connection for each in rounds for connection in each if connection is not None]
 
 
-class Hub:
+class ConnectionRegistry:
     """The connections of one broker.
 
     Args:
@@ -80,29 +80,29 @@ class Hub:
         self.gauge = gauge
         self.work = Work() if work is None else work
         self.turns = Turns(self.work)
-        self.dirty: list[Link] = []
-        self.connections: set[Link] = set()
-        self.blocked: list[Link] = []
+        self.dirty: list[BaseConnection] = []
+        self.connections: set[BaseConnection] = set()
+        self.blocked: list[BaseConnection] = []
         self.waiting: dict[Waiting, None] = {}
         self.shortages: set[str] = set()
         self.short = False
-        self.finishing: Link | None = None
-        self.newcomers = Newcomers()
-        self.offenders = Offenders()
+        self.finishing: BaseConnection | None = None
+        self.newcomers = PendingLogins()
+        self.offenders = HandshakeThrottle()
         self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
         self.sessions: dict[bytes, Any] = {}
         self.tickets = Tickets()
         self.checkpoints: Checkpoints | None = None
 
-    def take_dirty(self) -> list[Link]:
+    def take_dirty(self) -> list[BaseConnection]:
         """The connections with something to do; none are dirty afterwards."""
         taken, self.dirty = self.dirty, []
         for connection in taken:
             connection.dirty = False
         return taken
 
-    def dirty_again(self, connections: list[Link]) -> None:
+    def dirty_again(self, connections: list[BaseConnection]) -> None:
         """There was no time for these; they come before what follows."""
         late = [connection for connection in connections if not connection.dirty]
         for connection in late:

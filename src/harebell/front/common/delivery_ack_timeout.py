@@ -16,14 +16,10 @@ from harebell.model.queue.arguments import CONSUMER_TIMEOUT
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
-    from harebell.front.amqp_0_10.file_stream_adapter import Lodger
-    from harebell.front.amqp_0_10.session import Session
-    from harebell.front.common.connection_registry import Hub
+    from harebell.front.common.channel_like import DeliveryHolder
+    from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.model.queue.kind import Queue
 
-    Place = Channel | Session | Lodger
-    """What holds deliveries; the tags of a session are the numbers of its transfers."""
 
 Marks = deque[tuple[int, float]]
 """Delivery tags, and when everything up to them was out, in seconds."""
@@ -32,7 +28,7 @@ _SETTING = "consumer-timeout"
 _MS = 1_000
 
 
-class Overdue:
+class DeliveryAckTimeout:
     """Looks after the acknowledgements of all channels of a hub.
 
     Args:
@@ -41,10 +37,10 @@ class Overdue:
             no limit.
     """
 
-    def __init__(self, hub: Hub, timeout_ms: int) -> None:
+    def __init__(self, hub: ConnectionRegistry, timeout_ms: int) -> None:
         self._hub = hub
         self._timeout_ms = timeout_ms or None
-        self._marks: dict[Place, Marks] = {}
+        self._marks: dict[DeliveryHolder, Marks] = {}
 
     def excuse(self, late: float) -> None:
         """Do not count so many seconds, in which no acknowledgement could be read."""
@@ -68,7 +64,7 @@ class Overdue:
                         self._look_at(place, before.get(place) or deque(), known, now)
 
     def _look_at(
-        self, channel: Place, marks: Marks, known: dict[Queue, int | None], now: float
+        self, channel: DeliveryHolder, marks: Marks, known: dict[Queue, int | None], now: float
     ) -> None:
         oldest = channel.unacked.first()
         entry: Any = channel.unacked.get(oldest)
@@ -87,7 +83,9 @@ class Overdue:
         else:
             self._marks[channel] = marks
 
-    def _timeout_of(self, channel: Place, entry: Any, known: dict[Queue, int | None]) -> int | None:
+    def _timeout_of(
+        self, channel: DeliveryHolder, entry: Any, known: dict[Queue, int | None]
+    ) -> int | None:
         """In ms: the consumer's, or the queue's by argument or policy, or that of the broker."""
         if entry.consumer is not None:
             own: int | None = entry.consumer.arguments.get(CONSUMER_TIMEOUT)
@@ -100,7 +98,7 @@ class Overdue:
         return known[queue]
 
 
-def _close(channel: Place, entry: Any, timeout_ms: int) -> None:
+def _close(channel: DeliveryHolder, entry: Any, timeout_ms: int) -> None:
     """Close a channel for its oldest delivery; everything that it holds goes back."""
     connection = channel.connection
     tag = entry.consumer.tag if entry.consumer is not None else ""

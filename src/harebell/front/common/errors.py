@@ -92,3 +92,13 @@ class Errors:
     def text(self, error: ProtocolError) -> str:
         """The reply text of an error that is told in this version."""
         return reply_text(error.code, error.text, self._names)
+
+
+def describe(error: BaseException) -> str:
+    """An unexpected error and where it happened, for the log."""
+    places = []
+    trace = error.__traceback__
+    while trace is not None:
+        places.append(f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}")
+        trace = trace.tb_next
+    return f"{type(error).__name__}: {error} at {' < '.join(reversed(places))}"

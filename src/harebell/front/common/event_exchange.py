@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.wire import as_tuple
 
 if TYPE_CHECKING:
-    from harebell.front.common.base_connection import Link
+    from harebell.front.common.base_connection import BaseConnection
     from harebell.model.consumer import Consumer
 
 
@@ -19,12 +19,12 @@ def _name(channel: Any) -> str:
     return f"{channel.connection.peer.connection_name} ({channel.number})"
 
 
-def _given_name(connection: Link) -> dict[str, Any]:
+def _given_name(connection: BaseConnection) -> dict[str, Any]:
     given = connection.client_properties.get("connection_name")
     return {"user_provided_name": given} if isinstance(given, str) else {}
 
 
-def _origin(connection: Link) -> dict[str, Any]:
+def _origin(connection: BaseConnection) -> dict[str, Any]:
     peer = connection.peer
     return {
         "host": peer.host,
@@ -36,7 +36,7 @@ def _origin(connection: Link) -> dict[str, Any]:
     }
 
 
-def authenticated(connection: Link, user: str, error: str = "") -> None:
+def authenticated(connection: BaseConnection, user: str, error: str = "") -> None:
     """Somebody logged in, or failed to."""
     events = connection.broker.events
     if not events.wanted:
@@ -53,7 +53,7 @@ def authenticated(connection: Link, user: str, error: str = "") -> None:
         events.note("user.authentication.success", facts)
 
 
-def connection_created(connection: Link) -> None:
+def connection_created(connection: BaseConnection) -> None:
     """A connection is open."""
     connection.announced = True
     events = connection.broker.events
@@ -77,7 +77,7 @@ def connection_created(connection: Link) -> None:
     events.note("connection.created", facts | _given_name(connection))
 
 
-def connection_closed(connection: Link) -> None:
+def connection_closed(connection: BaseConnection) -> None:
     """A connection that was open is not any more."""
     events = connection.broker.events
     if events.wanted:

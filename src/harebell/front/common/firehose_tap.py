@@ -9,18 +9,18 @@ from harebell.model.firehose import Actor, further_keys
 from harebell.wire.v09.content import decode_properties
 
 if TYPE_CHECKING:
-    from harebell.front.common.channel_like import Place
+    from harebell.front.common.channel_like import ChannelLike
     from harebell.model.queue.kind import Queue
 
 
-def actor(channel: Place) -> Actor:
+def actor(channel: ChannelLike) -> Actor:
     """Who published, or was delivered to."""
     connection = channel.connection
     return Actor(connection.peer.connection_name, channel.number, connection.user.name)
 
 
 def published(
-    channel: Place, message: Message, properties: Properties, queues: tuple[Queue, ...]
+    channel: ChannelLike, message: Message, properties: Properties, queues: tuple[Queue, ...]
 ) -> None:
     """A message was published; `properties` are its own before a BCC was taken away."""
     keys = [message.routing_key]
@@ -31,7 +31,7 @@ def published(
         firehose.published(message, keys, queues, actor(channel))
 
 
-def delivered(channel: Place, message: Message, queue: str, redelivered: bool) -> None:
+def delivered(channel: ChannelLike, message: Message, queue: str, redelivered: bool) -> None:
     """A message was delivered on this channel."""
     firehose = channel.router.tracer
     if firehose is not None:

@@ -1,8 +1,8 @@
 cimport cython
-from harebell.front.common.base_connection cimport Link
+from harebell.front.common.base_connection cimport BaseConnection
 from harebell.front.common.turns cimport Turns
 
-cdef class ScannedLink(Link):
+cdef class FramedConnection(BaseConnection):
     cdef public object scanner
     cdef public bint deferred
     cdef public bint departed

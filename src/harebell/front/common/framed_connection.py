@@ -15,8 +15,8 @@ from typing import Any
 from harebell.auth.users import User, Users
 from harebell.base import limits
 from harebell.base.work import Step
-from harebell.front.common.base_connection import Link
-from harebell.front.common.connection_registry import Hub
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.event_exchange import connection_closed
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
@@ -27,11 +27,11 @@ from harebell.wire.v09.states import ConnectionState
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 
 
-class ScannedLink(Link):
+class FramedConnection(BaseConnection):
     """The server's side of one connection; versions derive from it.
 
     Args:
-        broker, users, hub, settings, peer, now, version: as for `Link`.
+        broker, users, hub, settings, peer, now, version: as for `BaseConnection`.
 
     Attributes:
         scanner: takes frames apart; a version sets it.
@@ -44,7 +44,7 @@ class ScannedLink(Link):
         self,
         broker: Broker,
         users: Users,
-        hub: Hub,
+        hub: ConnectionRegistry,
         settings: Settings,
         peer: Peer,
         now: float,

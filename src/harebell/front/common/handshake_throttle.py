@@ -34,7 +34,7 @@ class _Record:
         self.blocked_until = 0.0
 
 
-class Offenders:
+class HandshakeThrottle:
     """Failures by address, of the addresses that failed last."""
 
     def __init__(self) -> None:

@@ -22,8 +22,7 @@ from harebell.wire.v09.content import (
 from harebell.wire.v09.edit import edited, stamped
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
-    from harebell.front.amqp_0_9_1.connection import Connection
+    from harebell.front.common.base_connection import BaseConnection
 
 TIMESTAMP = "timestamp_in_ms"
 NODE = "x-routed-by"
@@ -31,9 +30,8 @@ SENT = "x-opt-rabbitmq-sent-time"
 _MS = 1000
 
 
-def intercepted(channel: Channel, properties: Properties) -> Properties:
+def intercepted(connection: BaseConnection, properties: Properties) -> Properties:
     """The properties of a message that was just published, with what the broker adds."""
-    connection = channel.connection
     settings = connection.settings
     decoded = decode_properties(properties.raw)
     headers = decoded.headers or {}
@@ -50,7 +48,7 @@ def intercepted(channel: Channel, properties: Properties) -> Properties:
     return parse_properties(edited(raw, changes) if changes else raw)
 
 
-def stamped_as_sent(connection: Connection, message: Message) -> Message:
+def stamped_as_sent(connection: BaseConnection, message: Message) -> Message:
     """A copy of a message that says when it was sent to this client."""
     if message.family != FAMILY_09:
         message = converted(message, FAMILY_09)

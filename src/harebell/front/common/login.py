@@ -19,7 +19,7 @@ from harebell.wire.v09.fields import decode_table
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from harebell.front.common.base_connection import Link
+    from harebell.front.common.base_connection import BaseConnection
 
 
 class LoginRefused(ProtocolError):
@@ -32,7 +32,7 @@ def _table_without_length(data: bytes) -> Mapping[str, Any]:
     return table
 
 
-def context_of(link: Link) -> Context:
+def context_of(link: BaseConnection) -> Context:
     """Who logs in from where, and how that is allowed."""
     peer, settings = link.peer, link.settings
     return Context(
@@ -46,12 +46,12 @@ def context_of(link: Link) -> Context:
     )
 
 
-def offered(link: Link) -> bytes:
+def offered(link: BaseConnection) -> bytes:
     """The mechanisms that can succeed with one response, as connection.start names them."""
     return " ".join(single_offers(context_of(link))).encode()
 
 
-def begun(link: Link, mechanism: str) -> Exchange | None:
+def begun(link: BaseConnection, mechanism: str) -> Exchange | None:
     """The exchange of a mechanism that is offered; None for others."""
     return begin_single(mechanism, context_of(link))
 
@@ -90,7 +90,7 @@ def when_clear(link: Any, exchange: Exchange, go_on: Callable[[], None]) -> None
     later(doubt, link.peer.address, compared, lambda: not link.closing)
 
 
-def refused(link: Link, name: str) -> bool:
+def refused(link: BaseConnection, name: str) -> bool:
     """Note that a login is refused; False when it is one of too many, and nobody is told.
 
     Args:

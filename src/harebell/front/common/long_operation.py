@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.work import Step
-from harebell.front.common.framed_connection import ScannedLink
+from harebell.front.common.framed_connection import FramedConnection
 from harebell.model.exchange import Exchange
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import VHost
@@ -32,7 +32,7 @@ class LongOperation:
         self._failed = failed
         self.late = False
 
-    def perform(self, link: ScannedLink) -> None:
+    def perform(self, link: FramedConnection) -> None:
         """Do it, for the connection that asks for it."""
         link.perform(self._try)
 

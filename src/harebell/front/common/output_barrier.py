@@ -17,7 +17,7 @@ from harebell.base.body_frames import BodyFrames
 from harebell.kernels.output import OutBuffer
 
 
-class Held:
+class OutputBarrier:
     """The barriers of one connection that has some.
 
     Attributes:

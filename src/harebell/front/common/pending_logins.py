@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class Newcomers:
+class PendingLogins:
     """Connections that are not open yet, by address.
 
     Attributes:

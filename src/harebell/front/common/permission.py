@@ -24,7 +24,7 @@ from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
-    from harebell.front.common.channel_like import Place
+    from harebell.front.common.channel_like import ChannelLike
     from harebell.model.exchange.kind import Exchange
 
 QUEUE = "queue"
@@ -33,7 +33,7 @@ DEFAULT_EXCHANGE = "amq.default"
 """What the default exchange is called where permissions are meant."""
 
 
-def check(channel: Place, action: str, kind: str, name: str) -> None:
+def check(channel: ChannelLike, action: str, kind: str, name: str) -> None:
     """Refuse what the channel's user may not do.
 
     Args:
@@ -55,7 +55,7 @@ def check(channel: Place, action: str, kind: str, name: str) -> None:
         raise refused(f"{action} access to {thing} refused for user '{user.name}'")
 
 
-def may_see(channel: Place, kind: str, name: str) -> bool:
+def may_see(channel: ChannelLike, kind: str, name: str) -> bool:
     """Whether the channel's user has any permission for a name."""
     held = channel.connection.user.permissions.get(channel.vhost.name)
     if kind == EXCHANGE and name == "":
@@ -63,7 +63,7 @@ def may_see(channel: Place, kind: str, name: str) -> bool:
     return held is not None and any(held.allow(action, name) for action in ACTIONS)
 
 
-def check_any(channel: Place, kind: str, name: str) -> None:
+def check_any(channel: ChannelLike, kind: str, name: str) -> None:
     """Refuse to say what a thing is like, or whether there is one, without any permission for it.
 
     Args:
@@ -80,7 +80,7 @@ def check_any(channel: Place, kind: str, name: str) -> None:
         raise refused(f"access to {thing} refused for user '{channel.connection.user.name}'")
 
 
-def check_binding_seen(channel: Place, exchange: str, queue: str, key: str) -> None:
+def check_binding_seen(channel: ChannelLike, exchange: str, queue: str, key: str) -> None:
     """Refuse to say whether a binding exists to users without permissions for both of its ends.
 
     Args:
@@ -98,7 +98,7 @@ def check_binding_seen(channel: Place, exchange: str, queue: str, key: str) -> N
             check_any(channel, QUEUE, name)
 
 
-def topic_of(channel: Place, exchange: Exchange) -> TopicPermission | None:
+def topic_of(channel: ChannelLike, exchange: Exchange) -> TopicPermission | None:
     """What the channel's user may do with the topics of an exchange; None for everything."""
     held = channel.connection.user.topic_permissions.get(channel.vhost.name)
     if held is None:
@@ -109,7 +109,7 @@ def topic_of(channel: Place, exchange: Exchange) -> TopicPermission | None:
 
 
 def check_topic(
-    channel: Place, action: str, name: str, key: str, *, made_later: bool = False
+    channel: ChannelLike, action: str, name: str, key: str, *, made_later: bool = False
 ) -> None:
     """Refuse a routing key that the channel's user may not use with an exchange.
 
@@ -135,7 +135,7 @@ def check_topic(
 
 
 def check_other_exchange(
-    channel: Place, kind: str, name: str, arguments: Mapping[str, Any], key: str
+    channel: ChannelLike, kind: str, name: str, arguments: Mapping[str, Any], key: str
 ) -> None:
     """Refuse a thing whose messages go on to an exchange that the user may not publish to."""
     other = arguments.get(key)
@@ -144,7 +144,7 @@ def check_other_exchange(
         check(channel, WRITE, EXCHANGE, other)
 
 
-def check_forwarding(channel: Place, name: str, arguments: Mapping[str, Any]) -> None:
+def check_forwarding(channel: ChannelLike, name: str, arguments: Mapping[str, Any]) -> None:
     """Refuse a queue whose messages go on to where the user may not publish.
 
     The exchange may be for dead letters, or the alternate one of 0-10, which every version can

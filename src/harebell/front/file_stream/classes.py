@@ -6,19 +6,18 @@ Both are made when one of their methods is used for the first time: a channel th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from harebell.front.file_stream.file_consumer import FileConsumer
 from harebell.front.file_stream.file_lane import FileLane
+from harebell.front.file_stream.file_stream_channel import ChannelClasses, FileStreamChannel
 from harebell.front.file_stream.incoming import Arrivals
 from harebell.front.file_stream.stream_consumer import StreamConsumer, StreamLane
 from harebell.front.file_stream.windows import Rate, Window
 from harebell.model.consumer import Consumer
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
-    from harebell.front.common.base_connection import Link
-    from harebell.front.file_stream.file_stream_channel import Carrier
+    from harebell.front.common.base_connection import BaseConnection
 
 
 class Shared:
@@ -48,7 +47,7 @@ class Classes:
         packets: packets on their way to them.
     """
 
-    def __init__(self, channel: Carrier) -> None:
+    def __init__(self, channel: FileStreamChannel) -> None:
         shared = shared_of(channel.connection)
         self.arrivals = Arrivals(channel)
         self.files = FileLane(channel, shared.files)
@@ -78,16 +77,22 @@ class Classes:
         self.packets.close()
 
 
-def shared_of(connection: Link) -> Shared:
+class ClassesHolder(FileStreamChannel, Protocol):
+    """A channel that keeps `Classes` from their first use on."""
+
+    classes: ChannelClasses | None
+
+
+def shared_of(connection: BaseConnection) -> Shared:
     """What the channels of a connection share."""
     found = connection.shared
     if found is None:
         found = connection.shared = Shared()
-    assert isinstance(found, Shared)
+    assert isinstance(found, Shared), "nothing else is kept there"
     return found
 
 
-def classes_of(channel: Channel) -> Classes:
+def classes_of(channel: ClassesHolder) -> Classes:
     """What a channel keeps."""
     found = channel.classes
     if found is None:

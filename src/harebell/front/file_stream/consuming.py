@@ -25,7 +25,7 @@ from harebell.model.resource import rendered
 from harebell.wire.v09.method import Method
 
 if TYPE_CHECKING:
-    from harebell.front.file_stream.file_stream_channel import Carrier
+    from harebell.front.file_stream.file_stream_channel import FileStreamChannel
 
 TAG_PREFIX = "amq.ctag-"
 _CONSUME = 20
@@ -54,7 +54,7 @@ class Wish:
 
 
 def start(
-    channel: Carrier,
+    channel: FileStreamChannel,
     wish: Wish,
     make: Callable[[Queue, str, dict[str, Any]], Consumer],
     reply: type[Method],
@@ -107,7 +107,7 @@ def start(
     queue.add_consumer(consumer)
 
 
-def cancel(channel: Carrier, tag: str, nowait: bool, reply: type[Method]) -> None:
+def cancel(channel: FileStreamChannel, tag: str, nowait: bool, reply: type[Method]) -> None:
     """Cancel a consumer: deliveries that are out stay out; an unknown tag is fine."""
     consumer = channel.started().pop(tag, None)
     if not nowait:

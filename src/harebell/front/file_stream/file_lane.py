@@ -29,7 +29,7 @@ from harebell.wire.v09.methods_file import FileDeliver, FileOpen, FileStage
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
-    from harebell.front.file_stream.file_stream_channel import Carrier
+    from harebell.front.file_stream.file_stream_channel import FileStreamChannel
 
 _CLASS = 70
 _OPEN_OK = 41
@@ -71,7 +71,7 @@ class FileLane:
         window: of the channel.
     """
 
-    def __init__(self, channel: Carrier, shared: Window) -> None:
+    def __init__(self, channel: FileStreamChannel, shared: Window) -> None:
         self.channel = channel
         self.window = Window()
         self._shared = shared

@@ -2,29 +2,53 @@
 
 Staging, windows and rates are the same in every version; how something is said to the peer is not.
 
-    Channel     0-8, 0-9, transitional 0-10     harebell.front.amqp_0_9_1.channel
-    Lodger      final 0-10, beside a session    harebell.front.amqp_0_10.file_stream_adapter
+    0-8, 0-9, transitional 0-10     harebell.front.amqp_0_9_1.channel
+    final 0-10, beside a session    harebell.front.amqp_0_10.file_stream_adapter
 
 Whoever carries them out sees no more than this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harebell.front.common.channel_like import Place
+from harebell.front.common.channel_like import ChannelLike
 
 if TYPE_CHECKING:
     from harebell.base.message import Message
     from harebell.base.sequence import Sequence
-    from harebell.front.file_stream.classes import Classes
     from harebell.model.consumer import Consumer
     from harebell.model.queue.kind import Queue
     from harebell.wire.v09.method import Method
     from harebell.wire.v09.property_list import PropertyList
 
 
-class Carrier(Place, Protocol):
+class WaitingFiles(Protocol):
+    """Files on their way to the consumers of a channel."""
+
+    def go_on(self) -> None:
+        """Send the next file when there is room for it."""
+
+
+class ChannelClasses(Protocol):
+    """What the classes file and stream keep for one channel; see `Classes`."""
+
+    @property
+    def files(self) -> WaitingFiles:
+        """Files on their way to the channel's consumers."""
+
+    def cancelled(self, consumer: Consumer) -> None:
+        """A consumer of the channel is gone: what waits for it comes back."""
+
+    def go_on(self) -> None:
+        """Send what had to wait."""
+
+    def close(self) -> None:
+        """The channel is over: nothing arrives or leaves here any more."""
+
+
+class FileStreamChannel(ChannelLike, Protocol):
     """A channel, or what stands for one.
 
     Attributes:
@@ -36,7 +60,7 @@ class Carrier(Place, Protocol):
     outstanding: int
 
     @property
-    def classes(self) -> Classes | None:
+    def classes(self) -> ChannelClasses | None:
         """What the classes keep here; None until one of them is used."""
 
     @property
@@ -50,7 +74,7 @@ class Carrier(Place, Protocol):
     def started(self) -> dict[str, Any]:
         """The consumers that were started here, by tag."""
 
-    def companions(self) -> list[Classes]:
+    def companions(self) -> Several[ChannelClasses]:
         """What the classes keep on this connection, here and elsewhere."""
 
     def find_queue(self, name: str) -> Queue:

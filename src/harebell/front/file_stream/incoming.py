@@ -24,7 +24,7 @@ from harebell.wire.v09.methods_file import FileOpenOk
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
-    from harebell.front.file_stream.file_stream_channel import Carrier
+    from harebell.front.file_stream.file_stream_channel import FileStreamChannel
 
 _CLASS = 70
 _OPEN, _STAGE, _PUBLISH = 40, 50, 60
@@ -61,7 +61,7 @@ class Arrivals:
         told: how much of it the peer was told is here already.
     """
 
-    def __init__(self, channel: Carrier) -> None:
+    def __init__(self, channel: FileStreamChannel) -> None:
         broker = channel.connection.broker
         self.channel = channel
         self.staging = broker.staging

@@ -1,54 +1,16 @@
-"""How a content of another class than `basic` is written, and where it goes back."""
+"""Whether a consumer of files or packets may be sent something now."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.errors import ProtocolError
-from harebell.base.limits import FRAME_OVERHEAD_BYTES, OUTPUT_HIGH_BYTES
-from harebell.base.message import FAMILY_09, FAMILY_FILE, FAMILY_STREAM, Message
-from harebell.front.convert.plain import plain_list
-from harebell.kernels.output import OutBuffer
-from harebell.wire.v09.frames import BODY, HEADER, METHOD
-from harebell.wire.v09.method import Method
-from harebell.wire.v09.methods_file import FileReturn
-from harebell.wire.v09.methods_stream import StreamReturn
-from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
+from harebell.base.limits import OUTPUT_HIGH_BYTES
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.channel import Channel
-    from harebell.front.file_stream.file_stream_channel import Carrier
-
-_RETURNS = {FAMILY_FILE: (FileReturn, FILE), FAMILY_STREAM: (StreamReturn, STREAM)}
+    from harebell.front.file_stream.file_stream_channel import FileStreamChannel
 
 
-def send_body(
-    channel: Channel, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
-) -> None:
-    """Send a method with a content.
-
-    Args:
-        channel: where to.
-        method: the method.
-        listed: the property list of its class.
-        raw: the encoded properties.
-        body: the body.
-        offset: of the first octet that is sent.
-    """
-    connection = channel.connection
-    number, out = channel.number, OutBuffer()
-    if connection.profile.plain and listed.family != FAMILY_09:
-        raw = plain_list(raw, connection.known)
-    out.frame(METHOD, number, connection.spec.encode(method))
-    raw = channel.readable(raw, listed.class_id)
-    out.frame(HEADER, number, listed.header(len(body) - offset, raw))
-    most = connection.frame_max - FRAME_OVERHEAD_BYTES
-    for at in range(offset, len(body), most):
-        out.frame(BODY, number, body[at : at + most])
-    channel.write_frames(out.take())
-
-
-def may_deliver(channel: Carrier) -> bool:
+def may_deliver(channel: FileStreamChannel) -> bool:
     """Whether the client takes a delivery now: it wants any, and its socket has room."""
     connection = channel.connection
     if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:
@@ -56,23 +18,3 @@ def may_deliver(channel: Carrier) -> bool:
         return False
     asked = getattr(channel, "may_deliver", None)
     return asked is None or bool(asked())
-
-
-def send_back(channel: Channel, message: Message, code: int) -> bool:
-    """Return a file or a packet to its publisher; False for a message of another family.
-
-    Args:
-        channel: of the publisher.
-        message: what could not be routed or delivered.
-        code: why, as 0-9-1 has it: 312 or 313.
-    """
-    found = _RETURNS.get(message.family)
-    if found is None:
-        return False
-    kind, listed = found
-    errors = channel.connection.profile.errors
-    error = errors.told(ProtocolError(code, ""))
-    name = errors.text(error).partition(" ")[0]
-    method = kind(error.code, name, message.exchange, message.routing_key)
-    send_body(channel, method, listed, message.raw, message.body)
-    return True

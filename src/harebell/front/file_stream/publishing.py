@@ -29,12 +29,12 @@ from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.property_list import PropertyList
 
 if TYPE_CHECKING:
-    from harebell.front.file_stream.file_stream_channel import Carrier
+    from harebell.front.file_stream.file_stream_channel import FileStreamChannel
 
 MANDATORY = 1
 IMMEDIATE = 2
 AT_ONCE = 4
-"""What a channel is told of an immediate message; see `OlderChannel`."""
+"""What a channel is told of an immediate message; see `WindowedChannel`."""
 _COPIES = ("CC", "BCC")
 
 
@@ -72,7 +72,7 @@ class Routed:
     keys: tuple[str, ...]
 
 
-def allowed(channel: Carrier, wish: Publish) -> Exchange:
+def allowed(channel: FileStreamChannel, wish: Publish) -> Exchange:
     """The exchange, where the user may publish to it.
 
     Raises:
@@ -88,7 +88,9 @@ def allowed(channel: Carrier, wish: Publish) -> Exchange:
     return exchange
 
 
-def routed(channel: Carrier, wish: Publish, properties: Properties, body: bytes) -> Routed:
+def routed(
+    channel: FileStreamChannel, wish: Publish, properties: Properties, body: bytes
+) -> Routed:
     """Check a message, and find its queues.
 
     Raises:
@@ -126,7 +128,7 @@ def routed(channel: Carrier, wish: Publish, properties: Properties, body: bytes)
     return Routed(message, queues, (wish.routing_key, *keys))
 
 
-def accept(channel: Carrier, found: Routed, flags: int) -> int:
+def accept(channel: FileStreamChannel, found: Routed, flags: int) -> int:
     """Hand a routed message to its queues, at once or with the channel's transaction.
 
     Returns the bits that the queues answered, all together.
@@ -159,7 +161,7 @@ def _further_keys(headers: Mapping[str, Any], name: str, wish: Publish) -> list[
     return [key for key in value if isinstance(key, str)]
 
 
-def _stamped(channel: Carrier, listed: PropertyList, decoded: Any) -> Properties:
+def _stamped(channel: FileStreamChannel, listed: PropertyList, decoded: Any) -> Properties:
     """The properties with what the broker writes into every message, where that is configured."""
     connection = channel.connection
     settings, ms = connection.settings, connection.broker.clock.ms

@@ -28,7 +28,7 @@ from harebell.wire.v09.methods_stream import StreamDeliver
 from harebell.wire.v09.property_list import STREAM
 
 if TYPE_CHECKING:
-    from harebell.front.file_stream.file_stream_channel import Carrier
+    from harebell.front.file_stream.file_stream_channel import FileStreamChannel
 
 _HIGHEST = 9
 
@@ -79,7 +79,7 @@ class StreamLane:
         consumers: that something may wait for.
     """
 
-    def __init__(self, channel: Carrier, shared: Window, shared_rate: Rate) -> None:
+    def __init__(self, channel: FileStreamChannel, shared: Window, shared_rate: Rate) -> None:
         self.channel = channel
         self.window = Window()
         self.rate = Rate()

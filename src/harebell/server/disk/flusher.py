@@ -25,7 +25,7 @@ from typing import Protocol
 
 from harebell.base.limits import FLUSH_SECONDS, GATHER_SECONDS, PERFORM_MOST, STALL_RETRY_SECONDS
 from harebell.base.ports import Commit
-from harebell.front.common.connection_registry import DISK, FILES, Hub
+from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry
 from harebell.server.disk.sync_thread import SyncThread
 
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
@@ -101,7 +101,7 @@ class Flusher:
         self,
         loop: asyncio.AbstractEventLoop,
         commit: Commit,
-        hub: Hub,
+        hub: ConnectionRegistry,
         *,
         gathered: Callable[[], bool],
         after: Callable[[], None],

@@ -25,7 +25,7 @@ from harebell.base.limits import (
     WRITE_PIECE_BYTES,
     WRITE_PIECES_PER_TURN,
 )
-from harebell.front.common.base_connection import Link
+from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.peer import Peer
 from harebell.server.net.acceptor import cut
 from harebell.server.net.certificate import login_name
@@ -40,7 +40,7 @@ _INT_OCTETS = 4
 
 
 class ServerProtocol(asyncio.BufferedProtocol):
-    """Between a transport and a `Link`.
+    """Between a transport and a `BaseConnection`.
 
     Args:
         app: the broker's shell.
@@ -80,7 +80,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._rest = LongOutput()
         self._full = False
         self._going_on = False
-        self.connection: Link | None = None
+        self.connection: BaseConnection | None = None
         self.transport: asyncio.Transport | None = None
 
     # --- what the transport calls ---------------------------------------------------------------
@@ -175,7 +175,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     # --- what the connection calls --------------------------------------------------------------
 
-    def succeed(self, connection: Link) -> None:
+    def succeed(self, connection: BaseConnection) -> None:
         """The version is known: from now on this is the connection."""
         self.connection = connection
 

@@ -15,8 +15,8 @@ from harebell.auth.users import Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
-from harebell.front.common.base_connection import Link
-from harebell.front.common.connection_registry import Hub
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
@@ -76,7 +76,7 @@ class World:
         self.store = HandStore(self.gauge) if slow else MemoryStore(self.gauge)
         self.clock = Clock(1_700_000_000_000)
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
-        self.hub = Hub(self.gauge, self.broker.work)
+        self.hub = ConnectionRegistry(self.gauge, self.broker.work)
         self.woken = 0
         self.users = Users(lambda size: bytes(size), algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
@@ -153,7 +153,7 @@ class OctetPeer:
         )
         self.connection.shell = self
 
-    def succeed(self, connection: Link) -> None:
+    def succeed(self, connection: BaseConnection) -> None:
         """The version is known."""
         self.connection = connection
 

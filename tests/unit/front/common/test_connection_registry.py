@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base import limits
-from harebell.front.common.connection_registry import DISK, FILES, Hub, in_turns
+from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry, in_turns
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import BODY
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, frame, publish
@@ -146,7 +146,7 @@ def test_a_shortage_holds_nobody_who_does_not_publish() -> None:
 
 
 class Waits:
-    def __init__(self, hub: Hub, commits: int) -> None:
+    def __init__(self, hub: ConnectionRegistry, commits: int) -> None:
         self.hub = hub
         self.commits = commits
         hub.waiting[self] = None

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harebell.base.limits import TIMEOUT_MARKS
-from harebell.front.common.delivery_ack_timeout import Overdue
+from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
 from harebell.model.policy import Policy
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
@@ -37,7 +37,7 @@ class Watched:
         consumer: dict[str, Any] | None = None,
     ) -> None:
         self.world = World()
-        self.overdue = Overdue(self.world.hub, timeout_ms)
+        self.overdue = DeliveryAckTimeout(self.world.hub, timeout_ms)
         self.peer = self.world.peer()
         self.peer.send(m.QueueDeclare("q", durable=True, arguments=queue or {}))
         self.peer.send(m.BasicConsume("q", "c", arguments=consumer or {}))

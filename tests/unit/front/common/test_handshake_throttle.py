@@ -8,19 +8,21 @@ from harebell.base.limits import (
     NEGOTIATION_OFFENDERS,
     NEGOTIATION_WINDOW_SECONDS,
 )
-from harebell.front.common.handshake_throttle import Offenders
+from harebell.front.common.handshake_throttle import HandshakeThrottle
 
 LINES: list[tuple[str, str]] = []
 
 
-def fail(offenders: Offenders, times: int, address: str = "10.0.0.1", now: float = 0.0) -> None:
+def fail(
+    offenders: HandshakeThrottle, times: int, address: str = "10.0.0.1", now: float = 0.0
+) -> None:
     for _ in range(times):
         offenders.failed(address, now, lambda level, text: LINES.append((level, text)))
 
 
 def test_an_address_is_blocked_when_it_fails_too_often_and_for_a_while_only() -> None:
     LINES.clear()
-    offenders = Offenders()
+    offenders = HandshakeThrottle()
     fail(offenders, NEGOTIATION_FAILURES - 1)
     assert not offenders.blocked("10.0.0.1", 0.0)
     fail(offenders, 1)
@@ -32,14 +34,14 @@ def test_an_address_is_blocked_when_it_fails_too_often_and_for_a_while_only() ->
 
 
 def test_failures_that_are_far_apart_do_not_add_up() -> None:
-    offenders = Offenders()
+    offenders = HandshakeThrottle()
     for turn in range(3):
         fail(offenders, NEGOTIATION_FAILURES - 1, now=turn * (NEGOTIATION_WINDOW_SECONDS + 1))
     assert not offenders.blocked("10.0.0.1", 0.0)
 
 
 def test_an_address_that_opens_a_connection_is_forgiven() -> None:
-    offenders = Offenders()
+    offenders = HandshakeThrottle()
     fail(offenders, NEGOTIATION_FAILURES - 1)
     offenders.opened("10.0.0.1")
     fail(offenders, 1)
@@ -48,7 +50,7 @@ def test_an_address_that_opens_a_connection_is_forgiven() -> None:
 
 
 def test_no_more_addresses_are_remembered_than_there_is_room_for() -> None:
-    offenders = Offenders()
+    offenders = HandshakeThrottle()
     fail(offenders, NEGOTIATION_FAILURES, "first")
     for number in range(NEGOTIATION_OFFENDERS):
         fail(offenders, 1, f"address {number}")
@@ -58,7 +60,7 @@ def test_no_more_addresses_are_remembered_than_there_is_room_for() -> None:
 
 def test_an_address_that_goes_on_failing_is_blocked_again() -> None:
     LINES.clear()
-    offenders = Offenders()
+    offenders = HandshakeThrottle()
     fail(offenders, NEGOTIATION_FAILURES)
     after = NEGOTIATION_BLOCK_SECONDS + 1
     fail(offenders, NEGOTIATION_FAILURES, now=after)
@@ -66,7 +68,7 @@ def test_an_address_that_goes_on_failing_is_blocked_again() -> None:
     assert len(LINES) == 2
 
 
-def refuse(offenders: Offenders, user: str, times: int, now: float = 0.0) -> list[bool]:
+def refuse(offenders: HandshakeThrottle, user: str, times: int, now: float = 0.0) -> list[bool]:
     def journal(level: str, text: str) -> None:
         LINES.append((level, text))
 
@@ -75,7 +77,7 @@ def refuse(offenders: Offenders, user: str, times: int, now: float = 0.0) -> lis
 
 def test_refused_logins_count_by_address_and_user_and_block_no_address() -> None:
     LINES.clear()
-    offenders = Offenders()
+    offenders = HandshakeThrottle()
     assert not any(refuse(offenders, "ann", NEGOTIATION_FAILURES))
     assert [
         (
@@ -92,7 +94,7 @@ def test_refused_logins_count_by_address_and_user_and_block_no_address() -> None
 
 
 def test_a_user_that_gets_in_is_forgiven() -> None:
-    offenders = Offenders()
+    offenders = HandshakeThrottle()
     refuse(offenders, "ann", NEGOTIATION_FAILURES + 1)
     offenders.opened("10.0.0.1", "ann")
     assert not any(refuse(offenders, "ann", 1))

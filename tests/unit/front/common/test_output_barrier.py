@@ -6,7 +6,7 @@ import pytest
 
 from harebell.base.body_frames import encoded
 from harebell.base.limits import LINGER_SECONDS, OUTPUT_STOP_BYTES
-from harebell.front.common.output_barrier import Held
+from harebell.front.common.output_barrier import OutputBarrier
 from harebell.kernels.output import OutBuffer
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
@@ -19,12 +19,12 @@ def slow() -> tuple[World, OctetPeer]:
     return world, world.peer()
 
 
-def taken(held: Held, done: int, out: OutBuffer) -> bytes:
+def taken(held: OutputBarrier, done: int, out: OutBuffer) -> bytes:
     return encoded(held.take(done, out))
 
 
 def test_output_leaves_part_by_part_as_its_commits_are_done() -> None:
-    held, out = Held(), OutBuffer()
+    held, out = OutputBarrier(), OutBuffer()
     out.raw(b"free ")
     held.cut(3, out)
     out.raw(b"three ")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from harebell.front.common.pending_logins import Newcomers
+from harebell.front.common.pending_logins import PendingLogins
 
 
 class Door:
-    """Newcomers under limits, and the lines they log."""
+    """PendingLogins under limits, and the lines they log."""
 
     def __init__(self, most: int = 0, most_per_address: int = 0) -> None:
         self.lines: list[str] = []
-        self.newcomers = Newcomers()
+        self.newcomers = PendingLogins()
         self.newcomers.most = most
         self.newcomers.most_per_address = most_per_address
 

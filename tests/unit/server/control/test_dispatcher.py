@@ -16,7 +16,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.limits import COMMAND_ENTRY_UNITS, WORK_USER_UNITS
 from harebell.base.work import Work
-from harebell.front.common.connection_registry import Hub
+from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.ceilings import Ceilings
@@ -42,7 +42,7 @@ class World:
         work = Work()
         store = MemoryStore(Gauge())
         self.broker = Broker(store, Gauge(), headers_of, EDITOR, Clock(), work=work)
-        self.hub = Hub(Gauge(), work)
+        self.hub = ConnectionRegistry(Gauge(), work)
         self.hub.turns.limit(WORK_USER_UNITS, lambda: None)
         definitions: Any = Gathering()
         context = AdminContext(

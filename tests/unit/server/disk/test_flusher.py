@@ -14,7 +14,7 @@ from typing import Any
 
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Commit
-from harebell.front.common.connection_registry import Hub
+from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.server.disk.flusher import Flusher
 from tests.patience import SECONDS
 
@@ -90,7 +90,7 @@ class Setting:
         self, after: Callable[[], None] = lambda: None, spare: Callable[[], bool] = lambda: False
     ) -> None:
         self.commit = Gatherer()
-        self.hub = Hub(Gauge())
+        self.hub = ConnectionRegistry(Gauge())
         self.lines: list[str] = []
         self.failures: list[Exception] = []
         self.definitions_changed = False
@@ -127,7 +127,7 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
 
 
 class Waits:
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub: ConnectionRegistry) -> None:
         self.calls = 0
         hub.waiting[self] = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.errors import ProtocolError
-from harebell.front.amqp_0_9_1.failure import describe, may_be_told
+from harebell.front.common.errors import describe
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import HEADER_0_9_1, World, frame, publish
 
@@ -76,7 +76,7 @@ def test_who_may_be_told_before_the_connection_is_open(
 ) -> None:
     peer = World().connect()
     peer.connection.capabilities = capabilities
-    assert may_be_told(peer.connection, ProtocolError(code, "x")) is told
+    assert peer.connection.may_be_told(ProtocolError(code, "x")) is told
 
 
 def test_the_log_says_where_an_unexpected_error_happened() -> None:
@@ -88,4 +88,4 @@ def test_the_log_says_where_an_unexpected_error_happened() -> None:
     except KeyError as error:
         text = describe(error)
     assert text.startswith("KeyError: 'lost' at ")
-    assert text.count("test_failure.py:") == 2
+    assert text.count("test_connection_errors.py:") == 2

@@ -1,0 +1,72 @@
+"""Write and return contents of other classes than `basic`: file, stream, tunnel, test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.errors import ProtocolError
+from harebell.base.limits import FRAME_OVERHEAD_BYTES
+from harebell.base.message import FAMILY_09, FAMILY_FILE, FAMILY_STREAM, Message
+from harebell.front.convert.plain import plain_list
+from harebell.kernels.output import OutBuffer
+from harebell.wire.v09.frames import BODY, HEADER, METHOD
+from harebell.wire.v09.method import Method
+from harebell.wire.v09.methods_file import FileReturn
+from harebell.wire.v09.methods_stream import StreamReturn
+from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_9_1.open_channel import OpenChannel
+
+_RETURNS = {FAMILY_FILE: (FileReturn, FILE), FAMILY_STREAM: (StreamReturn, STREAM)}
+
+
+def send_body(
+    channel: OpenChannel,
+    method: Method,
+    listed: PropertyList,
+    raw: bytes,
+    body: bytes,
+    offset: int = 0,
+) -> None:
+    """Send a method with a content.
+
+    Args:
+        channel: where to.
+        method: the method.
+        listed: the property list of its class.
+        raw: the encoded properties.
+        body: the body.
+        offset: of the first octet that is sent.
+    """
+    connection = channel.connection
+    number, out = channel.number, OutBuffer()
+    if connection.profile.plain and listed.family != FAMILY_09:
+        raw = plain_list(raw, connection.known)
+    out.frame(METHOD, number, connection.spec.encode(method))
+    raw = channel.readable(raw, listed.class_id)
+    out.frame(HEADER, number, listed.header(len(body) - offset, raw))
+    most = connection.frame_max - FRAME_OVERHEAD_BYTES
+    for at in range(offset, len(body), most):
+        out.frame(BODY, number, body[at : at + most])
+    channel.write_frames(out.take())
+
+
+def send_back(channel: OpenChannel, message: Message, code: int) -> bool:
+    """Return a file or a packet to its publisher; False for a message of another family.
+
+    Args:
+        channel: of the publisher.
+        message: what could not be routed or delivered.
+        code: why, as 0-9-1 has it: 312 or 313.
+    """
+    found = _RETURNS.get(message.family)
+    if found is None:
+        return False
+    kind, listed = found
+    errors = channel.connection.profile.errors
+    error = errors.told(ProtocolError(code, ""))
+    name = errors.text(error).partition(" ")[0]
+    method = kind(error.code, name, message.exchange, message.routing_key)
+    send_body(channel, method, listed, message.raw, message.body)
+    return True
