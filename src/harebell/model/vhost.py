@@ -163,9 +163,13 @@ class VHost:
         """How much of what it may have, by the names of `vhost_limits`."""
         return self.parameters.limits
 
+    def queue_limit(self, count: int = 1) -> int | None:
+        """The limit on queues that so many more would exceed; None when there is room for them."""
+        return over(self.limits, MAX_QUEUES, len(self.queues) + count - 1) if self.limits else None
+
     def check_room(self, queue: str) -> None:
         """Refuse a new queue that is one too many."""
-        limit = over(self.limits, MAX_QUEUES, len(self.queues)) if self.limits else None
+        limit = self.queue_limit()
         if limit is not None:
             raise precondition(
                 f"cannot declare queue '{queue}': queue limit in vhost '{self.name}' ({limit}) is "

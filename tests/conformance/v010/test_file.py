@@ -11,9 +11,10 @@ from harebell.base.limits import MESSAGE_MAX_BYTES
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.structs import DeliveryProperties, FileProperties, StreamProperties
+from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
 from tests.conformance.v010.contents import Desk, begin_desks
-from tests.conformance.v010.raw import unique
+from tests.conformance.v010.raw import Peer010, unique
 
 BODY = random.Random(9).randbytes(300_000)
 HEADERS: dict[str, Any] = {"a": 1, "b": "text", "c": {"d": [True, None, 2.5]}}
@@ -508,3 +509,14 @@ def test_a_transfer_comes_as_a_file_and_a_file_as_a_transfer(desk: Desk) -> None
     assert transfer.body == b"file"
     assert headers["x-amqp-filename"] == "report.pdf"
     assert transfer.header[1].content_type == "application/pdf"
+
+
+@pytest.mark.parametrize("kind", [c.FileConsume, c.StreamConsume])
+def test_a_session_has_no_more_consumers_of_files_and_packets_than_may_be(
+    kind: type[c.FileConsume | c.StreamConsume],
+) -> None:
+    site = MemorySite(consumer_max=1)
+    (desk,) = begin_desks(Peer010(site, site.connect()))
+    desk.do(c.QueueDeclare("files", exclusive=True, auto_delete=True))
+    desk.files("files", "a")
+    desk.fails(kind("files", "b"), 530, "reached maximum (1) of consumers per channel")

@@ -367,3 +367,14 @@ def test_what_a_connection_publishes_may_be_kept_from_itself(connect010: Connect
     other.publish("", b"other", routing_key="n")
     one.sync()
     assert one.bodies() == [b"other"]
+
+
+def test_arguments_without_effect_are_logged(memory010: Connect010, memory: MemorySite) -> None:
+    (talk,) = begin(memory010())
+    talk.do(c.QueueDeclare("lazy", arguments={"x-queue-mode": "lazy"}))
+    talk.sync()
+    line = ("warning", "queue 'lazy': no effect in this version: x-queue-mode")
+    assert memory.log.count(line) == 1
+    talk.do(c.QueueDeclare("lazy"))
+    talk.sync()
+    assert memory.log.count(line) == 1

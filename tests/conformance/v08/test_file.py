@@ -20,7 +20,9 @@ from harebell.wire.v09.methods_file import (
     FileReturn,
     FileStage,
 )
+from harebell.wire.v09.methods_stream import StreamConsume
 from harebell.wire.v09.property_list import FILE, FileProperties
+from tests.conformance.sites import MemorySite
 from tests.conformance.v08.contents import Connect08, Peer08
 
 rule = pytest.mark.rule
@@ -242,6 +244,28 @@ def test_a_consumer_tag_used_twice_ends_the_connection(peer08: Peer08):
     peer08.files(queue, consumer_tag="twice")
     peer08.send(FileConsume(queue=queue, consumer_tag="twice"))
     peer08.cut_off(530, "attempt to reuse consumer tag 'twice'")
+
+
+@pytest.mark.parametrize("kind", [FileConsume, StreamConsume])
+def test_a_channel_has_no_more_consumers_of_files_and_packets_than_may_be(
+    kind: type[FileConsume | StreamConsume],
+):
+    site = MemorySite(consumer_max=2)
+    peer = Peer08(site, site.connect()).open()
+    queue = peer.queue("files")
+    peer.files(queue, consumer_tag="a")
+    peer.ask(m.BasicConsume(queue, consumer_tag="b"))
+    peer.send(kind(queue=queue, consumer_tag="c"))
+    peer.cut_off(530, "reached maximum (2) of consumers per channel")
+
+
+def test_a_cancelled_consumer_of_files_leaves_room_for_another():
+    site = MemorySite(consumer_max=1)
+    peer = Peer08(site, site.connect()).open()
+    queue = peer.queue("files")
+    peer.files(queue, consumer_tag="a")
+    peer.ask(FileCancel("a"))
+    assert peer.files(queue, consumer_tag="b") == "b"
 
 
 @rule("0-8#128")

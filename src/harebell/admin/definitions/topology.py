@@ -29,7 +29,7 @@ from harebell.model.metadata import Metadata
 from harebell.model.policy import Policy, unknown_settings
 from harebell.model.queue.kind import Queue
 from harebell.model.vhost import PREDECLARED, VHost
-from harebell.model.vhost_limits import COMPONENT, MAX_QUEUES, NAME, unknown_limits
+from harebell.model.vhost_limits import COMPONENT, NAME, unknown_limits
 
 _OPERATOR = "operator_policy"
 _TYPE = "x-queue-type"
@@ -99,9 +99,9 @@ def _ineffective_limits(limits: Any) -> list[str]:
 def check_room(broker: Broker, name: str, count: int) -> None:
     """Refuse more queues than the vhost may have, as RabbitMQ does before it imports any."""
     vhost = broker.vhosts.get(name)
-    limit = -1 if vhost is None else vhost.limits.get(MAX_QUEUES, -1)
-    have = 0 if vhost is None else len(vhost.queues)
-    if 0 <= limit < have + count:
+    limit = None if vhost is None else vhost.queue_limit(count)
+    if vhost is not None and limit is not None:
+        have = len(vhost.queues)
         raise DefinitionsError(
             f'Adding {count} queue(s) to virtual host "{name}" would exceed the limit of '
             f"{limit} queue(s). This virtual host currently has {have} queue(s) defined. Import "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.auth.permissions import CONFIGURE, READ
 from harebell.front.amqp_0_10.arguments import check_known
 from harebell.front.amqp_0_10.errors import (
     INVALID_ARGUMENT,
@@ -14,17 +14,19 @@ from harebell.front.amqp_0_10.errors import (
     ExecutionError,
 )
 from harebell.front.amqp_0_10.lasting import perform
-from harebell.front.common.long_operation import exchange_deletion
 from harebell.front.common.permission import (
     EXCHANGE,
     QUEUE,
     check,
     check_any,
     check_binding_seen,
-    check_other_exchange,
     check_topic,
     may_see,
 )
+from harebell.front.operations.bind import check_ends
+from harebell.front.operations.caller import caller_of_session
+from harebell.front.operations.declare import ExchangeOptions, make_exchange
+from harebell.front.operations.delete import exchange_deletion
 from harebell.model.binding import Binding
 from harebell.model.exchange import KINDS
 from harebell.model.queue.browsed import ALTERNATE
@@ -94,16 +96,14 @@ def _make(session: Session, command: commands.ExchangeDeclare, thing: str, alter
     arguments = dict(command.arguments)
     if alternate:
         arguments[_ALTERNATE] = alternate
-    check_other_exchange(session, EXCHANGE, command.exchange, arguments, _ALTERNATE)
-    if alternate:
-        session.vhost.exchange(alternate)
-    session.vhost.declare_exchange(
-        command.exchange,
-        command.type,
-        durable=command.durable,
-        auto_delete=command.auto_delete,
-        arguments=arguments,
-    )
+
+    def check_alternate() -> None:
+        if alternate:
+            session.vhost.exchange(alternate)
+
+    options = ExchangeOptions(command.durable, command.auto_delete, arguments=arguments)
+    caller = caller_of_session(session)
+    make_exchange(caller, command.exchange, command.type, options, check_alternate)
 
 
 def delete(session: Session, command: commands.ExchangeDelete) -> None:
@@ -155,8 +155,7 @@ def _both(session: Session, queue: str, exchange: str) -> tuple[Queue, Exchange]
     if not queue:
         raise ExecutionError(INVALID_ARGUMENT, "the name of the queue is empty", 0)
     _named(exchange, 1)
-    check(session, WRITE, QUEUE, queue)
-    check(session, READ, EXCHANGE, exchange)
+    check_ends(session, QUEUE, queue, exchange)
     return session.vhost.queue(queue, session), session.vhost.exchange(exchange)
 
 

@@ -26,6 +26,7 @@ from harebell.wire.v09 import methods_file, methods_stream
 from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
 
 if TYPE_CHECKING:
+    from harebell.auth.users import User
     from harebell.front.amqp_0_10.file_stage import Stage
     from harebell.front.amqp_0_10.session import Session
     from harebell.front.common.base_connection import BaseConnection
@@ -94,6 +95,11 @@ class FileStreamAdapter:
     def vhost(self) -> VHost:
         """Of the session."""
         return self.session.vhost
+
+    @property
+    def user(self) -> User:
+        """Whose permissions count."""
+        return self.session.user
 
     @property
     def router(self) -> Router:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import READ
 from harebell.front.amqp_0_10.arguments import NO_LOCAL
 from harebell.front.amqp_0_10.errors import (
     ILLEGAL_ARGUMENT,
@@ -18,9 +17,15 @@ from harebell.front.amqp_0_10.errors import (
     ExecutionError,
 )
 from harebell.front.amqp_0_10.subscription import Subscription
-from harebell.front.common.event_exchange import consumer_created, consumer_deleted
-from harebell.front.common.permission import QUEUE, check
-from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.front.operations.caller import caller_of_session
+from harebell.front.operations.consume import (
+    ConsumerOptions,
+    check_arguments,
+    check_browser_arguments,
+    end,
+    start,
+)
+from harebell.front.operations.get import readable_queue
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.resource import rendered
 from harebell.model.transaction import ACCEPT
@@ -114,27 +119,22 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
         raise ExecutionError(NOT_IMPLEMENTED, "interrupted transfers cannot be resumed", 5)
     if not command.queue:
         raise ExecutionError(ILLEGAL_ARGUMENT, "the name of the queue is empty", 0)
-    check(session, READ, QUEUE, command.queue)
-    queue = session.vhost.queue(command.queue, session)
+    queue = readable_queue(caller_of_session(session), command.queue)
     most = session.connection.settings.consumer_max
     if most and len(session.consumers) >= most:
         text = f"reached maximum ({most}) of subscriptions per session"
         raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
-    thing = rendered("queue", queue.name, session.vhost.name)
-    check_consumer_arguments(thing, queue.arguments, command.arguments)
     reads = isinstance(queue, StreamQueue)
-    if not browses or reads:
-        queue.check_consumer(
-            tag,
-            command.arguments,
-            no_ack=accept_none and not reads,
-            exclusive=command.exclusive,
-            prefetch=1,
-        )
+    options = ConsumerOptions(
+        tag, accept_none and not reads, command.exclusive, 1, command.arguments
+    )
+    if browses and not reads:
+        check_browser_arguments(session.vhost, queue, options)
+    else:
+        check_arguments(session.vhost, queue, options)
     if not browses:
         _check_sharing(session, queue, exclusive=command.exclusive)
     excluded = session.connection.origin if NO_LOCAL in queue.arguments and not browses else 0
-    session.router.origins = session.router.origins or bool(excluded)
     subscription = Subscription(
         session,
         queue,
@@ -147,12 +147,7 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
         arguments=command.arguments,
         excluded=excluded,
     )
-    session.consumers[tag] = subscription
-    consumer_created(session, subscription)
-    if browses:
-        queue.add_browser(subscription)
-    else:
-        queue.add_consumer(subscription)
+    start(session, session.consumers, subscription, browses=browses)
 
 
 def _modes(command: commands.MessageSubscribe) -> tuple[bool, bool]:
@@ -184,10 +179,7 @@ def cancel(session: Session, command: commands.MessageCancel) -> None:
     """message.cancel: deliveries that are out can still be settled."""
     subscription = _find(session, command.destination)
     del session.consumers[command.destination]
-    consumer_deleted(session, subscription)
-    session.vhost.remove_consumer(subscription)
-    if not subscription.queue.deleted:
-        subscription.queue.drain()
+    end(session, subscription)
 
 
 def _find(session: Session, destination: str | None) -> Subscription:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.auth.permissions import CONFIGURE
 from harebell.base.errors import Refusal
 from harebell.front.amqp_0_10.arguments import check_known, translated
 from harebell.front.amqp_0_10.errors import (
@@ -19,8 +19,11 @@ from harebell.front.amqp_0_10.errors import (
     ExecutionError,
 )
 from harebell.front.amqp_0_10.lasting import perform
-from harebell.front.common.long_operation import deletion
-from harebell.front.common.permission import EXCHANGE, QUEUE, check, check_any, check_forwarding
+from harebell.front.common.permission import QUEUE, check, check_any, check_other_exchange
+from harebell.front.operations.caller import caller_of_session
+from harebell.front.operations.declare import QueueOptions, make_queue
+from harebell.front.operations.delete import deletion
+from harebell.front.operations.purge import purge_queue
 from harebell.model.queue.browsed import ALTERNATE, leaves_messages
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v010 import commands
@@ -90,24 +93,22 @@ def _make(session: Session, command: commands.QueueDeclare, thing: str) -> Queue
         raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{RESERVED_PREFIX}' are taken", 0)
     arguments = translated(command.arguments)
     check_known(arguments, 6)
-    vhost.check_room(name)
     alternate = command.alternate_exchange
+
+    def check_alternate() -> None:
+        if alternate:
+            check_other_exchange(session, QUEUE, name, {ALTERNATE: alternate}, ALTERNATE)
+            if alternate not in vhost.exchanges:
+                missing = rendered("exchange", alternate, vhost.name)
+                raise ExecutionError(NOT_FOUND, f"no {missing}", 1)
+
     if alternate:
-        check(session, READ, QUEUE, name)
-        check(session, WRITE, EXCHANGE, alternate)
-        if alternate not in vhost.exchanges:
-            missing = rendered("exchange", alternate, vhost.name)
-            raise ExecutionError(NOT_FOUND, f"no {missing}", 1)
         arguments[ALTERNATE] = alternate
-    check_forwarding(session, name, arguments)
     # The model's exclusive queues go with a connection, and are never durable.
-    return vhost.declare_queue(
-        name,
-        durable=command.durable,
-        auto_delete=command.auto_delete,
-        arguments=arguments,
-        owner=session,
+    options = QueueOptions(
+        durable=command.durable, auto_delete=command.auto_delete, arguments=arguments
     )
+    return make_queue(caller_of_session(session), name, options, check_alternate)
 
 
 def delete(session: Session, command: commands.QueueDelete) -> None:
@@ -142,10 +143,7 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
 def purge(session: Session, command: commands.QueuePurge) -> None:
     """queue.purge: drop what waits; deliveries that are out stay out."""
     _named(command.queue)
-    check(session, READ, QUEUE, command.queue)
-    queue = session.vhost.queue(command.queue, session)
-    queue.purge()
-    if queue.sync_soon():
+    if purge_queue(caller_of_session(session), command.queue).recorded:
         session.wait_for(session.connection.commit.ticket)
 
 

@@ -31,7 +31,8 @@ from harebell.front.amqp_0_10.publishing import (
 from harebell.front.amqp_0_10.session_layer import SessionLayer
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
-from harebell.front.common.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
+from harebell.front.common.permission import QUEUE, check, check_topic, topic_of
+from harebell.front.operations.publish import writable_exchange
 from harebell.kernels.segments import ACCEPT_EXPLICIT, DISCARD_UNROUTABLE, IMMEDIATE
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import PENDING, REJECTED, Queue
@@ -246,11 +247,7 @@ class Session(SessionLayer):
             self.send(MessageAccept(tuple(told)))
 
     def _find_exchange(self, name: str) -> Exchange:
-        check(self, WRITE, EXCHANGE, name)
-        exchange = self.vhost.exchange(name)
-        if exchange.internal:
-            thing = rendered("exchange", name, self.vhost.name)
-            raise ExecutionError(NOT_ALLOWED, f"cannot publish to internal {thing}", 0)
+        exchange = writable_exchange(self, name, lambda text: ExecutionError(NOT_ALLOWED, text, 0))
         self._exchange = exchange
         self._exchange_epoch = self.router.epoch
         self.topic = topic_of(self, exchange)

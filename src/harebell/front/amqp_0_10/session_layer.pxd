@@ -11,7 +11,6 @@ cdef class SessionLayer(SessionPort):
     cdef public Connection connection
     cdef public bint attached
     cdef readonly bytes name
-    cdef public object user
     cdef public object vhost
     cdef public long long received
     cdef public long long current

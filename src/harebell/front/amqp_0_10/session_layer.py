@@ -67,7 +67,7 @@ class SessionLayer(SessionPort):
     Attributes:
         connection: where it is, or was last.
         attached: whether it is on a channel and its commands may be sent there.
-        user, vhost: whose and where.
+        vhost: where its queues and exchanges are.
         received: the number of the peer's next command.
         current: the number of the peer's command that is being carried out.
         done: the peer's commands below this number are carried out.
@@ -103,7 +103,6 @@ class SessionLayer(SessionPort):
         "sent",
         "settled",
         "timeout",
-        "user",
         "vhost",
     )
 
@@ -113,7 +112,6 @@ class SessionLayer(SessionPort):
         self.connection = connection
         self.attached = True
         self.name = name
-        self.user: User = connection.user
         self.vhost: VHost = connection.vhost
         self.received = 0
         self.current = 0
@@ -412,6 +410,12 @@ class SessionLayer(SessionPort):
         self.end()
 
     # --- the end --------------------------------------------------------------------------------
+
+    @property
+    def user(self) -> User:
+        """Whose it is; a session comes back for the same user only."""
+        user: User = self.connection.user
+        return user
 
     @property
     def key(self) -> tuple[str, str, bytes]:

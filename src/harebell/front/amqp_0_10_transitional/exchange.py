@@ -14,9 +14,10 @@ from harebell.front.common.permission import (
     QUEUE,
     check,
     check_any,
-    check_other_exchange,
     may_see,
 )
+from harebell.front.operations.caller import caller_of
+from harebell.front.operations.declare import ExchangeOptions, find_exchange, make_exchange
 from harebell.model.exchange import KINDS
 from harebell.model.exchange.kind import ALTERNATE, ALTERNATE_ONCE
 from harebell.model.queue.browsed import ALTERNATE as QUEUE_ALTERNATE
@@ -45,8 +46,7 @@ def declare(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> No
     check_ticket(channel, method.ticket, right, (_CLASS, _DECLARE))
     _check_named(name, _DECLARE)
     if method.passive:
-        check_any(channel, EXCHANGE, name)
-        channel.vhost.exchange(name)
+        find_exchange(caller_of(channel), name)
         return
     if method.type not in KINDS:
         raise hard(503, f"unknown exchange type '{method.type}'", _CLASS, _DECLARE)
@@ -79,14 +79,8 @@ def _make(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> None
     if method.alternate_exchange:
         arguments[ALTERNATE] = method.alternate_exchange
         arguments[ALTERNATE_ONCE] = True
-    check_other_exchange(channel, EXCHANGE, name, arguments, ALTERNATE)
-    channel.vhost.declare_exchange(
-        name,
-        method.type,
-        durable=method.durable,
-        auto_delete=method.auto_delete,
-        arguments=arguments,
-    )
+    options = ExchangeOptions(method.durable, method.auto_delete, arguments=arguments)
+    make_exchange(caller_of(channel), name, method.type, options)
 
 
 def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None:

@@ -19,11 +19,10 @@ from harebell.front.amqp_0_10_transitional.transferring import references_of
 from harebell.front.common.access_tickets import READ as READING
 from harebell.front.common.admission import check_consumer_count
 from harebell.front.common.errors import hard, soft
-from harebell.front.common.event_exchange import consumer_created, consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.common.unacked import Unacked
-from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.front.operations.consume import ConsumerOptions, check_consumer, end, start
 from harebell.model.queue.browsed import ALTERNATE
 from harebell.model.resource import rendered
 from harebell.model.transaction import REJECT, REQUEUE
@@ -58,16 +57,11 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
         raise hard(530, text, _CLASS, _CONSUME)
     check_consumer_count(channel.connection, len(consumers), (_CLASS, _CONSUME))
     thing = rendered("queue", queue.name, channel.vhost.name)
-    check_consumer_arguments(thing, queue.arguments, method.filter)
     most = deliveries_of(channel).credit.most
-    exclusive = queue.check_consumer(
-        method.destination,
-        method.filter,
-        no_ack=method.no_ack,
-        exclusive=method.exclusive,
-        prefetch=most,
+    options = ConsumerOptions(
+        method.destination, method.no_ack, method.exclusive, most, method.filter
     )
-    channel.vhost.check_consumer(queue, exclusive=exclusive)
+    exclusive = check_consumer(channel.vhost, queue, options)
     consumer = TransferConsumer(
         channel,
         queue,
@@ -79,11 +73,7 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
         arguments=method.filter,
         excluded=channel.connection.origin if method.no_local else 0,
     )
-    if method.no_local:
-        channel.router.origins = True
-    consumers[method.destination] = consumer
-    consumer_created(channel, consumer)
-    queue.add_consumer(consumer)
+    start(channel, consumers, consumer)
 
 
 def cancel(channel: TransitionalChannel, method: m.MessageCancel) -> None:
@@ -93,10 +83,7 @@ def cancel(channel: TransitionalChannel, method: m.MessageCancel) -> None:
     if not isinstance(consumer, TransferConsumer):
         return
     del consumers[method.destination]
-    consumer_deleted(channel, consumer)
-    channel.vhost.remove_consumer(consumer)
-    if not consumer.queue.deleted:
-        consumer.queue.drain()
+    end(channel, consumer)
 
 
 def get(channel: TransitionalChannel, method: m.MessageGet) -> None:

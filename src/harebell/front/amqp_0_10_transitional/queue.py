@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.auth.permissions import CONFIGURE, READ, WRITE
+from harebell.auth.permissions import CONFIGURE
 from harebell.front.amqp_0_9_1.queue import GENERATED_PREFIX
 from harebell.front.amqp_0_9_1.queue import delete as common_delete
 from harebell.front.amqp_0_9_1.queue import purge as common_purge
@@ -13,14 +13,10 @@ from harebell.front.common.access_tickets import ACTIVE, PASSIVE
 from harebell.front.common.access_tickets import READ as READING
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.names import generated
-from harebell.front.common.permission import (
-    EXCHANGE,
-    QUEUE,
-    check,
-    check_any,
-    check_forwarding,
-    check_topic,
-)
+from harebell.front.common.permission import QUEUE, check
+from harebell.front.operations.bind import check_binding
+from harebell.front.operations.caller import caller_of
+from harebell.front.operations.declare import QueueOptions, find_queue, make_queue
 from harebell.model.binding import Binding
 from harebell.model.queue.browsed import ALTERNATE, leaves_messages
 from harebell.model.resource import RESERVED_PREFIX, rendered
@@ -53,8 +49,7 @@ def declare(channel: TransitionalChannel, method: methods.QueueDeclare) -> None:
     right = PASSIVE if method.passive else ACTIVE
     check_ticket(channel, method.ticket, right, (_CLASS, _DECLARE))
     if method.passive:
-        check_any(channel, QUEUE, name)
-        queue = vhost.queue(name, connection)
+        queue = find_queue(caller_of(channel), name)
     elif name in vhost.queues:
         check(channel, CONFIGURE, QUEUE, name)
         queue = _same(channel, vhost.queue(name, connection), method)
@@ -105,31 +100,23 @@ def _claim(channel: TransitionalChannel, queue: Queue) -> None:
 
 
 def _make(channel: TransitionalChannel, method: methods.QueueDeclare) -> Queue:
-    connection, vhost, name = channel.connection, channel.vhost, method.queue
-    made_up = name == ""
-    if made_up:
+    connection, name = channel.connection, method.queue
+    generates = name == ""
+    if generates:
         name = generated(GENERATED_PREFIX, connection.settings.rng)
     check(channel, CONFIGURE, QUEUE, name)
-    if not made_up and name.startswith(RESERVED_PREFIX):
+    if not generates and name.startswith(RESERVED_PREFIX):
         text = f"queue name '{name}' begins with the reserved '{RESERVED_PREFIX}'"
         raise hard(530, text, _CLASS, _DECLARE)
     arguments = dict(method.arguments)
     if method.alternate_exchange:
         arguments[ALTERNATE] = method.alternate_exchange
-    vhost.check_room(name)
-    check_forwarding(channel, name, arguments)
-    queue: Queue = vhost.declare_queue(
-        name,
-        durable=method.durable,
-        exclusive=method.exclusive,
-        auto_delete=method.auto_delete,
-        arguments=arguments,
-        owner=connection,
-        generated=made_up,
+    options = QueueOptions(
+        method.durable, method.exclusive, method.auto_delete, arguments, generates
     )
+    queue = make_queue(caller_of(channel), name, options)
     if method.exclusive:
         channel.exclusive.add(name)
-    connection.warn_of_ignored(queue)
     return queue
 
 
@@ -145,9 +132,7 @@ def _ends(
     key = method.routing_key
     if not method.queue and not key:
         key = name
-    check(channel, WRITE, QUEUE, name)
-    check(channel, READ, EXCHANGE, method.exchange)
-    check_topic(channel, READ, method.exchange, key)
+    check_binding(channel, QUEUE, name, method.exchange, key)
     queue = vhost.queue(name, channel.connection)
     return vhost.exchange(method.exchange), queue, key
 

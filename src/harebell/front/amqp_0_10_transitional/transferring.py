@@ -24,9 +24,10 @@ from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import published
 from harebell.front.common.immediate import takers
 from harebell.front.common.interceptors import intercepted
-from harebell.front.common.permission import EXCHANGE, check, check_topic
+from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert.transitional import to_basic
+from harebell.front.operations.publish import writable_exchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.firehose import further_keys
 from harebell.model.queue.browsed import ALTERNATE
@@ -116,12 +117,7 @@ def _checkpoints(connection: TransitionalConnection) -> Checkpoints:
 
 def _exchange(channel: TransitionalChannel, name: str) -> Exchange:
     """The exchange that a destination names, for a user who may publish to it."""
-    check(channel, WRITE, EXCHANGE, name)
-    exchange = channel.vhost.exchange(name)
-    if exchange.internal:
-        thing = rendered("exchange", name, channel.vhost.name)
-        raise soft(403, f"cannot publish to internal {thing}", *_TRANSFER)
-    return exchange
+    return writable_exchange(channel, name, lambda text: soft(403, text, *_TRANSFER))
 
 
 def _publish(

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import READ
 from harebell.base.limits import REFUSED_AT_ONCE
 from harebell.front.amqp_0_9_1.content import Content
 from harebell.front.amqp_0_9_1.direct_reply import consume_replies
-from harebell.front.amqp_0_9_1.queue import find
+from harebell.front.amqp_0_9_1.queue import find_readable
 from harebell.front.amqp_0_9_1.settling import settle_all
 from harebell.front.common.admission import check_consumer_count
 from harebell.front.common.errors import hard, soft
-from harebell.front.common.event_exchange import consumer_created, consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
-from harebell.front.common.names import generated, meant
-from harebell.front.common.permission import QUEUE, check
+from harebell.front.common.names import generated
 from harebell.front.common.unacked import Unacked
+from harebell.front.operations.consume import ConsumerOptions, check_arguments, end, start
 from harebell.model.equivalence import type_name
-from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import rendered
 from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
@@ -80,17 +77,12 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
     if tag in channel.consumers:
         raise hard(530, f"attempt to reuse consumer tag '{tag}'", _CLASS, 20)
     check_consumer_count(channel.connection, len(channel.consumers), (_CLASS, 20))
-    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
-    queue = find(channel, method.queue)
+    queue = find_readable(channel, method.queue)
     thing = rendered("queue", queue.name, channel.vhost.name)
-    check_consumer_arguments(thing, queue.arguments, method.arguments)
-    exclusive = queue.check_consumer(
-        method.consumer_tag,
-        method.arguments,
-        no_ack=method.no_ack,
-        exclusive=method.exclusive,
-        prefetch=channel.prefetch,
+    options = ConsumerOptions(
+        method.consumer_tag, method.no_ack, method.exclusive, channel.prefetch, method.arguments
     )
+    exclusive = check_arguments(channel.vhost, queue, options)
     if channel.prefetch_global and channel.connection.profile.extended:
         queue.check_prefetch_global()
     channel.vhost.check_consumer(queue, exclusive=exclusive)
@@ -105,13 +97,11 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         arguments=method.arguments,
         excluded=channel.connection.origin if method.no_local else 0,
     )
-    if method.no_local:
-        channel.router.origins = True
-    channel.consumers[tag] = consumer
-    if not method.nowait:
+
+    def confirm() -> None:
         channel.connection.send(channel.number, methods.BasicConsumeOk(consumer_tag=tag))
-    consumer_created(channel, consumer)
-    queue.add_consumer(consumer)
+
+    start(channel, channel.consumers, consumer, None if method.nowait else confirm)
 
 
 def cancel_ok(channel: Channel, method: methods.BasicCancelOk) -> None:
@@ -128,16 +118,12 @@ def cancel(channel: Channel, method: methods.BasicCancel) -> None:
         reply = methods.BasicCancelOk(consumer_tag=method.consumer_tag)
         channel.connection.send(channel.number, reply)
     if consumer is not None:
-        consumer_deleted(channel, consumer)
-        channel.vhost.remove_consumer(consumer)
-        if not consumer.queue.deleted:
-            consumer.queue.drain()
+        end(channel, consumer)
 
 
 def get(channel: Channel, method: methods.BasicGet) -> None:
     """basic.get: one message, or get-empty."""
-    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
-    queue = find(channel, method.queue)
+    queue = find_readable(channel, method.queue)
     found = queue.get()
     if found is None:
         channel.connection.send(channel.number, methods.BasicGetEmpty())

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import READ as MAY_READ
 from harebell.base.errors import ErrorKind, ProtocolError, Refusal
 from harebell.base.limits import (
     BULK_OCTETS,
@@ -23,9 +22,7 @@ from harebell.base.limits import (
     OUTPUT_HIGH_BYTES,
 )
 from harebell.base.message import FAMILY_09, Message, Properties
-from harebell.front.amqp_0_9_1.queue import find
-from harebell.front.common.names import meant
-from harebell.front.common.permission import QUEUE, check
+from harebell.front.amqp_0_9_1.queue import find_readable
 from harebell.front.convert.dispatch import converted
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.resource import precondition, rendered
@@ -51,8 +48,7 @@ _LAST = 2**62
 
 def span(channel: Channel, method: BulkSpan) -> None:
     """bulk.span: where a queue's messages stand."""
-    check(channel, MAY_READ, QUEUE, meant(method.queue, channel.last_queue))
-    queue = find(channel, method.queue)
+    queue = find_readable(channel, method.queue)
     found = queue.span(min(method.time, _LAST))
     reply = BulkSpanOk(
         generation=queue.identity,
@@ -136,8 +132,7 @@ def _answer(channel: Channel, method: BulkRead) -> None:
         Refusal: with what is wrong about it.
     """
     connection = channel.connection
-    check(channel, MAY_READ, QUEUE, meant(method.queue, channel.last_queue))
-    queue = find(channel, method.queue)
+    queue = find_readable(channel, method.queue)
     _check_generation(queue, method.generation)
     thing = rendered("queue", queue.name, queue.vhost)
     whole = method.group and not method.end

@@ -34,17 +34,18 @@ from harebell.front.common.errors import hard, soft
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import published
 from harebell.front.common.interceptors import intercepted
-from harebell.front.common.permission import EXCHANGE, QUEUE, check, check_topic, topic_of
+from harebell.front.common.permission import QUEUE, check, check_topic, topic_of
 from harebell.front.common.requeue_order import by_consumer
 from harebell.front.common.unacked import Unacked
+from harebell.front.operations.publish import writable_exchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
-from harebell.model.resource import rendered
 from harebell.model.transaction import ACCEPT
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
+    from harebell.auth.users import User
     from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.file_stream.file_stream_channel import ChannelClasses
     from harebell.model.association import Association
@@ -124,6 +125,11 @@ class Channel(ChannelPort):
         self.topic: TopicPermission | None = None
         self.publisher: ChannelPublisher | None = None
 
+    @property
+    def user(self) -> User:
+        """Whose permissions count."""
+        return self.connection.user
+
     # --- publishing -----------------------------------------------------------------------------
 
     def publish(
@@ -183,11 +189,7 @@ class Channel(ChannelPort):
         return result
 
     def _find_exchange(self, name: str) -> Exchange:
-        check(self, WRITE, EXCHANGE, name)
-        exchange = self.vhost.exchange(name)
-        if exchange.internal:
-            thing = rendered("exchange", name, self.vhost.name)
-            raise soft(403, f"cannot publish to internal {thing}", *_PUBLISH)
+        exchange = writable_exchange(self, name, lambda text: soft(403, text, *_PUBLISH))
         self._exchange = exchange
         self._exchange_epoch = self.router.epoch
         self.topic = topic_of(self, exchange)

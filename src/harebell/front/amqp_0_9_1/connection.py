@@ -26,7 +26,6 @@ from harebell.front.convert.plain import plain_message
 from harebell.kernels.frames import FrameScanner
 from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
-from harebell.model.queue.arguments import ignored_arguments
 from harebell.wire.v09 import methods
 from harebell.wire.v09.frames import BODY, HEADER, HEARTBEAT, METHOD
 from harebell.wire.v09.plain_fields import PLAIN_TAGS
@@ -147,15 +146,6 @@ class Connection(FramedConnection):
     def has_begun(self) -> bool:
         """Whether a message is not read to its end, or publishes wait for their commit."""
         return any(channel.has_begun() for channel in self.channels.values())
-
-    def warn_of_ignored(self, queue: Queue) -> None:
-        """Log the arguments of a queue that have no effect here."""
-        ignored = ignored_arguments(queue.arguments)
-        if ignored:
-            names = ", ".join(ignored)
-            self.settings.journal(
-                "warning", f"queue '{queue.name}': no effect in this version: {names}"
-            )
 
     def drop_channel(self, channel: ClosableChannel) -> None:
         """A channel is over; its number may be used again."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.amqp_0_9_1.lasting import delete_exchange
 from harebell.front.common.names import clean
-from harebell.front.common.permission import (
-    EXCHANGE,
-    check,
-    check_any,
-    check_other_exchange,
-    check_topic,
-)
+from harebell.front.common.permission import EXCHANGE
+from harebell.front.operations.bind import check_binding
+from harebell.front.operations.caller import caller_of
+from harebell.front.operations.declare import ExchangeOptions, declare_exchange, find_exchange
+from harebell.front.operations.delete import deletable_exchange
 from harebell.model.reserved import check_exchange_deletion, check_exchange_type
 from harebell.wire.v09 import methods
 
@@ -23,26 +20,18 @@ if TYPE_CHECKING:
 
 def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
     """exchange.declare: make it, or check that it is the same; passive: check that it is there."""
-    name = clean(method.exchange)
+    name, caller = clean(method.exchange), caller_of(channel)
     if method.passive:
         channel.vhost.check_not_default(name)
-        check_any(channel, EXCHANGE, name)
-        channel.vhost.exchange(name)
+        exchange = find_exchange(caller, name)
     else:
         check_exchange_type(method.type)
         channel.vhost.check_not_default(name)
-        check(channel, CONFIGURE, EXCHANGE, name)
-        if name not in channel.vhost.exchanges:
-            check_other_exchange(channel, EXCHANGE, name, method.arguments, "alternate-exchange")
-        channel.vhost.declare_exchange(
-            name,
-            method.type,
-            durable=method.durable,
-            auto_delete=method.auto_delete,
-            internal=method.internal,
-            arguments=method.arguments,
+        options = ExchangeOptions(
+            method.durable, method.auto_delete, method.internal, method.arguments
         )
-    if channel.vhost.exchange(name).durable:
+        exchange = declare_exchange(caller, name, method.type, options)
+    if exchange.durable:
         channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeDeclareOk())
@@ -53,23 +42,19 @@ def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
     name = clean(method.exchange)
     channel.vhost.check_not_default(name)
     check_exchange_deletion(name, channel.vhost.name)
-    check(channel, CONFIGURE, EXCHANGE, name)
-    exchange = channel.vhost.find_exchange_to_delete(name, if_unused=method.if_unused)
+    exchange = deletable_exchange(caller_of(channel), name, if_unused=method.if_unused)
     reply = None if method.nowait else methods.ExchangeDeleteOk()
     delete_exchange(channel, name, exchange, (40, 20), reply)
 
 
 def bind(channel: Channel, method: methods.ExchangeBind) -> None:
     """exchange.bind: messages of `source` go to `destination` too."""
-    check(channel, WRITE, EXCHANGE, clean(method.destination))
-    channel.vhost.check_not_default(clean(method.destination))
-    channel.vhost.check_not_default(clean(method.source))
-    check(channel, READ, EXCHANGE, clean(method.source))
-    check_topic(channel, READ, clean(method.source), method.routing_key)
+    source, name = clean(method.source), clean(method.destination)
+    check_binding(channel, EXCHANGE, name, source, method.routing_key)
     # With both missing, the source is the one that is named.
-    channel.vhost.exchange(clean(method.source))
-    destination = channel.vhost.exchange(clean(method.destination))
-    channel.vhost.bind(clean(method.source), destination, method.routing_key, method.arguments)
+    channel.vhost.exchange(source)
+    destination = channel.vhost.exchange(name)
+    channel.vhost.bind(source, destination, method.routing_key, method.arguments)
     if destination.durable:
         channel.hold_until_recorded()
     if not method.nowait:
@@ -78,13 +63,10 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
 
 def unbind(channel: Channel, method: methods.ExchangeUnbind) -> None:
     """exchange.unbind: also fine for a binding that does not exist, as with RabbitMQ."""
-    check(channel, WRITE, EXCHANGE, clean(method.destination))
-    channel.vhost.check_not_default(clean(method.destination))
-    channel.vhost.check_not_default(clean(method.source))
-    check(channel, READ, EXCHANGE, clean(method.source))
-    check_topic(channel, READ, clean(method.source), method.routing_key)
-    destination = channel.vhost.exchanges.get(clean(method.destination))
-    channel.vhost.unbind(clean(method.source), destination, method.routing_key, method.arguments)
+    source, name = clean(method.source), clean(method.destination)
+    check_binding(channel, EXCHANGE, name, source, method.routing_key)
+    destination = channel.vhost.exchanges.get(name)
+    channel.vhost.unbind(source, destination, method.routing_key, method.arguments)
     channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeUnbindOk())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.work import Step
-from harebell.front.common.long_operation import LongOperation, exchange_deletion
+from harebell.front.common.long_operation import LongOperation
+from harebell.front.operations.delete import exchange_deletion
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel

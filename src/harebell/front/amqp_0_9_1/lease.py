@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import READ
-from harebell.front.amqp_0_9_1.queue import find
-from harebell.front.common.names import meant
-from harebell.front.common.permission import QUEUE, check
+from harebell.front.amqp_0_9_1.queue import find_readable
 from harebell.wire.v09 import lease as wire
 
 if TYPE_CHECKING:
@@ -23,15 +20,9 @@ if TYPE_CHECKING:
     from harebell.model.queue.kind import Queue
 
 
-def _queue(channel: Channel, name: str) -> Queue:
-    """The queue that is meant, if it may be read."""
-    check(channel, READ, QUEUE, meant(name, channel.last_queue))
-    return find(channel, name)
-
-
 def _group(channel: Channel, method: Any) -> Group:
     """The group that is meant, if the epoch is the one that it has."""
-    queue = _queue(channel, method.queue)
+    queue = find_readable(channel, method.queue)
     leases = channel.connection.broker.leases
     group: Group = leases.current(channel.vhost, queue, method.group, method.epoch)
     return group
@@ -46,7 +37,7 @@ def _answer(channel: Channel, queue: Queue, reply: Any) -> None:
 
 def open_group(channel: Channel, method: wire.LeaseOpen) -> None:
     """lease.open: from now on every older epoch is fenced."""
-    queue = _queue(channel, method.queue)
+    queue = find_readable(channel, method.queue)
     connection = channel.connection
     group = connection.broker.leases.open(
         channel.vhost, queue, method.group, method.timeout, connection

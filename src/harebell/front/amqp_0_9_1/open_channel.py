@@ -13,6 +13,7 @@ from harebell.front.common.unacked import Unacked
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
+    from harebell.auth.users import User
     from harebell.base.message import Message, Properties
     from harebell.base.sequence import Sequence
     from harebell.front.amqp_0_9_1.connection import Connection
@@ -90,6 +91,10 @@ class OpenChannel(Protocol):
     @property
     def vhost(self) -> VHost:
         """Where its queues and exchanges are."""
+
+    @property
+    def user(self) -> User:
+        """Whose permissions count."""
 
     @property
     def router(self) -> Router:

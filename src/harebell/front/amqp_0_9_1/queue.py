@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.auth.permissions import CONFIGURE, READ, WRITE
 from harebell.front.amqp_0_9_1.direct_reply import check_not_reply, declare_reply
 from harebell.front.amqp_0_9_1.lasting import is_open, perform
-from harebell.front.common.long_operation import deletion
 from harebell.front.common.names import clean, generated, meant
-from harebell.front.common.permission import (
-    EXCHANGE,
-    QUEUE,
-    check,
-    check_any,
-    check_forwarding,
-    check_topic,
-)
+from harebell.front.common.permission import QUEUE
+from harebell.front.operations import bind as bind_operation
+from harebell.front.operations.caller import caller_of
+from harebell.front.operations.declare import QueueOptions, declare_queue, find_queue
+from harebell.front.operations.delete import deletable_queue, deletion
+from harebell.front.operations.get import readable_queue
+from harebell.front.operations.purge import purge_queue
 from harebell.model.binding import Binding
 from harebell.model.queue.browsed import leaves_messages
 from harebell.model.queue.kind import Queue
@@ -30,10 +27,9 @@ if TYPE_CHECKING:
 GENERATED_PREFIX = "amq.gen-"
 
 
-def find(channel: Channel, name: str) -> Queue:
-    """The queue a name means, for this connection."""
-    queue: Queue = channel.vhost.queue(meant(name, channel.last_queue), channel.connection)
-    return queue
+def find_readable(channel: Channel, name: str) -> Queue:
+    """The queue that a name means, for a user that may read it."""
+    return readable_queue(caller_of(channel), meant(name, channel.last_queue))
 
 
 def declare(channel: Channel, method: methods.QueueDeclare) -> None:
@@ -46,29 +42,19 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
     if name.startswith(REPLY_TO):
         declare_reply(channel, name, nowait=method.nowait)
         return
+    caller = caller_of(channel)
     if method.passive:
-        check_any(channel, QUEUE, name)
-        queue = channel.vhost.queue(name, channel.connection)
+        queue = find_queue(caller, name)
     else:
-        made_up = name == ""
-        if made_up:
+        generates = name == ""
+        if generates:
             name = generated(GENERATED_PREFIX, channel.connection.settings.rng)
         else:
             check_queue_name(name)
-        check(channel, CONFIGURE, QUEUE, name)
-        if name not in channel.vhost.queues:
-            channel.vhost.check_room(name)
-            check_forwarding(channel, name, method.arguments)
-        queue = channel.vhost.declare_queue(
-            name,
-            durable=method.durable,
-            exclusive=method.exclusive,
-            auto_delete=method.auto_delete,
-            arguments=method.arguments,
-            owner=channel.connection,
-            generated=made_up,
+        options = QueueOptions(
+            method.durable, method.exclusive, method.auto_delete, method.arguments, generates
         )
-        channel.connection.warn_of_ignored(queue)
+        queue = declare_queue(caller, name, options)
     queue.declared()
     if queue.durable:
         channel.hold_until_recorded()
@@ -93,10 +79,8 @@ def check_binding(channel: Channel, method: methods.QueueBind | methods.QueueUnb
     """Refuse a binding that the user may not make or undo; returns the name of the queue."""
     name = meant(method.queue, channel.last_queue)
     check_not_reply(name)
-    check(channel, WRITE, QUEUE, name)
-    channel.vhost.check_not_default(method.exchange)
-    check(channel, READ, EXCHANGE, clean(method.exchange))
-    check_topic(channel, READ, clean(method.exchange), _binding_key(channel, method))
+    key = _binding_key(channel, method)
+    bind_operation.check_binding(channel, QUEUE, name, clean(method.exchange), key)
     return name
 
 
@@ -132,21 +116,19 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
 
 def purge(channel: Channel, method: methods.QueuePurge) -> None:
     """queue.purge: drop what is ready; deliveries that are out stay out."""
-    check(channel, READ, QUEUE, meant(method.queue, channel.last_queue))
-    queue = find(channel, method.queue)
-    count = queue.purge()
-    if queue.sync_soon():
+    purged = purge_queue(caller_of(channel), meant(method.queue, channel.last_queue))
+    if purged.recorded:
         channel.connection.hold_until(channel.connection.commit.ticket)
     if not method.nowait:
-        channel.connection.send(channel.number, methods.QueuePurgeOk(message_count=count))
+        channel.connection.send(channel.number, methods.QueuePurgeOk(message_count=purged.count))
 
 
 def delete(channel: Channel, method: methods.QueueDelete) -> None:
     """queue.delete: also fine for one that does not exist, as with RabbitMQ."""
     name = meant(method.queue, channel.last_queue)
-    check(channel, CONFIGURE, QUEUE, name)
-    conditions = {"if_unused": method.if_unused, "if_empty": method.if_empty}
-    queue = channel.vhost.find_queue_to_delete(name, channel.connection, **conditions)
+    queue = deletable_queue(
+        caller_of(channel), name, if_unused=method.if_unused, if_empty=method.if_empty
+    )
 
     def finish() -> None:
         _delete(channel, method, name, queue)

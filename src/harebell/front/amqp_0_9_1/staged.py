@@ -32,10 +32,10 @@ from harebell.front.amqp_0_9_1.special_properties import prepared
 from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import published
 from harebell.front.common.interceptors import intercepted
-from harebell.front.common.permission import EXCHANGE, check, check_topic, topic_of
+from harebell.front.common.permission import check_topic, topic_of
 from harebell.front.common.unrouted import NO_ROUTE, ways_of
+from harebell.front.operations.publish import writable_exchange
 from harebell.kernels.rows import Rows
-from harebell.model.resource import rendered
 from harebell.model.routed import Routed
 from harebell.wire.arrow.decode import decode_batch
 from harebell.wire.v09 import stage as methods
@@ -333,11 +333,7 @@ class StagedCommit:
 
     def _find(self, name: str) -> _Place:
         channel = self._channel
-        check(channel, WRITE, EXCHANGE, name)
-        exchange = channel.vhost.exchange(name)
-        if exchange.internal:
-            thing = rendered("exchange", name, channel.vhost.name)
-            raise soft(403, f"cannot publish to internal {thing}", *_PLACE)
+        exchange = writable_exchange(channel, name, lambda text: soft(403, text, *_PLACE))
         place = self._places[name] = _Place(exchange, topic_of(channel, exchange))
         self._routed.counts[name] = 0
         if place.topic is None and not self._watched:

@@ -10,13 +10,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harebell.auth.users import User
     from harebell.base.sequence import Sequence
     from harebell.front.common.base_connection import BaseConnection
     from harebell.model.router import Router
     from harebell.model.vhost import VHost
 
 
-class ChannelLike(Protocol):
+class Requester(Protocol):
+    """Who asks for something, and where: what permissions are checked for."""
+
+    @property
+    def vhost(self) -> VHost:
+        """Where the queues and exchanges are."""
+
+    @property
+    def user(self) -> User:
+        """Whose permissions count."""
+
+
+class ChannelLike(Requester, Protocol):
     """A channel or a session, as far as permissions and events need it."""
 
     @property
@@ -26,10 +39,6 @@ class ChannelLike(Protocol):
     @property
     def connection(self) -> BaseConnection:
         """The connection it belongs to."""
-
-    @property
-    def vhost(self) -> VHost:
-        """Where its queues and exchanges are."""
 
     @property
     def router(self) -> Router:

@@ -1,7 +1,7 @@
-"""A command that may take several turns; what it is refused late is told as if it had been at once.
+"""A command that may take several turns.
 
-What the peer sends meanwhile waits, so its commands keep their order. The operation goes on when
-the peer is gone.
+What the peer sends meanwhile waits, so its commands keep their order. A refusal in a later turn is
+told like one in the first. The operation goes on when the peer is gone.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from collections.abc import Callable
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.work import Step
 from harebell.front.common.framed_connection import FramedConnection
-from harebell.model.exchange import Exchange
-from harebell.model.queue.kind import Queue
-from harebell.model.vhost import VHost
 
 
 class LongOperation:
@@ -46,48 +43,3 @@ class LongOperation:
             return True
         self.late = self.late or not done
         return done
-
-
-def deletion(vhost: VHost, thing: Queue | Exchange | None, finish: Callable[[], object]) -> Step:
-    """The steps that delete what may have many bindings: these first.
-
-    The conditions of the deletion hold at the beginning and at the end: a queue that has to be
-    empty and is not any more stays, without the bindings that are gone by then.
-
-    Args:
-        vhost: of the thing.
-        thing: what is deleted; None when there is nothing.
-        finish: deletes it without bindings, and answers.
-    """
-
-    def step() -> bool:
-        if thing is not None and not vhost.unbind_some(thing):
-            return False
-        finish()
-        return True
-
-    return step
-
-
-def exchange_deletion(
-    vhost: VHost,
-    name: str,
-    exchange: Exchange | None,
-    answer: Callable[[], object] | None = None,
-) -> Step:
-    """The steps that delete an exchange, unless another has its name by then.
-
-    Args:
-        vhost: of the exchange.
-        name: of the exchange.
-        exchange: None when there is none of that name.
-        answer: what follows; None for nothing.
-    """
-
-    def finish() -> None:
-        if vhost.exchanges.get(name) is exchange:
-            vhost.delete_exchange(name)
-        if answer is not None:
-            answer()
-
-    return deletion(vhost, exchange, finish)

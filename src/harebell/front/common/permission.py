@@ -24,7 +24,7 @@ from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
-    from harebell.front.common.channel_like import ChannelLike
+    from harebell.front.common.channel_like import Requester
     from harebell.model.exchange.kind import Exchange
 
 QUEUE = "queue"
@@ -33,11 +33,11 @@ DEFAULT_EXCHANGE = "amq.default"
 """What the default exchange is called where permissions are meant."""
 
 
-def check(channel: ChannelLike, action: str, kind: str, name: str) -> None:
-    """Refuse what the channel's user may not do.
+def check(requester: Requester, action: str, kind: str, name: str) -> None:
+    """Refuse what the user may not do.
 
     Args:
-        channel: where it is asked for.
+        requester: who asks, and in which vhost.
         action: configure, write or read.
         kind: QUEUE or EXCHANGE.
         name: of the queue or exchange, which need not exist.
@@ -45,8 +45,8 @@ def check(channel: ChannelLike, action: str, kind: str, name: str) -> None:
     Raises:
         Refusal: ACCESS_REFUSED.
     """
-    vhost = channel.vhost.name
-    user = channel.connection.user
+    vhost = requester.vhost.name
+    user = requester.user
     held = user.permissions.get(vhost)
     if kind == EXCHANGE and name == "":
         name = DEFAULT_EXCHANGE
@@ -55,36 +55,36 @@ def check(channel: ChannelLike, action: str, kind: str, name: str) -> None:
         raise refused(f"{action} access to {thing} refused for user '{user.name}'")
 
 
-def may_see(channel: ChannelLike, kind: str, name: str) -> bool:
-    """Whether the channel's user has any permission for a name."""
-    held = channel.connection.user.permissions.get(channel.vhost.name)
+def may_see(requester: Requester, kind: str, name: str) -> bool:
+    """Whether the user has any permission for a name."""
+    held = requester.user.permissions.get(requester.vhost.name)
     if kind == EXCHANGE and name == "":
         name = DEFAULT_EXCHANGE
     return held is not None and any(held.allow(action, name) for action in ACTIONS)
 
 
-def check_any(channel: ChannelLike, kind: str, name: str) -> None:
+def check_any(requester: Requester, kind: str, name: str) -> None:
     """Refuse to say what a thing is like, or whether there is one, without any permission for it.
 
     Args:
-        channel: where it is asked for.
+        requester: who asks, and in which vhost.
         kind: QUEUE or EXCHANGE.
         name: of the queue or exchange, which need not exist.
 
     Raises:
         Refusal: ACCESS_REFUSED.
     """
-    if not may_see(channel, kind, name):
+    if not may_see(requester, kind, name):
         shown = DEFAULT_EXCHANGE if kind == EXCHANGE and name == "" else name
-        thing = rendered(kind, shown, channel.vhost.name)
-        raise refused(f"access to {thing} refused for user '{channel.connection.user.name}'")
+        thing = rendered(kind, shown, requester.vhost.name)
+        raise refused(f"access to {thing} refused for user '{requester.user.name}'")
 
 
-def check_binding_seen(channel: ChannelLike, exchange: str, queue: str, key: str) -> None:
+def check_binding_seen(requester: Requester, exchange: str, queue: str, key: str) -> None:
     """Refuse to say whether a binding exists to users without permissions for both of its ends.
 
     Args:
-        channel: where it is asked for.
+        requester: who asks, and in which vhost.
         exchange: the source.
         queue: the destination; "" when none is asked for.
         key: the binding key, which is the name of a queue at the default exchange.
@@ -92,15 +92,15 @@ def check_binding_seen(channel: ChannelLike, exchange: str, queue: str, key: str
     Raises:
         Refusal: ACCESS_REFUSED.
     """
-    check_any(channel, EXCHANGE, exchange)
+    check_any(requester, EXCHANGE, exchange)
     for name in (queue, key if exchange == "" else ""):
         if name:
-            check_any(channel, QUEUE, name)
+            check_any(requester, QUEUE, name)
 
 
-def topic_of(channel: ChannelLike, exchange: Exchange) -> TopicPermission | None:
-    """What the channel's user may do with the topics of an exchange; None for everything."""
-    held = channel.connection.user.topic_permissions.get(channel.vhost.name)
+def topic_of(requester: Requester, exchange: Exchange) -> TopicPermission | None:
+    """What the user may do with the topics of an exchange; None for everything."""
+    held = requester.user.topic_permissions.get(requester.vhost.name)
     if held is None:
         return None
     delays = exchange.KIND == DelayedExchange.KIND
@@ -109,12 +109,12 @@ def topic_of(channel: ChannelLike, exchange: Exchange) -> TopicPermission | None
 
 
 def check_topic(
-    channel: ChannelLike, action: str, name: str, key: str, *, made_later: bool = False
+    requester: Requester, action: str, name: str, key: str, *, made_later: bool = False
 ) -> None:
-    """Refuse a routing key that the channel's user may not use with an exchange.
+    """Refuse a routing key that the user may not use with an exchange.
 
     Args:
-        channel: where it is asked for.
+        requester: who asks, and in which vhost.
         action: write or read.
         name: of the exchange, which need not exist.
         key: the routing key.
@@ -123,28 +123,28 @@ def check_topic(
     Raises:
         Refusal: ACCESS_REFUSED.
     """
-    exchange = channel.vhost.exchanges.get(name)
-    topic = None if exchange is None else topic_of(channel, exchange)
+    exchange = requester.vhost.exchanges.get(name)
+    topic = None if exchange is None else topic_of(requester, exchange)
     if exchange is None and made_later:
-        held = channel.connection.user.topic_permissions.get(channel.vhost.name)
+        held = requester.user.topic_permissions.get(requester.vhost.name)
         topic = None if held is None else held.get(name)
     if topic is not None and not topic.allow(action, key):
-        thing = rendered(EXCHANGE, name, channel.vhost.name)
-        user = channel.connection.user.name
+        thing = rendered(EXCHANGE, name, requester.vhost.name)
+        user = requester.user.name
         raise refused(f"{action} access to topic '{key}' in {thing} refused for user '{user}'")
 
 
 def check_other_exchange(
-    channel: ChannelLike, kind: str, name: str, arguments: Mapping[str, Any], key: str
+    requester: Requester, kind: str, name: str, arguments: Mapping[str, Any], key: str
 ) -> None:
     """Refuse a thing whose messages go on to an exchange that the user may not publish to."""
     other = arguments.get(key)
     if isinstance(other, str):
-        check(channel, READ, kind, name)
-        check(channel, WRITE, EXCHANGE, other)
+        check(requester, READ, kind, name)
+        check(requester, WRITE, EXCHANGE, other)
 
 
-def check_forwarding(channel: ChannelLike, name: str, arguments: Mapping[str, Any]) -> None:
+def check_forwarding(requester: Requester, name: str, arguments: Mapping[str, Any]) -> None:
     """Refuse a queue whose messages go on to where the user may not publish.
 
     The exchange may be for dead letters, or the alternate one of 0-10, which every version can
@@ -155,7 +155,7 @@ def check_forwarding(channel: ChannelLike, name: str, arguments: Mapping[str, An
         Refusal: ACCESS_REFUSED.
     """
     for key in (DEAD_LETTER_EXCHANGE, ALTERNATE):
-        check_other_exchange(channel, QUEUE, name, arguments, key)
+        check_other_exchange(requester, QUEUE, name, arguments, key)
     other, fixed = arguments.get(DEAD_LETTER_EXCHANGE), arguments.get(DEAD_LETTER_KEY)
     if isinstance(other, str) and isinstance(fixed, str):
-        check_topic(channel, WRITE, other, fixed, made_later=True)
+        check_topic(requester, WRITE, other, fixed, made_later=True)

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import READ
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import CONSUMERS_PER_CHANNEL
+from harebell.front.common.admission import check_consumer_count
 from harebell.front.common.errors import hard, soft
-from harebell.front.common.event_exchange import consumer_created, consumer_deleted
 from harebell.front.common.names import clean, generated
 from harebell.front.common.permission import QUEUE, check
+from harebell.front.operations.consume import ConsumerOptions, check_arguments, end
+from harebell.front.operations.consume import start as start_consumer
 from harebell.model.consumer import Consumer
-from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.queue.kind import Queue
-from harebell.model.resource import rendered
 from harebell.wire.v09.method import Method
 
 if TYPE_CHECKING:
@@ -78,14 +77,9 @@ def start(
     channel.check_presented(wish.ticket, READ, (class_id, _CONSUME))
     check(channel, READ, QUEUE, name)
     queue = channel.find_queue(name)
-    if CONSUMERS_PER_CHANNEL and len(consumers) >= CONSUMERS_PER_CHANNEL:
-        text = f"reached maximum ({CONSUMERS_PER_CHANNEL}) of consumers per channel"
-        raise hard(530, text, class_id, _CONSUME)
-    thing = rendered("queue", queue.name, channel.vhost.name)
-    check_consumer_arguments(thing, queue.arguments, wish.filter)
-    exclusive = queue.check_consumer(
-        wish.tag, wish.filter, no_ack=False, exclusive=wish.exclusive, prefetch=1
-    )
+    check_consumer_count(channel.connection, len(consumers), (class_id, _CONSUME))
+    asked = ConsumerOptions(wish.tag, False, wish.exclusive, 1, wish.filter)
+    exclusive = check_arguments(channel.vhost, queue, asked)
     try:
         channel.vhost.check_consumer(queue, exclusive=exclusive)
     except Refusal as refusal:
@@ -98,13 +92,11 @@ def start(
         "excluded": channel.connection.origin if wish.no_local else 0,
     }
     consumer = make(queue, tag, options)
-    if wish.no_local:
-        channel.router.origins = True
-    consumers[tag] = consumer
-    if not wish.nowait:
+
+    def confirm() -> None:
         channel.say(reply(tag))
-    consumer_created(channel, consumer)
-    queue.add_consumer(consumer)
+
+    start_consumer(channel, consumers, consumer, None if wish.nowait else confirm)
 
 
 def cancel(channel: FileStreamChannel, tag: str, nowait: bool, reply: type[Method]) -> None:
@@ -113,9 +105,6 @@ def cancel(channel: FileStreamChannel, tag: str, nowait: bool, reply: type[Metho
     if not nowait:
         channel.say(reply(tag))
     if consumer is not None:
-        consumer_deleted(channel, consumer)
         if channel.classes is not None:
             channel.classes.cancelled(consumer)
-        channel.vhost.remove_consumer(consumer)
-        if not consumer.queue.deleted:
-            consumer.queue.drain()
+        end(channel, consumer)

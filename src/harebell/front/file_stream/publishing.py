@@ -17,14 +17,14 @@ from harebell.base.values import Long
 from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import actor
 from harebell.front.common.interceptors import NODE, TIMESTAMP
-from harebell.front.common.permission import EXCHANGE, check, check_topic
+from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert.carried import USER_ID
+from harebell.front.operations.publish import writable_exchange
 from harebell.model.blind import Blind
 from harebell.model.equivalence import type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
-from harebell.model.resource import rendered
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.property_list import PropertyList
 
@@ -80,12 +80,7 @@ def allowed(channel: FileStreamChannel, wish: Publish) -> Exchange:
         ProtocolError: 403, it is internal.
     """
     channel.check_presented(wish.ticket, WRITE, wish.place)
-    check(channel, WRITE, EXCHANGE, wish.exchange)
-    exchange: Exchange = channel.vhost.exchange(wish.exchange)
-    if exchange.internal:
-        thing = rendered("exchange", wish.exchange, channel.vhost.name)
-        raise soft(403, f"cannot publish to internal {thing}", *wish.place)
-    return exchange
+    return writable_exchange(channel, wish.exchange, lambda text: soft(403, text, *wish.place))
 
 
 def routed(

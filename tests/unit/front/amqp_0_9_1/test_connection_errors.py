@@ -75,6 +75,7 @@ def test_who_may_be_told_before_the_connection_is_open(
     code: int, capabilities: set[str], told: bool
 ) -> None:
     peer = World().connect()
+    peer.give(HEADER_0_9_1)
     peer.connection.capabilities = capabilities
     assert peer.connection.may_be_told(ProtocolError(code, "x")) is told
 

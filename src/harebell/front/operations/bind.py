@@ -1,0 +1,32 @@
+"""Bind queues and exchanges to exchanges: who may."""
+
+from __future__ import annotations
+
+from harebell.auth.permissions import READ, WRITE
+from harebell.front.common.channel_like import Requester
+from harebell.front.common.permission import EXCHANGE, check, check_topic
+
+
+def check_ends(caller: Requester, kind: str, destination: str, source: str) -> None:
+    """Refuse a binding that the user may not make or undo.
+
+    Args:
+        caller: who asks.
+        kind: of the destination, QUEUE or EXCHANGE.
+        destination: its name; binding is writing to it.
+        source: the exchange; binding is reading from it.
+
+    Raises:
+        Refusal: a permission is missing, or one of them is the default exchange.
+    """
+    check(caller, WRITE, kind, destination)
+    if kind == EXCHANGE:
+        caller.vhost.check_not_default(destination)
+    caller.vhost.check_not_default(source)
+    check(caller, READ, EXCHANGE, source)
+
+
+def check_binding(caller: Requester, kind: str, destination: str, source: str, key: str) -> None:
+    """Refuse a binding that the user may not make or undo, its key included."""
+    check_ends(caller, kind, destination, source)
+    check_topic(caller, READ, source, key)

@@ -1,0 +1,103 @@
+"""Start and end consumers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harebell.front.common.channel_like import ChannelLike
+from harebell.front.common.event_exchange import consumer_created, consumer_deleted
+from harebell.model.consumer import Consumer
+from harebell.model.queue.arguments import check_consumer_arguments
+from harebell.model.queue.kind import Queue
+from harebell.model.resource import rendered
+from harebell.model.vhost import VHost
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerOptions:
+    """What a consumer is asked for with.
+
+    Args:
+        tag: as given; "" when the broker makes one up.
+        no_ack, exclusive: as given.
+        prefetch: how many deliveries it may have unacknowledged; 0 is no limit.
+        arguments: as given.
+    """
+
+    tag: str
+    no_ack: bool = False
+    exclusive: bool = False
+    prefetch: int = 0
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_browser_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> None:
+    """Refuse a consumer with arguments that make no sense, whether it takes messages or looks."""
+    thing = rendered("queue", queue.name, vhost.name)
+    check_consumer_arguments(thing, queue.arguments, options.arguments)
+
+
+def check_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> bool:
+    """Refuse a consumer that the queue does not take.
+
+    Returns:
+        Whether it is exclusive.
+    """
+    check_browser_arguments(vhost, queue, options)
+    return queue.check_consumer(
+        options.tag,
+        options.arguments,
+        no_ack=options.no_ack,
+        exclusive=options.exclusive,
+        prefetch=options.prefetch,
+    )
+
+
+def check_consumer(vhost: VHost, queue: Queue, options: ConsumerOptions) -> bool:
+    """Refuse a consumer that the queue does not take, or not beside the others.
+
+    Returns:
+        Whether it is exclusive.
+    """
+    exclusive = check_arguments(vhost, queue, options)
+    vhost.check_consumer(queue, exclusive=exclusive)
+    return exclusive
+
+
+def start(
+    channel: ChannelLike,
+    consumers: dict[str, Any],
+    consumer: Consumer,
+    confirm: Callable[[], object] | None = None,
+    *,
+    browses: bool = False,
+) -> None:
+    """Start a consumer: its confirmation goes out before the first delivery.
+
+    Args:
+        channel: where it was asked for.
+        consumers: those of the channel, by tag.
+        consumer: the consumer.
+        confirm: tells the peer; None where nothing is said.
+        browses: whether it only looks at messages.
+    """
+    if consumer.excluded:
+        channel.router.origins = True
+    consumers[consumer.tag] = consumer
+    if confirm is not None:
+        confirm()
+    consumer_created(channel, consumer)
+    if browses:
+        consumer.queue.add_browser(consumer)
+    else:
+        consumer.queue.add_consumer(consumer)
+
+
+def end(channel: ChannelLike, consumer: Consumer) -> None:
+    """End a consumer that its client has cancelled: deliveries that are out stay out."""
+    consumer_deleted(channel, consumer)
+    channel.vhost.remove_consumer(consumer)
+    if not consumer.queue.deleted:
+        consumer.queue.drain()

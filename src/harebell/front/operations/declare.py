@@ -1,0 +1,159 @@
+"""Declare queues and exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harebell.auth.permissions import CONFIGURE
+from harebell.front.common.permission import (
+    EXCHANGE,
+    QUEUE,
+    check,
+    check_any,
+    check_forwarding,
+    check_other_exchange,
+)
+from harebell.front.operations.caller import Caller
+from harebell.model.exchange.kind import ALTERNATE, Exchange
+from harebell.model.queue.arguments import ignored_arguments
+from harebell.model.queue.kind import Queue
+
+
+def _nothing() -> None:
+    """The version has no checks of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueOptions:
+    """What a declaration asks for.
+
+    Args:
+        durable, exclusive, auto_delete, arguments: as in queue.declare.
+        generated: whether the broker made the name up.
+    """
+
+    durable: bool = False
+    exclusive: bool = False
+    auto_delete: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    generated: bool = False
+
+
+def find_queue(caller: Caller, name: str) -> Queue:
+    """Find a queue for a passive declaration.
+
+    Raises:
+        Refusal: there is none, it is exclusive to others, or the user has no permission for it.
+    """
+    check_any(caller, QUEUE, name)
+    return caller.vhost.queue(name, caller.owner)
+
+
+def declare_queue(caller: Caller, name: str, options: QueueOptions) -> Queue:
+    """Make a queue, or check that the existing one is the same.
+
+    Raises:
+        Refusal: the user may not, a limit is reached, or the existing one is different.
+    """
+    check(caller, CONFIGURE, QUEUE, name)
+    return make_queue(caller, name, options)
+
+
+def make_queue(
+    caller: Caller, name: str, options: QueueOptions, more_checks: Callable[[], None] = _nothing
+) -> Queue:
+    """Make a queue that the user may configure, or check that the existing one is the same.
+
+    Args:
+        caller: who asks.
+        name: of the queue, never empty.
+        options: what it shall be like.
+        more_checks: what a version checks beside, before a new queue is made.
+    """
+    vhost = caller.vhost
+    if name not in vhost.queues:
+        vhost.check_room(name)
+        more_checks()
+        check_forwarding(caller, name, options.arguments)
+    queue = vhost.declare_queue(
+        name,
+        durable=options.durable,
+        exclusive=options.exclusive,
+        auto_delete=options.auto_delete,
+        arguments=options.arguments,
+        owner=caller.owner,
+        generated=options.generated,
+    )
+    _warn_of_ignored(caller, queue)
+    return queue
+
+
+def _warn_of_ignored(caller: Caller, queue: Queue) -> None:
+    """Log the arguments of a queue that have no effect here."""
+    ignored = ignored_arguments(queue.arguments)
+    if ignored:
+        names = ", ".join(ignored)
+        caller.journal("warning", f"queue '{queue.name}': no effect in this version: {names}")
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeOptions:
+    """What a declaration asks for, as in exchange.declare."""
+
+    durable: bool = False
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+def find_exchange(caller: Caller, name: str) -> Exchange:
+    """Find an exchange for a passive declaration.
+
+    Raises:
+        Refusal: there is none, or the user has no permission for it.
+    """
+    check_any(caller, EXCHANGE, name)
+    return caller.vhost.exchange(name)
+
+
+def declare_exchange(caller: Caller, name: str, kind: str, options: ExchangeOptions) -> Exchange:
+    """Make an exchange, or check that the existing one is the same.
+
+    Raises:
+        Refusal: the user may not, or the existing one is different.
+    """
+    check(caller, CONFIGURE, EXCHANGE, name)
+    return make_exchange(caller, name, kind, options)
+
+
+def make_exchange(
+    caller: Caller,
+    name: str,
+    kind: str,
+    options: ExchangeOptions,
+    more_checks: Callable[[], None] = _nothing,
+) -> Exchange:
+    """Make an exchange that the user may configure, or check that the existing one is the same.
+
+    Args:
+        caller: who asks.
+        name: of the exchange.
+        kind: its type.
+        options: what it shall be like.
+        more_checks: what a version checks beside, before a new exchange is made.
+    """
+    vhost = caller.vhost
+    if name not in vhost.exchanges:
+        check_other_exchange(caller, EXCHANGE, name, options.arguments, ALTERNATE)
+        more_checks()
+    vhost.declare_exchange(
+        name,
+        kind,
+        durable=options.durable,
+        auto_delete=options.auto_delete,
+        internal=options.internal,
+        arguments=options.arguments,
+    )
+    return vhost.exchange(name)

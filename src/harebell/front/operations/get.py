@@ -1,0 +1,18 @@
+"""Read from a queue: the queue that consumers, basic.get and purges name."""
+
+from __future__ import annotations
+
+from harebell.auth.permissions import READ
+from harebell.front.common.permission import QUEUE, check
+from harebell.front.operations.caller import Caller
+from harebell.model.queue.kind import Queue
+
+
+def readable_queue(caller: Caller, name: str) -> Queue:
+    """Find a queue to read from.
+
+    Raises:
+        Refusal: the user may not read it, there is none, or it is exclusive to others.
+    """
+    check(caller, READ, QUEUE, name)
+    return caller.vhost.queue(name, caller.owner)
