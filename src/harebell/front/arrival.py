@@ -45,8 +45,8 @@ class Arrival(BaseConnection):
         hub.connections.add(self)
         hub.accepted += 1
         self.origin = hub.accepted
-        hub.newcomers.add(self.origin, peer.address)
-        if hub.offenders.blocked(peer.address, now):
+        hub.pending_logins.add(self.origin, peer.address)
+        if hub.handshake_throttle.blocked(peer.address, now):
             self.cut()
 
     def receive(self, data: bytes | memoryview, now: float) -> None:

@@ -97,8 +97,8 @@ class App:
         self._alarm: asyncio.TimerHandle | None = None
         self.hub = ConnectionRegistry(gauge, self.broker.work)
         self.hub.turns.limit(limits.WORK_USER_UNITS, self._turn_soon)
-        self.hub.newcomers.most = config.unauthenticated_connection_max
-        self.hub.newcomers.most_per_address = config.unauthenticated_connection_max_per_address
+        self.hub.pending_logins.most = config.unauthenticated_connection_max
+        self.hub.pending_logins.most_per_address = config.unauthenticated_connection_max_per_address
         self.overdue = DeliveryAckTimeout(self.hub, config.consumer_timeout)
         self.broker.stages.room = self.storage.room_for_stages(config)
         self.broker.stages.report = self.logger.write

@@ -7,7 +7,7 @@ cdef class Delivery:
     cdef readonly Consumer consumer
     cdef readonly long long position
     cdef readonly long long number
-    cdef readonly bint again
+    cdef readonly bint redelivered
 
     cpdef int settle(self) except -1
     cpdef int reject(self) except -1
@@ -16,4 +16,4 @@ cdef class Delivery:
 
 @cython.locals(entry=Delivery)
 cpdef Delivery new_delivery(Queue queue, Consumer consumer, long long position, long long number,
-                            bint again)
+                            bint redelivered)

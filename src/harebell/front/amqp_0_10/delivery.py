@@ -14,19 +14,19 @@ class Delivery:
         consumer: the subscription that got it.
         position: its position in the queue's log.
         number: of the transfer.
-        again: whether it was marked as redelivered.
+        redelivered: whether it was marked as redelivered.
     """
 
-    __slots__ = ("again", "consumer", "number", "position", "queue")
+    __slots__ = ("consumer", "number", "position", "queue", "redelivered")
 
     def __init__(
-        self, queue: Queue, consumer: Consumer, position: int, number: int, again: bool
+        self, queue: Queue, consumer: Consumer, position: int, number: int, redelivered: bool
     ) -> None:
         self.queue = queue
         self.consumer = consumer
         self.position = position
         self.number = number
-        self.again = again
+        self.redelivered = redelivered
 
     @property
     def tag(self) -> int:
@@ -59,7 +59,7 @@ class Delivery:
 
 
 def new_delivery(
-    queue: Queue, consumer: Consumer, position: int, number: int, again: bool
+    queue: Queue, consumer: Consumer, position: int, number: int, redelivered: bool
 ) -> Delivery:
     """An entry, made without the cost of a call through Python; for the hot path."""
     entry = Delivery.__new__(Delivery)
@@ -67,5 +67,5 @@ def new_delivery(
     entry.consumer = consumer
     entry.position = position
     entry.number = number
-    entry.again = again
+    entry.redelivered = redelivered
     return entry

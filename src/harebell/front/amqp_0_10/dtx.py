@@ -23,7 +23,7 @@ from harebell.front.amqp_0_10.errors import (
     RESOURCE_LIMIT_EXCEEDED,
     ExecutionError,
 )
-from harebell.front.amqp_0_10.lasting import perform
+from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.amqp_0_10.tx import TX, check_accepting
 from harebell.model.association import Association
 from harebell.model.branch import Asker, BranchError

@@ -13,7 +13,7 @@ from harebell.front.amqp_0_10.errors import (
     PRECONDITION_FAILED,
     ExecutionError,
 )
-from harebell.front.amqp_0_10.lasting import perform
+from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.common.permission import (
     EXCHANGE,
     QUEUE,

@@ -11,9 +11,9 @@ from harebell.front.amqp_0_10.errors import (
     ExecutionError,
 )
 from harebell.front.amqp_0_10.file_stage import Stage
-from harebell.front.amqp_0_10.file_stream_adapter import FileStreamAdapter, lodger_of
+from harebell.front.amqp_0_10.file_stream_adapter import FileStreamAdapter, adapter_of
 from harebell.front.file_stream.classes import shared_of
-from harebell.front.file_stream.consuming import Wish, start
+from harebell.front.file_stream.consuming import ConsumerRequest, start
 from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
 from harebell.front.file_stream.publishing import Publish
@@ -31,14 +31,14 @@ _PUBLISH = 9
 
 def qos(session: Session, command: commands.FileQos) -> None:
     """file.qos: for the session, or with `global` for the connection as a whole."""
-    lane = lodger_of(session).classes.files
+    lane = adapter_of(session).classes.files
     window = shared_of(session.connection).files if command.global_ else lane.window
     window.limit(command.prefetch_count or 0, command.prefetch_size or 0)
     session.send(commands.FileQosOk())
     lane.go_on()
 
 
-def wish_of(class_id: int, command: Any) -> Wish:
+def request_of(class_id: int, command: Any) -> ConsumerRequest:
     """What a command consume of either class asks for.
 
     Raises:
@@ -46,7 +46,7 @@ def wish_of(class_id: int, command: Any) -> Wish:
     """
     if not command.consumer_tag:
         raise ExecutionError(NOT_ALLOWED, "the consumer tag is empty", 1)
-    return Wish(
+    return ConsumerRequest(
         class_id,
         command.queue or "",
         command.consumer_tag,
@@ -59,19 +59,19 @@ def wish_of(class_id: int, command: Any) -> Wish:
 
 def consume(session: Session, command: commands.FileConsume) -> None:
     """file.consume: files are staged one after the other."""
-    lodger = lodger_of(session)
+    adapter = adapter_of(session)
 
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> FileConsumer:
-        return FileConsumer(lodger.classes.files, queue, tag, automatic=command.no_ack, **options)
+        return FileConsumer(adapter.classes.files, queue, tag, automatic=command.no_ack, **options)
 
-    start(lodger, wish_of(FILE.class_id, command), make, FileConsumeOk)
+    start(adapter, request_of(FILE.class_id, command), make, FileConsumeOk)
 
 
 def cancel(session: Session, command: commands.FileCancel) -> None:
     """file.cancel: what is on its way still comes; an unknown tag is fine."""
     tag = command.consumer_tag or ""
     if isinstance(session.consumers.get(tag), FileConsumer):
-        cancel_consumer(lodger_of(session), tag, True, FileConsumeOk)
+        cancel_consumer(adapter_of(session), tag, True, FileConsumeOk)
 
 
 def _identifier(command: Any) -> str:
@@ -82,42 +82,42 @@ def _identifier(command: Any) -> str:
 
 def file_open(session: Session, command: commands.FileOpen) -> None:
     """file.open: the client wants to send a file."""
-    arrivals = lodger_of(session).classes.arrivals
+    arrivals = adapter_of(session).classes.arrivals
     arrivals.open(_identifier(command), command.content_size or 0)
 
 
 def open_ok(session: Session, command: commands.FileOpenOk) -> None:
     """file.open-ok: the client is ready for a file of ours."""
-    lodger_of(session).classes.files.opened(command.staged_size or 0)
+    adapter_of(session).classes.files.opened(command.staged_size or 0)
 
 
 def stage(session: Session, command: commands.FileStage, header: bytes, body: bytes) -> None:
     """file.stage: it is here; a body has gone to the staging area while it came."""
-    lodger = lodger_of(session)
-    found, lodger.stage = lodger.stage, None
-    (found or Stage(lodger, header)).finish()
+    adapter = adapter_of(session)
+    found, adapter.stage = adapter.stage, None
+    (found or Stage(adapter, header)).finish()
 
 
 def publish(session: Session, command: commands.FilePublish) -> None:
     """file.publish: what is staged becomes a message; it is complete when that is on disk."""
     flags = command.mandatory | command.immediate << 1
-    wish = Publish(FILE, _PUBLISH, command.exchange or "", command.routing_key or "", flags)
-    lodger_of(session).classes.arrivals.publish(wish, _identifier(command))
+    request = Publish(FILE, _PUBLISH, command.exchange or "", command.routing_key or "", flags)
+    adapter_of(session).classes.arrivals.publish(request, _identifier(command))
 
 
 def _taken(
     session: Session, tag: int, multiple: bool
 ) -> tuple[FileStreamAdapter, list[FileUnacked]]:
     """The deliveries that a tag means, which are not outstanding any more."""
-    lodger = lodger_of(session)
-    unacked = lodger.unacked
+    adapter = adapter_of(session)
+    unacked = adapter.unacked
     if tag or not multiple:
         found = unacked.get(tag)
         if found is None:
             raise ExecutionError(PRECONDITION_FAILED, f"unknown delivery tag {tag}", 0)
-    last = tag or lodger.next_tag - 1
+    last = tag or adapter.next_tag - 1
     wanted = [each for each in unacked.numbers() if each <= last] if multiple else [tag]
-    return lodger, [unacked.take(each) for each in wanted]
+    return adapter, [unacked.take(each) for each in wanted]
 
 
 def ack(session: Session, command: commands.FileAck) -> None:

@@ -15,7 +15,7 @@ from harebell.front.amqp_0_10.errors import (
     PRECONDITION_FAILED,
     ExecutionError,
 )
-from harebell.front.amqp_0_10.file_stream_adapter import FileStreamAdapter, lodger_of
+from harebell.front.amqp_0_10.file_stream_adapter import FileStreamAdapter, adapter_of
 from harebell.wire.convert.listed import to_list
 from harebell.wire.v09.property_list import FILE, PropertyList
 
@@ -47,20 +47,20 @@ class Stage:
     """What arrives of one file.
 
     Args:
-        lodger: of its session.
+        adapter: of its session.
         header: its header segment.
     """
 
-    def __init__(self, lodger: FileStreamAdapter, header: bytes) -> None:
-        self._arrivals = lodger.classes.arrivals
-        self._lodger = lodger
+    def __init__(self, adapter: FileStreamAdapter, header: bytes) -> None:
+        self._arrivals = adapter.classes.arrivals
+        self._adapter = adapter
         self._staged = self._arrivals.to_stage()
         self._passed_over = self._staged.staged - self._arrivals.told
         self._arrivals.describe(self._staged, read_list(FILE, header))
 
     def take(self, payload: bytes) -> None:
         """The next octets of the body."""
-        session = self._lodger.session
+        session = self._adapter.session
         if session.ended:
             return
         try:
@@ -100,11 +100,11 @@ def begin_body(session: Session, assembly: Assembly) -> None:
     """The header of a content is here: if it is that of a file.stage, its body goes to disk."""
     if assembly.command()[:2] != STAGE or session.done_before():
         return
-    lodger = lodger_of(session)
+    adapter = adapter_of(session)
     try:
-        lodger.stage = Stage(lodger, assembly.header())
+        adapter.stage = Stage(adapter, assembly.header())
     except (Refusal, ProtocolError) as error:
         session.begin()
         session.caught(error, *STAGE)
     else:
-        assembly.drain = lodger.stage.take
+        assembly.drain = adapter.stage.take

@@ -14,9 +14,9 @@ from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.base.sequence import Sequence
 from harebell.front.amqp_0_10.errors import RESOURCE_LIMIT_EXCEEDED, ExecutionError
-from harebell.front.common.immediate import takers
 from harebell.front.file_stream.classes import Classes, shared_of
 from harebell.front.file_stream.publishing import AT_ONCE, MANDATORY
+from harebell.front.operations.publish import takers
 from harebell.model.queue.kind import PENDING, REJECTED
 from harebell.model.resource import rendered
 from harebell.wire.convert.listed import to_struct
@@ -239,7 +239,7 @@ class FileStreamAdapter:
 _PUBLISH = (9, 9)
 
 
-def lodger_of(session: Session) -> FileStreamAdapter:
+def adapter_of(session: Session) -> FileStreamAdapter:
     """What the session keeps of the classes file and stream, from their first use on."""
     found = session.extras
     if found is None:

@@ -71,7 +71,7 @@ def release(session: Session, command: commands.MessageRelease) -> None:
     entries = session.taken(command.transfers) + session.unaccepted(command.transfers)
     for entry in entries:
         entry.consumer.released()
-        entry.queue.let_go(entry.position, entry.again or command.set_redelivered)
+        entry.queue.let_go(entry.position, entry.redelivered or command.set_redelivered)
     _drained(session, entries)
 
 

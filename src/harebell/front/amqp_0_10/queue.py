@@ -18,7 +18,7 @@ from harebell.front.amqp_0_10.errors import (
     RESOURCE_LOCKED,
     ExecutionError,
 )
-from harebell.front.amqp_0_10.lasting import perform
+from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.common.permission import QUEUE, check, check_any, check_other_exchange
 from harebell.front.operations.caller import caller_of_session
 from harebell.front.operations.declare import QueueOptions, make_queue

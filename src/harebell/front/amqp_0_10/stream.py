@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.front.amqp_0_10.file import wish_of
+from harebell.front.amqp_0_10.file import request_of
 from harebell.front.amqp_0_10.file_stage import read_list
-from harebell.front.amqp_0_10.file_stream_adapter import lodger_of
+from harebell.front.amqp_0_10.file_stream_adapter import adapter_of
 from harebell.front.file_stream.classes import shared_of
 from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.consuming import start
@@ -25,7 +25,7 @@ _PUBLISH = 6
 
 def qos(session: Session, command: commands.StreamQos) -> None:
     """stream.qos: for the session, or with `global` for the connection as a whole."""
-    lane = lodger_of(session).classes.packets
+    lane = adapter_of(session).classes.packets
     shared = shared_of(session.connection)
     window, rate = (shared.packets, shared.rate) if command.global_ else (lane.window, lane.rate)
     window.limit(command.prefetch_count or 0, command.prefetch_size or 0)
@@ -36,29 +36,29 @@ def qos(session: Session, command: commands.StreamQos) -> None:
 
 def consume(session: Session, command: commands.StreamConsume) -> None:
     """stream.consume: packets come at the rate that was asked for."""
-    lodger = lodger_of(session)
+    adapter = adapter_of(session)
 
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> StreamConsumer:
-        return StreamConsumer(lodger.classes.packets, queue, tag, **options)
+        return StreamConsumer(adapter.classes.packets, queue, tag, **options)
 
-    start(lodger, wish_of(STREAM.class_id, command), make, StreamConsumeOk)
+    start(adapter, request_of(STREAM.class_id, command), make, StreamConsumeOk)
 
 
 def cancel(session: Session, command: commands.StreamCancel) -> None:
     """stream.cancel: what waits for the consumer goes back; an unknown tag is fine."""
     tag = command.consumer_tag or ""
     if isinstance(session.consumers.get(tag), StreamConsumer):
-        cancel_consumer(lodger_of(session), tag, True, StreamConsumeOk)
+        cancel_consumer(adapter_of(session), tag, True, StreamConsumeOk)
 
 
 def publish(session: Session, command: commands.StreamPublish, header: bytes, body: bytes) -> None:
     """stream.publish: it is complete when it is in its queues."""
-    lodger = lodger_of(session)
+    adapter = adapter_of(session)
     flags = command.mandatory | command.immediate << 1
-    wish = Publish(STREAM, _PUBLISH, command.exchange or "", command.routing_key or "", flags)
+    request = Publish(STREAM, _PUBLISH, command.exchange or "", command.routing_key or "", flags)
     properties = STREAM.parse(read_list(STREAM, header))
-    found = routed(lodger, wish, properties, body)
-    lodger.went_through(0, accept(lodger, found, wish.flags))
+    found = routed(adapter, request, properties, body)
+    adapter.went_through(0, accept(adapter, found, request.flags))
 
 
 COMMANDS: dict[type, Any] = {

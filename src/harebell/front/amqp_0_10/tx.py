@@ -16,7 +16,7 @@ from harebell.front.amqp_0_10.errors import (
     RESOURCE_LIMIT_EXCEEDED,
     ExecutionError,
 )
-from harebell.front.amqp_0_10.lasting import perform
+from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.amqp_0_10.subscription import Subscription
 from harebell.model.queue.kind import PENDING
 from harebell.model.transaction import Transaction, pinned

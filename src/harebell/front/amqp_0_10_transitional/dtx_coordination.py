@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harebell.auth.users import User
 from harebell.base.limits import RECOVERED_XIDS, TRANSACTION_SLICE
 from harebell.base.slices import Slices, stepped
-from harebell.front.amqp_0_9_1.lasting import is_open, perform
+from harebell.front.amqp_0_9_1.long_methods import is_open, perform
 from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
 from harebell.front.common.errors import soft
 from harebell.model.xa import Branches, Outcome

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import CONFIGURE
-from harebell.front.amqp_0_9_1.lasting import delete_exchange
+from harebell.front.amqp_0_9_1.long_methods import delete_exchange
 from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.common.access_tickets import ACTIVE, PASSIVE
 from harebell.front.common.errors import hard, soft

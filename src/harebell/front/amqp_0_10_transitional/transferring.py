@@ -22,12 +22,11 @@ from harebell.front.common.access_tickets import WRITE as WRITING
 from harebell.front.common.checkpoints import Checkpoints
 from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import published
-from harebell.front.common.immediate import takers
 from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert.transitional import to_basic
-from harebell.front.operations.publish import writable_exchange
+from harebell.front.operations.publish import takers, writable_exchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.firehose import further_keys
 from harebell.model.queue.browsed import ALTERNATE

@@ -396,7 +396,7 @@ class Connection(FramedConnection):
         if isinstance(error, Refusal):
             error = errors.reply(error, class_id, method_id)
         else:
-            error = errors.told(error)
+            error = errors.translated(error)
         if error.hard:
             raise error
         text = errors.text(error)
@@ -419,7 +419,7 @@ class Connection(FramedConnection):
         """Close the connection with the reason, where the peer may be told."""
         errors = self.profile.errors
         counted = not isinstance(error, LoginRefused)
-        error = errors.told(error)
+        error = errors.translated(error)
         text = errors.text(error)
         self.settings.journal("error", f"{self.peer}: connection closed: {text}")
         if self.state is ConnectionState.CLOSING:

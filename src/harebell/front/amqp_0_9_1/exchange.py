@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.front.amqp_0_9_1.lasting import delete_exchange
+from harebell.front.amqp_0_9_1.long_methods import delete_exchange
 from harebell.front.common.names import clean
 from harebell.front.common.permission import EXCHANGE
 from harebell.front.operations.bind import check_binding

@@ -10,7 +10,7 @@ from harebell.front.amqp_0_9_1.content import Content
 from harebell.front.common.errors import soft
 from harebell.front.common.unacked import Unacked
 from harebell.front.file_stream.classes import classes_of, shared_of
-from harebell.front.file_stream.consuming import Wish, start
+from harebell.front.file_stream.consuming import ConsumerRequest, start
 from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
 from harebell.front.file_stream.publishing import Publish
@@ -43,7 +43,7 @@ def consume(channel: Channel, method: methods.FileConsume) -> None:
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> FileConsumer:
         return FileConsumer(lane, queue, tag, automatic=method.no_ack, **options)
 
-    wish = Wish(
+    request = ConsumerRequest(
         _CLASS,
         method.queue,
         method.consumer_tag,
@@ -53,7 +53,7 @@ def consume(channel: Channel, method: methods.FileConsume) -> None:
         method.filter,
         method.ticket,
     )
-    start(channel, wish, make, methods.FileConsumeOk)
+    start(channel, request, make, methods.FileConsumeOk)
 
 
 def cancel(channel: Channel, method: methods.FileCancel) -> None:
@@ -126,8 +126,8 @@ def stage(channel: Channel, method: methods.FileStage) -> None:
 def publish(channel: Channel, method: methods.FilePublish) -> None:
     """file.publish: what is staged becomes a message."""
     flags = method.mandatory | method.immediate << 1
-    wish = Publish(FILE, _PUBLISH, method.exchange, method.routing_key, flags, method.ticket)
-    classes_of(channel).arrivals.publish(wish, method.identifier)
+    request = Publish(FILE, _PUBLISH, method.exchange, method.routing_key, flags, method.ticket)
+    classes_of(channel).arrivals.publish(request, method.identifier)
 
 
 def _take(channel: Channel, tag: int, multiple: bool, method_id: int) -> list[Unacked]:

@@ -65,7 +65,7 @@ def send_back(channel: OpenChannel, message: Message, code: int) -> bool:
         return False
     kind, listed = found
     errors = channel.connection.profile.errors
-    error = errors.told(ProtocolError(code, ""))
+    error = errors.translated(ProtocolError(code, ""))
     name = errors.text(error).partition(" ")[0]
     method = kind(error.code, name, message.exchange, message.routing_key)
     send_body(channel, method, listed, message.raw, message.body)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.front.amqp_0_9_1.direct_reply import check_not_reply, declare_reply
-from harebell.front.amqp_0_9_1.lasting import is_open, perform
+from harebell.front.amqp_0_9_1.long_methods import is_open, perform
 from harebell.front.common.names import clean, generated, meant
 from harebell.front.common.permission import QUEUE
 from harebell.front.operations import bind as bind_operation

@@ -33,8 +33,7 @@ from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import published
 from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import check_topic, topic_of
-from harebell.front.common.unrouted import NO_ROUTE, ways_of
-from harebell.front.operations.publish import writable_exchange
+from harebell.front.operations.publish import NO_ROUTE, routes_of, writable_exchange
 from harebell.kernels.rows import Rows
 from harebell.model.routed import Routed
 from harebell.wire.arrow.decode import decode_batch
@@ -379,5 +378,5 @@ class StagedCommit:
     def _complaint(self) -> str:
         return (
             f"{self._lost} of {self.rows} rows of batch {self._method.batch} reach no queue, with "
-            f"routing key {ways_of(self._examples)}; nothing was published"
+            f"routing key {routes_of(self._examples)}; nothing was published"
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.front.amqp_0_9_1.content import Content
 from harebell.front.file_stream.classes import classes_of, shared_of
-from harebell.front.file_stream.consuming import Wish, start
+from harebell.front.file_stream.consuming import ConsumerRequest, start
 from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.publishing import Publish, accept, allowed, routed
 from harebell.front.file_stream.stream_consumer import StreamConsumer
@@ -39,7 +39,7 @@ def consume(channel: Channel, method: methods.StreamConsume) -> None:
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> StreamConsumer:
         return StreamConsumer(lane, queue, tag, **options)
 
-    wish = Wish(
+    request = ConsumerRequest(
         _CLASS,
         method.queue,
         method.consumer_tag,
@@ -49,7 +49,7 @@ def consume(channel: Channel, method: methods.StreamConsume) -> None:
         method.filter,
         method.ticket,
     )
-    start(channel, wish, make, methods.StreamConsumeOk)
+    start(channel, request, make, methods.StreamConsumeOk)
 
 
 def cancel(channel: Channel, method: methods.StreamCancel) -> None:
@@ -60,21 +60,21 @@ def cancel(channel: Channel, method: methods.StreamCancel) -> None:
 def publish(channel: Channel, method: methods.StreamPublish) -> None:
     """stream.publish: its content follows."""
     place = (_CLASS, _PUBLISH)
-    allowed(channel, _wish(method))
+    allowed(channel, _publish_of(method))
     gauge = channel.connection.hub.gauge
     channel.content = Content(method, gauge, place, STREAM.parse, _published)
     channel.connection.scanner.pending += 1
 
 
-def _wish(method: methods.StreamPublish) -> Publish:
+def _publish_of(method: methods.StreamPublish) -> Publish:
     flags = method.mandatory | method.immediate << 1
     return Publish(STREAM, _PUBLISH, method.exchange, method.routing_key, flags, method.ticket)
 
 
 def _published(channel: Channel, content: Content) -> None:
-    wish = _wish(content.method)
-    found = routed(channel, wish, content.properties, content.body())
-    accept(channel, found, wish.flags)
+    request = _publish_of(content.method)
+    found = routed(channel, request, content.properties, content.body())
+    accept(channel, found, request.flags)
 
 
 HANDLERS = {

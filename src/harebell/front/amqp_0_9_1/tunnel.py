@@ -30,8 +30,8 @@ from harebell.front.common.errors import soft
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import EXCHANGE, check
 from harebell.front.convert import converted
-from harebell.front.file_stream.consuming import Wish, start
-from harebell.front.file_stream.outgoing import may_deliver
+from harebell.front.file_stream.consuming import ConsumerRequest, start
+from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.model.consumer import Consumer
 from harebell.model.queue.kind import Queue
 from harebell.wire.v09 import methods_peers as methods
@@ -133,7 +133,7 @@ def consume(channel: Channel, method: BasicConsume) -> None:
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> TunnelConsumer:
         return TunnelConsumer(channel, queue, tag, **options)
 
-    wish = Wish(
+    request = ConsumerRequest(
         _BASIC,
         method.queue,
         method.consumer_tag,
@@ -143,7 +143,7 @@ def consume(channel: Channel, method: BasicConsume) -> None:
         method.arguments,
         method.ticket,
     )
-    start(channel, wish, make, BasicConsumeOk)
+    start(channel, request, make, BasicConsumeOk)
 
 
 def block_of(message: Message) -> tuple[methods.TunnelRequest, TunnelProperties]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.slices import Slices, stepped
-from harebell.front.amqp_0_9_1.lasting import is_open, perform
+from harebell.front.amqp_0_9_1.long_methods import is_open, perform
 from harebell.front.common.errors import soft
 from harebell.front.common.unacked import Unacked
-from harebell.front.common.unrouted import NO_ROUTE, ways_of
+from harebell.front.operations.publish import NO_ROUTE, routes_of
 from harebell.model.queue.kind import PENDING
 from harebell.model.transaction import Transaction, pinned
 from harebell.wire.v09 import methods
@@ -68,7 +68,7 @@ class ChannelTransaction(Transaction[Unacked]):
         if lost:
             text = (
                 f"{len(lost)} of {len(self.publishes)} messages reach no queue, with routing key "
-                f"{ways_of(lost)}; nothing was committed"
+                f"{routes_of(lost)}; nothing was committed"
             )
             raise soft(NO_ROUTE, text, _CLASS, 20)
 

@@ -18,8 +18,8 @@ from harebell.front.amqp_0_9_1.other_contents import send_back
 from harebell.front.amqp_0_9_1.prefetch_window import Window
 from harebell.front.common.access_tickets import WRITE
 from harebell.front.common.errors import hard, soft
-from harebell.front.common.immediate import takers
 from harebell.front.convert.plain import tags_in
+from harebell.front.operations.publish import takers
 from harebell.model.queue.kind import Queue
 from harebell.wire.v09 import methods
 

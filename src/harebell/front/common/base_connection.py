@@ -303,7 +303,7 @@ class BaseConnection(FrameSink):
         self.closing = True
         self.drop_held()
         self.hub.connections.discard(self)
-        self.hub.newcomers.remove(self.origin)
+        self.hub.pending_logins.remove(self.origin)
 
     def cut(self) -> None:
         """End the connection without a word more."""
@@ -334,9 +334,9 @@ class BaseConnection(FrameSink):
 
     def has_opened(self) -> None:
         """The handshake is done, and whoever is there may stay."""
-        self.hub.newcomers.remove(self.origin)
-        self.hub.offenders.opened(self.peer.address, self.user.name)
+        self.hub.pending_logins.remove(self.origin)
+        self.hub.handshake_throttle.opened(self.peer.address, self.user.name)
 
     def remember_failure(self) -> None:
         """It failed before it was open: whoever keeps doing that is turned away."""
-        self.hub.offenders.failed(self.peer.address, self.now, self.settings.journal)
+        self.hub.handshake_throttle.failed(self.peer.address, self.now, self.settings.journal)

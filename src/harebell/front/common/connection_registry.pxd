@@ -13,8 +13,8 @@ cdef class ConnectionRegistry:
     cdef public set shortages
     cdef public bint short
     cdef public object finishing
-    cdef public object newcomers
-    cdef public object offenders
+    cdef public object pending_logins
+    cdef public object handshake_throttle
     cdef public dict sessions
     cdef public dict named_sessions
     cdef public object tickets

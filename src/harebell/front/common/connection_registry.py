@@ -69,8 +69,8 @@ class ConnectionRegistry:
         finishing: the publisher that may bring its message or transaction to an end although memory
             is short.
         named_sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
-        newcomers: the connections that are not open yet.
-        offenders: who keeps failing to begin a connection.
+        pending_logins: the connections that are not open yet.
+        handshake_throttle: addresses that keep failing to open a connection.
         sessions: those of transitional 0-10 that outlive their channels, by identifier.
         tickets: the access tickets of versions before 0-9-1.
         checkpoints: message bodies whose sending was interrupted; None before the first.
@@ -87,8 +87,8 @@ class ConnectionRegistry:
         self.shortages: set[str] = set()
         self.short = False
         self.finishing: BaseConnection | None = None
-        self.newcomers = PendingLogins()
-        self.offenders = HandshakeThrottle()
+        self.pending_logins = PendingLogins()
+        self.handshake_throttle = HandshakeThrottle()
         self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
         self.accepted = 0
         self.sessions: dict[bytes, Any] = {}

@@ -77,9 +77,9 @@ class Errors:
         if change is not None:
             code, is_hard = change
             return ProtocolError(code, refusal.text, class_id, method_id, is_hard)
-        return self.told(reply_for(refusal, class_id, method_id))
+        return self.translated(reply_for(refusal, class_id, method_id))
 
-    def told(self, error: ProtocolError) -> ProtocolError:
+    def translated(self, error: ProtocolError) -> ProtocolError:
         """The same error as this version has it."""
         change = self._places.get((error.class_id, error.method_id, error.code))
         if change is None:

@@ -183,7 +183,7 @@ class FramedConnection(BaseConnection):
             and not self.congested
             and not self.closing
             and self.out.size <= _OUTPUT_STOP
-            and self.origin not in self.hub.newcomers.verifying
+            and self.origin not in self.hub.pending_logins.verifying
         ):
             self.scanner.hold = False
             self.receive(b"", now)

@@ -70,7 +70,7 @@ def when_clear(link: Any, exchange: Exchange, go_on: Callable[[], None]) -> None
     if doubt is None or later is None:
         go_on()
         return
-    verifying = link.hub.newcomers.verifying
+    verifying = link.hub.pending_logins.verifying
     verifying.add(link.origin)
     link.scanner.hold = True
 
@@ -98,7 +98,7 @@ def refused(link: BaseConnection, name: str) -> bool:
         name: whom it wanted to be.
     """
     settings, address = link.settings, link.peer.address
-    if link.hub.offenders.refused(address, name, link.now, settings.journal):
+    if link.hub.handshake_throttle.refused(address, name, link.now, settings.journal):
         link.cut()
         return False
     text = f"{link.mechanism} login refused: user '{name}'"

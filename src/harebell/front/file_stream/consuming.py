@@ -31,7 +31,7 @@ _CONSUME = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ConsumerRequest:
     """What a method consume asks for.
 
     Args:
@@ -54,7 +54,7 @@ class Wish:
 
 def start(
     channel: FileStreamChannel,
-    wish: Wish,
+    request: ConsumerRequest,
     make: Callable[[Queue, str, dict[str, Any]], Consumer],
     reply: type[Method],
 ) -> None:
@@ -62,23 +62,23 @@ def start(
 
     Args:
         channel: where it was asked for.
-        wish: what was asked for.
+        request: what was asked for.
         make: makes the consumer, from queue, tag and options.
         reply: the method that confirms it.
     """
-    class_id = wish.class_id
-    tag = wish.tag or generated(TAG_PREFIX, channel.connection.settings.rng)
+    class_id = request.class_id
+    tag = request.tag or generated(TAG_PREFIX, channel.connection.settings.rng)
     consumers = channel.started()
     if tag in consumers:
         raise hard(530, f"attempt to reuse consumer tag '{tag}'", class_id, _CONSUME)
-    name = clean(wish.queue) or channel.last_queue
+    name = clean(request.queue) or channel.last_queue
     if not name:
         raise hard(530, "no previously declared queue", class_id, _CONSUME)
-    channel.check_presented(wish.ticket, READ, (class_id, _CONSUME))
+    channel.check_presented(request.ticket, READ, (class_id, _CONSUME))
     check(channel, READ, QUEUE, name)
     queue = channel.find_queue(name)
     check_consumer_count(channel.connection, len(consumers), (class_id, _CONSUME))
-    asked = ConsumerOptions(wish.tag, False, wish.exclusive, 1, wish.filter)
+    asked = ConsumerOptions(request.tag, False, request.exclusive, 1, request.filter)
     exclusive = check_arguments(channel.vhost, queue, asked)
     try:
         channel.vhost.check_consumer(queue, exclusive=exclusive)
@@ -88,15 +88,15 @@ def start(
         raise soft(405, refusal.text, class_id, _CONSUME) from None
     options = {
         "exclusive": exclusive,
-        "arguments": wish.filter,
-        "excluded": channel.connection.origin if wish.no_local else 0,
+        "arguments": request.filter,
+        "excluded": channel.connection.origin if request.no_local else 0,
     }
     consumer = make(queue, tag, options)
 
     def confirm() -> None:
         channel.say(reply(tag))
 
-    start_consumer(channel, consumers, consumer, None if wish.nowait else confirm)
+    start_consumer(channel, consumers, consumer, None if request.nowait else confirm)
 
 
 def cancel(channel: FileStreamChannel, tag: str, nowait: bool, reply: type[Method]) -> None:

@@ -21,7 +21,7 @@ from harebell.front.common.errors import hard, soft
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.convert import converted
 from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
-from harebell.front.file_stream.outgoing import may_deliver
+from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.front.file_stream.windows import Window
 from harebell.model.queue.competing import CompetingQueue
 from harebell.model.queue.kind import Queue
@@ -185,7 +185,7 @@ class FileLane:
         waiting, self._waiting = self._waiting, deque()
         for each in waiting:
             if each.consumer is consumer:
-                self._give_back(consumer, each.position, again=each.redelivered)
+                self._give_back(consumer, each.position, redelivered=each.redelivered)
             else:
                 self._waiting.append(each)
         aside, self._aside = self._aside, []
@@ -196,9 +196,11 @@ class FileLane:
                 self._aside.append((other, position))
         self.go_on()
 
-    def _give_back(self, consumer: FileConsumer, position: int, *, again: bool = True) -> None:
+    def _give_back(
+        self, consumer: FileConsumer, position: int, *, redelivered: bool = True
+    ) -> None:
         consumer.released()
-        consumer.queue.let_go(position, again)
+        consumer.queue.let_go(position, redelivered)
 
     # --- what the client refused for now --------------------------------------------------------
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harebell.base.limits import OUTPUT_HIGH_BYTES
 from harebell.front.common.channel_like import ChannelLike
 
 if TYPE_CHECKING:
@@ -116,3 +117,13 @@ class FileStreamChannel(ChannelLike, Protocol):
 
     def serve(self) -> int:
         """Deliver what the consumers here can take now."""
+
+
+def may_deliver(channel: FileStreamChannel) -> bool:
+    """Whether the client takes a delivery now: it wants any, and its socket has room."""
+    connection = channel.connection
+    if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:
+        connection.starved = True
+        return False
+    asked = getattr(channel, "may_deliver", None)
+    return asked is None or bool(asked())

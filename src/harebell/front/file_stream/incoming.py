@@ -34,17 +34,17 @@ class _Held:
     """A publish that waits for its file, or for room.
 
     Args:
-        wish: what was asked for.
+        request: what was asked for.
         staged: the file.
 
     Attributes:
         number: what its carrier knows it by; 0 while it is being carried out.
     """
 
-    __slots__ = ("number", "staged", "wish")
+    __slots__ = ("number", "request", "staged")
 
-    def __init__(self, wish: Publish, staged: StagedFile) -> None:
-        self.wish = wish
+    def __init__(self, request: Publish, staged: StagedFile) -> None:
+        self.request = request
         self.staged = staged
         self.number = 0
 
@@ -143,18 +143,18 @@ class Arrivals:
 
     # --- publishing -----------------------------------------------------------------------------
 
-    def publish(self, wish: Publish, identifier: str) -> None:
+    def publish(self, request: Publish, identifier: str) -> None:
         """file.publish: now, or when the file is whole and there is room for it.
 
         Raises:
             Refusal: there is no such file, or the user may not publish it.
             ProtocolError: it is not whole, and nobody is staging it.
         """
-        allowed(self.channel, wish)
+        allowed(self.channel, request)
         staged = self.staging.find(self._key(identifier))
         if staged is None:
             raise Refusal(ErrorKind.NOT_FOUND, f"no file '{identifier}' is staged")
-        held = _Held(wish, staged)
+        held = _Held(request, staged)
         if staged.whole:
             self._held.append(held)
             self._publish_held()
@@ -205,7 +205,7 @@ class Arrivals:
             held = self._held[0]
             if self._routed is None:
                 # Once: to route a message can have effects of its own.
-                self._routed = self._route(held.wish, held.staged)
+                self._routed = self._route(held.request, held.staged)
             found = self._routed
             octets = len(found.message.body)
             if not all(queue.takes(octets) for queue in found.queues if not queue.deleted):
@@ -213,14 +213,14 @@ class Arrivals:
                 return
             self._held.popleft()
             self._routed = None
-            result = accept(self.channel, found, held.wish.flags)
+            result = accept(self.channel, found, held.request.flags)
             self.staging.published(held.staged)
             self.channel.went_through(held.number, result)
         if self._stopped:
             self._stopped = False
             self.channel.stop_publisher(stop=False)
 
-    def _route(self, wish: Publish, staged: StagedFile) -> Routed:
+    def _route(self, request: Publish, staged: StagedFile) -> Routed:
         """Read a file, and find its queues; what cannot be published is not tried again."""
         body = self.staging.body(staged)
         try:
@@ -228,7 +228,7 @@ class Arrivals:
                 self.staging.drop(staged)
                 text = f"file '{staged.key[2]}' could not be read again and has to be staged anew"
                 raise soft(406, text, _CLASS, _PUBLISH)
-            return routed(self.channel, wish, FILE.parse(staged.properties or b"\0\0"), body)
+            return routed(self.channel, request, FILE.parse(staged.properties or b"\0\0"), body)
         except (Refusal, ProtocolError):
             self._held.popleft()
             raise

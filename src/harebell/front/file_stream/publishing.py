@@ -72,19 +72,21 @@ class Routed:
     keys: tuple[str, ...]
 
 
-def allowed(channel: FileStreamChannel, wish: Publish) -> Exchange:
+def allowed(channel: FileStreamChannel, request: Publish) -> Exchange:
     """The exchange, where the user may publish to it.
 
     Raises:
         Refusal: he may not, or there is none.
         ProtocolError: 403, it is internal.
     """
-    channel.check_presented(wish.ticket, WRITE, wish.place)
-    return writable_exchange(channel, wish.exchange, lambda text: soft(403, text, *wish.place))
+    channel.check_presented(request.ticket, WRITE, request.place)
+    return writable_exchange(
+        channel, request.exchange, lambda text: soft(403, text, *request.place)
+    )
 
 
 def routed(
-    channel: FileStreamChannel, wish: Publish, properties: Properties, body: bytes
+    channel: FileStreamChannel, request: Publish, properties: Properties, body: bytes
 ) -> Routed:
     """Check a message, and find its queues.
 
@@ -96,18 +98,18 @@ def routed(
     if len(body) > connection.message_max:
         most = connection.message_max
         text = f"message size {len(body)} is larger than configured max size {most}"
-        raise soft(311, text, *wish.place)
-    exchange = allowed(channel, wish)
-    decoded = wish.listed.decode(properties.raw)
+        raise soft(311, text, *request.place)
+    exchange = allowed(channel, request)
+    decoded = request.listed.decode(properties.raw)
     headers: Mapping[str, Any] = decoded.headers or {}
     check_user_id(BasicProperties(user_id=_user_id(headers)), connection.user)
-    keys = [key for name in _COPIES for key in _further_keys(headers, name, wish)]
-    for key in (wish.routing_key, *keys):
-        check_topic(channel, WRITE, wish.exchange, key)
+    keys = [key for name in _COPIES for key in _further_keys(headers, name, request)]
+    for key in (request.routing_key, *keys):
+        check_topic(channel, WRITE, request.exchange, key)
     settings = connection.settings
     if settings.stamp_time is not None or settings.stamp_node is not None:
-        properties = _stamped(channel, wish.listed, decoded)
-    message = new_message(exchange.name, wish.routing_key, properties, body)
+        properties = _stamped(channel, request.listed, decoded)
+    message = new_message(exchange.name, request.routing_key, properties, body)
     if keys:
         copies = [copy_message(message, exchange.name, key) for key in keys]
         queues = router.route_all(exchange, (message, *copies))
@@ -115,12 +117,12 @@ def routed(
         queues = router.route(exchange, message)
     if "BCC" in headers and queues:
         decoded.headers = {name: value for name, value in headers.items() if name != "BCC"}
-        seen = wish.listed.made(decoded)
-        message = Blind(exchange.name, wish.routing_key, seen, properties, body)
+        seen = request.listed.made(decoded)
+        message = Blind(exchange.name, request.routing_key, seen, properties, body)
     if router.origins:
         message.origin = connection.origin
     exchange.published += 1
-    return Routed(message, queues, (wish.routing_key, *keys))
+    return Routed(message, queues, (request.routing_key, *keys))
 
 
 def accept(channel: FileStreamChannel, found: Routed, flags: int) -> int:
@@ -145,14 +147,14 @@ def _user_id(headers: Mapping[str, Any]) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _further_keys(headers: Mapping[str, Any], name: str, wish: Publish) -> list[str]:
+def _further_keys(headers: Mapping[str, Any], name: str, request: Publish) -> list[str]:
     """The routing keys in a header; what is no text among them is passed over."""
     if name not in headers:
         return []
     value = headers[name]
     if not isinstance(value, list | tuple):
         text = f'invalid message: {{unacceptable_type_in_header,"{name}",{type_name(value)}}}'
-        raise soft(406, text, *wish.place)
+        raise soft(406, text, *request.place)
     return [key for key in value if isinstance(key, str)]
 
 

@@ -20,7 +20,7 @@ from harebell.base.limits import (
 from harebell.base.message import FAMILY_STREAM, Message
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.convert import converted
-from harebell.front.file_stream.outgoing import may_deliver
+from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.front.file_stream.windows import Rate, Window
 from harebell.model.consumer import Consumer
 from harebell.model.queue.kind import Queue
@@ -42,16 +42,16 @@ class Packet:
 
     Attributes:
         discardable: whether it was published as a packet.
-        again: whether it may have been delivered before.
+        redelivered: whether it may have been delivered before.
     """
 
-    __slots__ = ("again", "discardable", "message", "position")
+    __slots__ = ("discardable", "message", "position", "redelivered")
 
-    def __init__(self, message: Message, position: int, again: bool) -> None:
+    def __init__(self, message: Message, position: int, redelivered: bool) -> None:
         self.discardable = message.family == FAMILY_STREAM
         self.message = converted(message, FAMILY_STREAM)
         self.position = position
-        self.again = again
+        self.redelivered = redelivered
 
     @property
     def level(self) -> int:
@@ -266,6 +266,6 @@ class StreamConsumer(Consumer):
             self._next = None
         for packet in packets:
             self.released()
-            self.queue.let_go(packet.position, packet.again)
+            self.queue.let_go(packet.position, packet.redelivered)
         if packets and not self.queue.deleted:
             self.queue.drain()

@@ -1,14 +1,20 @@
-"""Publish: the exchange that a message is published to."""
+"""Publish: which exchange a message goes to, and which queues take it at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from harebell.auth.permissions import WRITE
+from harebell.base.message import Message
 from harebell.front.common.channel_like import Requester
 from harebell.front.common.permission import EXCHANGE, check
 from harebell.model.exchange.kind import Exchange
+from harebell.model.queue.kind import Queue
 from harebell.model.resource import rendered
+
+NO_ROUTE = 312
+"""The reply code of basic.return, and of the refusal of work that is one for all messages."""
+_SHOWN_ROUTES = 3
 
 
 def writable_exchange(
@@ -30,3 +36,33 @@ def writable_exchange(
         thing = rendered(EXCHANGE, name, requester.vhost.name)
         raise internal(f"cannot publish to internal {thing}")
     return exchange
+
+
+def takers(queues: tuple[Queue, ...], message: Message) -> tuple[Queue, ...]:
+    """The queues that would deliver a message at once: what the flag `immediate` asks for.
+
+    AMQP before 0-9-1 lets a publisher ask for that. A queue can deliver at once when nothing waits
+    in it and one of its consumers is ready. Every other queue does not get the message, and when
+    none can, it goes back to its publisher.
+    """
+    return tuple(queue for queue in queues if _delivers_at_once(queue, message))
+
+
+def _delivers_at_once(queue: Queue, message: Message) -> bool:
+    if queue.ready_count():
+        return False
+    return any(
+        consumer.ready()
+        for consumer in queue.consumers
+        if not consumer.excluded or consumer.excluded != message.origin
+    )
+
+
+def routes_of(unroutable: Sequence[Message]) -> str:
+    """The first routing keys and exchanges of messages that no queue gets, for an error."""
+    routes = dict.fromkeys((message.exchange, message.routing_key) for message in unroutable)
+    shown = ", ".join(
+        f"'{key}' at exchange '{exchange}'" for exchange, key in list(routes)[:_SHOWN_ROUTES]
+    )
+    more = len(routes) - _SHOWN_ROUTES
+    return shown + (f" and {more} more" if more > 0 else "")

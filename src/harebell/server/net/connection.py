@@ -244,7 +244,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Have a connection for a new socket; False when there are too many."""
         app = self._app
         peer = Peer(there[0], there[1], self._tls is not None, own[0], own[1], self._dialect)
-        if not app.has_room() or not app.hub.newcomers.admits(peer.address, app.logger.write):
+        if not app.has_room() or not app.hub.pending_logins.admits(peer.address, app.logger.write):
             return False
         self.connection = app.accept(peer)
         self.connection.shell = self

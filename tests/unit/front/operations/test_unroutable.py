@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.front.common.unrouted import ways_of
+from harebell.front.operations.publish import routes_of
 from tests.unit.model.things import message
 
 
@@ -20,4 +20,4 @@ from tests.unit.model.things import message
     ],
 )
 def test_three_ways_are_told_and_each_once(keys: list[str], told: str) -> None:
-    assert ways_of([message(key=key, exchange="e") for key in keys]) == told
+    assert routes_of([message(key=key, exchange="e") for key in keys]) == told

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.front.common.immediate import takers
+from harebell.front.operations.publish import takers
 from tests.unit.model.things import Taker, message, queue
 
 A = message(b"a")
