@@ -1,4 +1,4 @@
-"""A connection whose protocol header is not there yet: whoever comes, and whatever it speaks.
+"""A connection whose protocol header has not arrived yet.
 
 AMQP 0 0 9 1       0-9-1                  the first eight octets, and what follows them:
 AMQP 1 1 0 9       0-9                    the connection of that version, which gets the
@@ -75,7 +75,7 @@ class Arrival(BaseConnection):
         self.cut()
 
     def _succeed(self, successor: BaseConnection) -> None:
-        """From now on this is the connection; whoever held on to the arrival is told."""
+        """Replace the arrival by the connection of its version."""
         hub = self.hub
         hub.connections.discard(self)
         hub.connections.add(successor)
@@ -92,10 +92,10 @@ class Arrival(BaseConnection):
         successor.begin()
 
     def tick(self, now: float) -> None:
-        """Time has passed: nobody may take for ever to say what it speaks."""
+        """Check the deadline of the protocol header."""
         self.begins_in_time(now)
 
     def force_close(self, reason: str, now: float) -> None:
-        """There is no version yet in which to say why."""
+        """Close the socket: there is no version yet in which to say why."""
         if not self.closing:
             self.cut()

@@ -15,4 +15,4 @@ _HANDLERS = Handlers(start, take_connection_control, take_session_control, Intak
 
 
 open_connection = partial(Connection, handlers=_HANDLERS)
-"""Makes a connection, called with what `harebell.front.versions` says."""
+"""Makes a connection; `harebell.front.versions` has the arguments."""

@@ -84,7 +84,7 @@ def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    """A number that may be written as a text, which Qpid's tools do; anything else as it is."""
+    """Parse a number that is written as text, as Qpid's tools do; return other values unchanged."""
     if isinstance(value, str) and value.isascii() and value.isdigit():
         return int(value)
     return value
@@ -106,7 +106,7 @@ def _policy(value: Any) -> str:
 
 
 def check_known(arguments: Mapping[str, Any], field: int, *, names: bool = False) -> None:
-    """Refuse arguments that nobody understands.
+    """Refuse unknown arguments.
 
     Args:
         arguments: of a declaration or a binding.

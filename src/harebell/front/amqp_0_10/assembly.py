@@ -31,7 +31,7 @@ _FOLLOWS = {-1: (CONTROL, COMMAND), CONTROL: (), COMMAND: (HEADER, BODY), HEADER
 
 
 class Assembly:
-    """What has arrived of one.
+    """A command that is being received.
 
     Args:
         gauge: counts what is kept of a body that is not whole yet.
@@ -88,7 +88,7 @@ class Assembly:
 
     @property
     def kind(self) -> int:
-        """The type of the segment that came last."""
+        """The type of the last segment."""
         return self._kind
 
     @property

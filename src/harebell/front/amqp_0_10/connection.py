@@ -1,4 +1,4 @@
-"""One peer's connection in AMQP 0-10: bytes in, bytes out, and the controls of class connection.
+"""A connection of AMQP 0-10.
 
 What arrives is put together by `Intake`; what belongs to a session goes to the session that is on
 the channel.
@@ -45,22 +45,22 @@ NOT_ATTACHED = 3
 
 
 class SegmentIntake(Protocol):
-    """What puts the frames of a connection together; see `Intake`."""
+    """The assembler of a connection's frames; see `Intake`."""
 
     @property
     def assemblies(self) -> dict[Any, Any]:
-        """What has not arrived to its end, by channel and track."""
+        """Incomplete assemblies, by channel and track."""
 
     def drop_all(self) -> None:
-        """The connection is over."""
+        """Drop everything: the connection is closed."""
 
     def let_go(self) -> None:
-        """Nothing more comes: forget the connection."""
+        """Break the reference cycle with the connection."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """What serves the input of a connection; each is called with it first.
+    """The handlers of a connection's input; each is called with the connection first.
 
     Args:
         start: introduces the broker.
@@ -129,7 +129,7 @@ class Connection(FramedConnection):
             self.held.overtake(beat.take())
 
     def force_close(self, reason: str, now: float) -> None:
-        """The broker ends the connection, for example because it stops."""
+        """Close the connection from the broker's side, for example because it stops."""
         if self.state is ConnectionState.OPEN:
             self.now = now
             text = f"broker forced connection closure with reason '{reason}'"
@@ -145,7 +145,7 @@ class Connection(FramedConnection):
         self.touch()
 
     def has_begun(self) -> bool:
-        """Whether a message is not read to its end, or publishes wait for their commit."""
+        """Whether a message is received in part, or publishes wait for their commit."""
         return bool(self.intake.assemblies) or any(
             session.has_uncommitted() for session in self.channels.values()
         )
@@ -162,7 +162,7 @@ class Connection(FramedConnection):
         self.close_with(error.code, error.text, counted=not isinstance(error, LoginRefused))
 
     def close_with(self, code: int, text: str, *, counted: bool = True) -> None:
-        """Close the connection with the reason, before it is open or after.
+        """Send connection.close with the reason, before the connection is open or after.
 
         Args:
             code: one of connection.close.
@@ -188,7 +188,7 @@ class Connection(FramedConnection):
             self.finish()
 
     def not_attached(self, channel: int) -> None:
-        """A command came on a channel without a session."""
+        """Handle a command on a channel without a session."""
         if self.state is not ConnectionState.OPEN:
             if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
                 self.caught(framing("a command before the connection is open"))
@@ -198,7 +198,7 @@ class Connection(FramedConnection):
             self.ending[channel] = b""
 
     def control(self, channel: int, payload: bytes) -> None:
-        """A control came."""
+        """Dispatch a control."""
         control = AMQP_0_10.decode_control(payload)
         if self.state is ConnectionState.CLOSED:
             # Several threads of a client may close its connection: each waits for a close-ok.
@@ -236,12 +236,12 @@ class Connection(FramedConnection):
         self._let_go(left)
 
     def let_go(self) -> None:
-        """Nothing more comes: have no cycle, which only a rare collection of garbage would find."""
+        """Break the reference cycle with the scanner, which would delay the release of memory."""
         super().let_go()
         self.intake.let_go()
 
     def _tell(self) -> None:
-        """Tell what is complete."""
+        """Send the completions."""
         if self.completing:
             waiting, self.completing = self.completing, []
             for session in waiting:

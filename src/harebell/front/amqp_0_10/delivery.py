@@ -7,7 +7,7 @@ from harebell.model.queue.kind import Queue
 
 
 class Delivery:
-    """One entry of a session's deliveries, kept under the number of its message.transfer.
+    """A delivery of a session, kept under the number of its message.transfer.
 
     Args:
         queue: where it came from.
@@ -30,11 +30,11 @@ class Delivery:
 
     @property
     def tag(self) -> int:
-        """What the broker's own words call it by: its number."""
+        """The number of the channel, as errors name it."""
         return self.number
 
     def forget(self) -> None:
-        """It is with somebody else's work now, and counts against no limit any more."""
+        """Release the credit of a delivery that a branch has now."""
         self.consumer.released()
 
     def settle(self) -> int:
@@ -43,17 +43,17 @@ class Delivery:
         return self.queue.settle(self.position)
 
     def reject(self) -> int:
-        """The message is refused for good."""
+        """Reject the message without requeue."""
         self.consumer.released()
         return self.queue.reject(self.position)
 
     def requeue(self) -> int:
-        """The message goes back to its queue, as one whose delivery failed."""
+        """Requeue the message as a failed delivery."""
         self.consumer.released()
         return self.queue.requeue(self.position)
 
     def time_out(self) -> int:
-        """Nobody accepted it in time."""
+        """Requeue the message after the acknowledgement timeout."""
         self.consumer.released()
         return self.queue.time_out(self.position)
 
@@ -61,7 +61,7 @@ class Delivery:
 def new_delivery(
     queue: Queue, consumer: Consumer, position: int, number: int, redelivered: bool
 ) -> Delivery:
-    """An entry, made without the cost of a call through Python; for the hot path."""
+    """Make an entry without the cost of a Python call, for the hot path."""
     entry = Delivery.__new__(Delivery)
     entry.queue = queue
     entry.consumer = consumer

@@ -1,4 +1,4 @@
-"""Who carries out which command of a session: every class's handlers in one table."""
+"""Command class -> handler, for all classes of commands."""
 
 from __future__ import annotations
 

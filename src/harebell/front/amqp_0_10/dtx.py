@@ -1,4 +1,4 @@
-"""The class dtx: what a session does for branches of distributed transactions (AMQP 0-10, class 6).
+"""The class dtx: branches of distributed transactions (AMQP 0-10, class 6).
 
 The results say what XA says; what the state of a branch does not allow ends the session. A result
 leaves when what it tells of is on disk.
@@ -55,7 +55,7 @@ _CODES = {
 
 
 class BranchWork:
-    """What a session has instead of a transaction of its own, while it works on a branch.
+    """Work on a branch, in place of a transaction of the session.
 
     Args:
         association: of the session; it has a branch as long as this is in use.
@@ -76,7 +76,7 @@ class BranchWork:
         self._branch().publish(message, queues, flags)
 
     def settle(self, entries: list[Delivery | Unacked], kind: int) -> None:
-        """Keep what was accepted for the branch's commit; it is not the session's any more."""
+        """Keep accepted deliveries for the branch's commit."""
         for entry in entries:
             entry.forget()
         self._branch().settle(entries, kind)
@@ -88,14 +88,14 @@ class BranchWork:
         return self._branch().pending()
 
     def forget(self) -> list[list[Delivery | Unacked]]:
-        """The session is over, and had not ended its work; nothing comes back to it."""
+        """Roll back the branch: the session ended before it."""
         self._association.close()
         return []
 
 
 @contextmanager
 def _telling() -> Iterator[None]:
-    """Tell refusals with the codes of this version."""
+    """Translate refusals into the codes of this version."""
     try:
         yield
     except XidError as error:
@@ -151,7 +151,7 @@ def _perform(
     call: Callable[[Branches, str, Xid, Asker], Slices[Outcome]],
     command: tuple[int, int],
 ) -> None:
-    """Do something to a branch, and hold back what tells of it until it is on disk."""
+    """Do an operation on a branch, and hold its answer until it is on disk."""
     connection = session.connection
 
     def doing() -> Slices[Outcome]:

@@ -133,7 +133,7 @@ def delete(session: Session, command: commands.ExchangeDelete) -> None:
 
 
 def _shown(session: Session, kind: str, name: str) -> str:
-    """The name of a thing in an error, for a user who may know it."""
+    """The name of a resource in an error, for a user that may know it."""
     return rendered(kind, name, session.vhost.name) if may_see(session, kind, name) else f"a {kind}"
 
 

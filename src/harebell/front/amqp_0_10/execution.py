@@ -1,4 +1,4 @@
-"""A command that came in frames of its own: read it, find out who carries it out, let him.
+"""Decode a command and dispatch it.
 
 COMMANDS           commands without content       called with session and command
 CONTENT_COMMANDS   commands with header and body  called with those, too
@@ -33,7 +33,7 @@ _ACCEPT_MODE = 2
 
 
 def take(session: Session, assembly: Assembly) -> None:
-    """Carry out what came; what goes wrong ends the session."""
+    """Execute an assembled command; an error ends the session."""
     octets = assembly.command()
     if not session.begin():
         return

@@ -39,7 +39,7 @@ def qos(session: Session, command: commands.FileQos) -> None:
 
 
 def request_of(class_id: int, command: Any) -> ConsumerRequest:
-    """What a command consume of either class asks for.
+    """The request of a command consume of either class.
 
     Raises:
         ExecutionError: 530, the consumer has no tag.

@@ -1,4 +1,4 @@
-"""A file.stage that arrives: its body goes to the staging area frame by frame.
+"""A file.stage that is being received: its body is written to the staging area frame by frame.
 
 A file takes no memory before it is published, and what came of it stays when the connection breaks.
 A session that comes back sends the whole command again, from the octet that file.open-ok named;
@@ -44,7 +44,7 @@ def read_list(listed: PropertyList, header: bytes) -> bytes:
 
 
 class Stage:
-    """What arrives of one file.
+    """A file that is being received.
 
     Args:
         adapter: of its session.
@@ -97,7 +97,7 @@ class Stage:
 
 
 def begin_body(session: Session, assembly: Assembly) -> None:
-    """The header of a content is here: if it is that of a file.stage, its body goes to disk."""
+    """Send the body of a file.stage to the staging area, once its header has arrived."""
     if assembly.command()[:2] != STAGE or session.done_before():
         return
     adapter = adapter_of(session)

@@ -1,4 +1,4 @@
-"""The classes file and stream beside a session: what stands where they expect a channel.
+"""The adapter of a session to the channel interface of the classes file and stream.
 
 What these classes say is kept in the words of the versions that brought them, as is what they
 publish; here it is put into the commands of 0-10. A delivery of a file has a tag of its own, which
@@ -47,7 +47,7 @@ _KINDS: dict[type, type[Command]] = {
     methods_stream.StreamConsumeOk: commands.StreamConsumeOk,
     methods_stream.StreamDeliver: commands.StreamDeliver,
 }
-"""What is said in these classes, and its command; the fields have the same names."""
+"""Method class -> command class; the fields have the same names."""
 _NO_ROUTE, _NO_CONSUMERS = (312, "no-route"), (313, "no-consumers")
 _AT_ONCE = 0
 
@@ -58,7 +58,7 @@ def _command(method: Method) -> Command:
 
 
 class FileStreamAdapter:
-    """What a session keeps of both classes; a `FileStreamChannel`.
+    """The state of both classes for a session; a `FileStreamChannel`.
 
     Args:
         session: the session.
@@ -116,7 +116,7 @@ class FileStreamAdapter:
         return self.session.consumers
 
     def companions(self) -> list[Classes]:
-        """What the classes keep on the sessions of this connection."""
+        """The state of the classes on the sessions of this connection."""
         others = [each.extras for each in self.connection.channels.values()]
         return [self.classes] + [
             each.classes for each in others if each is not None and each is not self
@@ -150,7 +150,7 @@ class FileStreamAdapter:
         self.session.send_content(AMQP_0_10.encode(command), to_struct(listed, raw), body)
 
     def _send_back(self, message: Message, code: int, text: str) -> None:
-        """A file or packet that nobody gets goes back to its publisher."""
+        """Return an unroutable file or packet to its publisher."""
         file = message.family == FAMILY_FILE
         kind, listed = (commands.FileReturn, FILE) if file else (commands.StreamReturn, STREAM)
         command = kind(code, text, message.exchange, message.routing_key)
@@ -160,13 +160,13 @@ class FileStreamAdapter:
         """A publish that waits is not complete, which says enough."""
 
     def consumer_lost(self, consumer: Consumer) -> None:
-        """The queue of a consumer is gone, and the session with it."""
+        """End the session: the queue of a consumer was deleted."""
         self.session.queue_lost(consumer)
 
     # --- publishing -----------------------------------------------------------------------------
 
     def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Publish what was routed, at once or with the transaction."""
+        """Publish a routed message, at once or in the transaction."""
         if flags & AT_ONCE:
             taking = takers(queues, message)
             if not taking:
@@ -187,11 +187,11 @@ class FileStreamAdapter:
         return result
 
     def put_off(self) -> int:
-        """The publish that is being carried out is complete when `went_through` is told of it."""
+        """Hold the current publish until `went_through` is called."""
         return self.session.hold()
 
     def went_through(self, number: int, result: int) -> None:
-        """A publish is done: it is complete when that is on disk."""
+        """Complete a publish when it is on disk."""
         ticket = self.connection.commit.ticket if result & PENDING else _AT_ONCE
         if number:
             self.session.let_complete(number, ticket)
@@ -199,7 +199,7 @@ class FileStreamAdapter:
             self.session.wait_for(ticket)
 
     def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
-        """A publish that had to wait has failed: it is what ends the session."""
+        """End the session because of a publish that had to wait."""
         self.session.current = self.session.held_command(number)
         assert isinstance(error, Refusal | ProtocolError), "others are nobody's publish"
         self.session.caught(error, *_PUBLISH)
@@ -223,11 +223,11 @@ class FileStreamAdapter:
     # --- coming and going -----------------------------------------------------------------------
 
     def moved(self) -> None:
-        """The session goes on in another connection, whose limits hold now."""
+        """Move the session to another connection, with its limits."""
         self.classes.move(shared_of(self.connection))
 
     def close(self) -> list[Queue]:
-        """The session is over: what is not settled goes back; returns the queues concerned."""
+        """Requeue unsettled deliveries of an ended session; returns their queues."""
         self.stage = None
         self.classes.close()
         entries = [self.unacked.take(tag) for tag in self.unacked.numbers()]
@@ -240,7 +240,7 @@ _PUBLISH = (9, 9)
 
 
 def adapter_of(session: Session) -> FileStreamAdapter:
-    """What the session keeps of the classes file and stream, from their first use on."""
+    """Get the state of the classes file and stream, created at first use."""
     found = session.extras
     if found is None:
         found = session.extras = FileStreamAdapter(session)

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 LOCALE = "en_US"
 DEFAULT_VHOST = "/"
-"""What a client that names none gets: those of 0-10 mostly do not."""
+"""The vhost of clients that name none, as most clients of 0-10 do."""
 
 
 def take(connection: Connection, channel: int, control: Control) -> None:
-    """A control of class connection came."""
+    """Serve a control of class connection."""
     if channel != 0:
         raise framing(f"{control.NAME} on channel {channel}")
     follows = CONNECTION_SERVER[connection.state].get(control.NAME)
@@ -173,4 +173,4 @@ HANDLERS: dict[type, Callable[[Any, Any], None]] = {
     controls.ConnectionClose: close,
     controls.ConnectionCloseOk: close_ok,
 }
-"""Heartbeats need no handler: that something came is all they say."""
+"""Heartbeats need no handler: any input counts as one."""

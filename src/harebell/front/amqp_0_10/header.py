@@ -1,4 +1,4 @@
-"""What the broker has to know of a header segment that did not come with a whole transfer.
+"""The fields of a header segment that did not arrive with a whole transfer.
 
 `harebell.kernels.segments` finds the same in those that did.
 """

@@ -1,4 +1,4 @@
-"""What arrives on a connection: whole transfers go to their session, frames are put together.
+"""The input of a connection: whole transfers go to their session, frames are assembled.
 
 control                   ->  harebell.front.amqp_0_10.handshake, .attach
 command, header, body     ->  harebell.front.amqp_0_10.execution
@@ -33,7 +33,7 @@ class Intake(SegmentSink):
         self.assemblies: dict[tuple[int, int], Assembly] = {}
 
     def let_go(self) -> None:
-        """Nothing more comes: forget the connection, which has this."""
+        """Break the reference cycle with the connection."""
         self._connection = None  # type: ignore[assignment]
         self._sessions = {}
 
@@ -101,6 +101,6 @@ class Intake(SegmentSink):
             self._connection.scanner.pending -= 1
 
     def drop_all(self) -> None:
-        """The connection is over."""
+        """Drop everything: the connection is closed."""
         for key in list(self.assemblies):
             self.drop(key)

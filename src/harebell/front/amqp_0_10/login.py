@@ -27,7 +27,7 @@ def offered(connection: Connection) -> list[str]:
 def begin(
     connection: Connection, mechanism: str, response: bytes, done: Callable[[], None]
 ) -> None:
-    """The client chose a mechanism; `done` is called when it is logged in."""
+    """Begin the login with a mechanism; `done` is called when it has succeeded."""
     exchange = begin_exchange(mechanism, context_of(connection))
     if exchange is None:
         text = f"unknown authentication mechanism '{mechanism}'"
@@ -37,7 +37,7 @@ def begin(
 
 
 def go_on(connection: Connection, response: bytes, done: Callable[[], None]) -> None:
-    """The client answered; it is asked again, or `done` is called when it is logged in."""
+    """Continue the login with a response; `done` is called when it has succeeded."""
     exchange = connection.exchange
     assert exchange is not None, "states let no answer in before a mechanism was chosen"
     try:
@@ -54,7 +54,7 @@ def go_on(connection: Connection, response: bytes, done: Callable[[], None]) -> 
 
 
 def _logged_in(connection: Connection, exchange: Exchange, done: Callable[[], None]) -> None:
-    """It is clear who it is."""
+    """Offer limits to the user, or refuse the login."""
     user = exchange.user
     if user is None:
         if not refused(connection, exchange.name):

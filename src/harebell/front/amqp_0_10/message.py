@@ -1,4 +1,4 @@
-"""The class message, but for what happens per message (AMQP 0-10, class 4)."""
+"""The class message, except the per-message path (AMQP 0-10, class 4)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ _COPIES = "CC"
 _BLIND = "BCC"
 _MS = 1000
 _LONGEST_MS = 315_360_000_000_000
-"""Ten thousand years: what lasts longer does not expire."""
+"""Ten thousand years: longer expirations mean none."""
 _Structs = list[Composite | Typed]
 
 
@@ -112,7 +112,7 @@ def _check_user_id(session: Session, told: MessageProperties) -> None:
 
 
 def _further_keys(headers: Mapping[str, Any], name: str) -> list[str]:
-    """The routing keys in a header; what is no text among them is passed over."""
+    """The routing keys in a header; values that are not strings are ignored."""
     if name not in headers:
         return []
     value = headers[name]
@@ -131,7 +131,7 @@ def takes_at_once(queues: tuple[Queue, ...]) -> bool:
 
 
 def intercepted(session: Session, properties: Properties) -> Properties:
-    """The properties of a message that was just published, with what the broker adds."""
+    """Add the configured headers and properties to a published message."""
     connection = session.connection
     settings = connection.settings
     structs = AMQP_0_10.decode_header(properties.raw)

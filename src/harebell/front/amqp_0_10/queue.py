@@ -71,7 +71,7 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
 
 
 def _check_there(session: Session, command: commands.QueueDeclare, thing: str) -> None:
-    """A passive declaration: whether it is there, and this session's alone if it has to be."""
+    """Check a passive declaration: the queue exists, and is the session's alone if asked."""
     queue = session.vhost.queues.get(command.queue)
     if queue is None:
         raise ExecutionError(NOT_FOUND, f"no {thing}", 2)

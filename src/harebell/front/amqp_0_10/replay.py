@@ -1,4 +1,4 @@
-"""What a session may have to send again when it comes back on another channel.
+"""The commands that a session may have to replay on another channel.
 
 Only a session that outlives its channel keeps it, and only until the peer says what has arrived.
 """

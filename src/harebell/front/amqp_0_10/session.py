@@ -1,4 +1,4 @@
-"""What the commands of a session work on: its deliveries, its subscriptions, its transaction.
+"""A session: its deliveries, its subscriptions and its transaction.
 
 This file holds what happens per message. The commands of each class are in the file of that class;
 the session layer, which numbers and completes them, is below it.
@@ -61,7 +61,7 @@ _QUEUE_DELETE = (8, 2)
 
 
 class SessionWork(Protocol):
-    """What is gathered: a transaction, or work on a branch of a distributed one."""
+    """The work of a session: a transaction, or a branch of a distributed one."""
 
     def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
         """Keep a publish."""
@@ -77,7 +77,7 @@ class SessionWork(Protocol):
 
 
 class SessionFiles(Protocol):
-    """What the classes file and stream keep for a session; see `FileStreamAdapter`."""
+    """The state of the classes file and stream for a session; see `FileStreamAdapter`."""
 
     @property
     def classes(self) -> ChannelClasses:
@@ -90,11 +90,11 @@ class SessionFiles(Protocol):
         """The session is on another channel."""
 
     def close(self) -> list[Queue]:
-        """The session is over; returns the queues that others may have to be served from."""
+        """Close the session; returns the queues to serve afterwards."""
 
 
 class Session(SessionLayer):
-    """One session.
+    """A session.
 
     Args:
         connection, number, name: as for `SessionLayer`.
@@ -222,7 +222,7 @@ class Session(SessionLayer):
         return queues
 
     def _owe_accept(self) -> None:
-        """The transfer that is being carried out is accepted when it is complete."""
+        """Send message.accept for the current transfer when it is complete."""
         number = self.current
         if self._accepting and self._accepting[-1][1] == number - 1:
             self._accepting[-1] = (self._accepting[-1][0], number)
@@ -230,7 +230,7 @@ class Session(SessionLayer):
             self._accepting.append((number, number))
 
     def tell_completed(self) -> int:
-        """Send what is complete; transfers that the peer wants accepted are accepted first."""
+        """Send completions, after message.accept for transfers in explicit mode."""
         if self._accepting:
             self._tell_accepted()
         return SessionLayer.tell_completed(self)
@@ -254,7 +254,7 @@ class Session(SessionLayer):
         return exchange
 
     def too_large(self, size: int) -> ExecutionError:
-        """The error for a body over the configured limit."""
+        """Make the error for a body over the configured limit."""
         most = self.connection.message_max
         text = f"message size {size} is larger than configured max size {most}"
         return ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
@@ -270,7 +270,7 @@ class Session(SessionLayer):
     # --- deliveries -----------------------------------------------------------------------------
 
     def taken(self, transfers: Ranges) -> list[Delivery]:
-        """Remove and return the deliveries that numbers mean; what is settled is not there."""
+        """Remove and return the unsettled deliveries of some numbers."""
         return [
             self.unacked.take(number)
             for first, last in self.meant(transfers)
@@ -278,7 +278,7 @@ class Session(SessionLayer):
         ]
 
     def unaccepted(self, transfers: Ranges) -> list[Delivery]:
-        """Remove and return what is accepted in a transaction (tx) that is not committed."""
+        """Remove and return deliveries that are accepted in an uncommitted transaction (tx)."""
         found: list[Delivery] = []
         if not isinstance(self.transaction, Transaction):
             return found
@@ -296,7 +296,7 @@ class Session(SessionLayer):
         return found
 
     def seen(self, transfers: Ranges) -> list[Delivery]:
-        """What browsers were shown, of the deliveries that numbers mean; it stays where it is."""
+        """The browsed deliveries of some numbers; they are not removed."""
         return [
             self.shown.get(number)
             for first, last in self.meant(transfers)
@@ -343,7 +343,7 @@ class Session(SessionLayer):
         self.settle(entries)
 
     def delivered(self, first: int, last: int) -> None:
-        """The peer has completed transfers: their credit comes back."""
+        """Give back the credit of transfers that the peer has completed."""
         if self.windowed.count == 0:
             return
         served: dict[Queue, None] = {}
@@ -363,7 +363,7 @@ class Session(SessionLayer):
     # --- subscriptions --------------------------------------------------------------------------
 
     def serve(self) -> int:
-        """Deliver what this session's subscriptions can take now."""
+        """Serve the subscriptions of the session."""
         consumers, out = self.consumers, self.connection.out
         for tag, consumer in list(consumers.items()):
             if not consumer.queue.deleted:
@@ -383,7 +383,7 @@ class Session(SessionLayer):
             self.extras.moved()
 
     def queue_lost(self, consumer: Consumer) -> None:
-        """A subscription's queue is gone: the session ends, unless it did that itself.
+        """End the session because a subscription's queue was deleted, unless it did that itself.
 
         It may still cancel the subscription then.
         """
@@ -408,7 +408,7 @@ class Session(SessionLayer):
                 return
 
     def end_window(self, consumer: Subscription) -> None:
-        """Its credit is over, and none comes back for what was delivered so far."""
+        """Stop a subscription: its credit is zero, and earlier deliveries give none back."""
         consumer.stop()
         if consumer.window and self.windowed.count:
             for number in self.windowed.numbers():
@@ -417,7 +417,7 @@ class Session(SessionLayer):
                     self.windowed.take(number)
 
     def stop_consuming(self) -> list[Queue]:
-        """The session ends: what is not settled goes back, then every subscription goes.
+        """End all work: unsettled deliveries are requeued, then subscriptions are removed.
 
         So what is out of a queue that goes with its last subscription is among its orphans.
 
@@ -453,7 +453,7 @@ class Session(SessionLayer):
 
     @property
     def confirms(self) -> None:
-        """Completion is what 0-10 has instead."""
+        """None: 0-10 has completion instead of confirms."""
         return
 
     @property
@@ -475,13 +475,13 @@ class Session(SessionLayer):
         self.end_overdue(entry.queue, text)
 
     def end_overdue(self, queue: Queue, text: str) -> None:
-        """The session ends because of a delivery that came from this queue."""
+        """End the session because of a delivery of this queue."""
         self.caught(Refusal(ErrorKind.PRECONDITION_FAILED, text), 0, 0)
         if not queue.deleted:
             queue.drain()
 
     def close(self) -> None:
-        """The session is over: what was not settled goes back, and queues lose their owner."""
+        """Close the session: unsettled messages are requeued, and queues lose their owner."""
         left = self.stop_consuming()
         for queue in self.vhost.owned_by(self):
             self.vhost.give(queue, None)

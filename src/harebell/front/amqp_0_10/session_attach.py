@@ -1,4 +1,4 @@
-"""The class session: on which channel a session is, and what each side knows (AMQP 0-10 9.2).
+"""The class session: attach, detach and resume sessions (AMQP 0-10 9.2).
 
 A session is known by its name, for its user and vhost. On a channel of a connection it is attached;
 one that asked for a timeout lives that long without, and goes on where it was when it comes back:
@@ -50,7 +50,7 @@ def state_of(connection: Connection, channel: int) -> ChannelState:
 
 
 def take(connection: Connection, channel: int, control: Control) -> None:
-    """A control of class session came."""
+    """Serve a control of class session."""
     state = state_of(connection, channel)
     if control.NAME not in CHANNEL_SERVER[state]:
         connection.not_attached(channel)
@@ -96,7 +96,7 @@ def attach(connection: Connection, channel: int, control: controls.SessionAttach
 
 
 def _known(connection: Connection, key: tuple[str, str, bytes]) -> Session | None:
-    """The session of that name; one whose user or vhost was deleted is over."""
+    """Find the session of that name; one whose user or vhost was deleted is ended."""
     known: Session | None = connection.hub.named_sessions.get(key)
     if known is None or (known.vhost is connection.vhost and known.user is connection.user):
         return known
@@ -105,7 +105,7 @@ def _known(connection: Connection, key: tuple[str, str, bytes]) -> Session | Non
 
 
 def _take_away(session: Session) -> None:
-    """Somebody else attaches with force: the session leaves the channel where it was."""
+    """Move a session that another connection attaches with force."""
     connection, number = session.connection, session.number
     connection.send_control(number, controls.SessionDetached(session.name, SESSION_BUSY))
     connection.ending[number] = session.name

@@ -1,4 +1,4 @@
-"""A session as the document's session layer has it: numbers, completions, and what is sent again.
+"""The session layer of 0-10: command numbers, completions and replay.
 
 Both sides number their commands from 0. Here is told which of the peer's are carried out:
 
@@ -57,7 +57,7 @@ _ASK = 1 << 16
 
 
 class SessionLayer(SessionPort):
-    """One session, on a channel or without one.
+    """A session, on a channel or without one.
 
     Args:
         connection: where it is attached first.
@@ -145,15 +145,15 @@ class SessionLayer(SessionPort):
         """The peer has carried out our commands from `first` to `last`, deliveries among them."""
 
     def serve(self) -> int:
-        """Deliver what this session's consumers can take now."""
+        """Serve the consumers of the session."""
         return 0
 
     def stop_consuming(self) -> list[Queue]:
-        """Every consumer goes; returns the queues that others may have to be served from."""
+        """Remove every consumer; returns the queues to serve afterwards."""
         return []
 
     def close(self) -> None:
-        """The session is over: consumers go, what was not settled goes back."""
+        """Close the session: consumers are removed, unsettled messages are requeued."""
 
     # --- the peer's commands --------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class SessionLayer(SessionPort):
         return 0
 
     def begin(self) -> bool:
-        """Number the next command; False when it was carried out before the session came back."""
+        """Number the next command; False when it was executed before the session was resumed."""
         number = self.received
         self.received = number + 1
         if not self._enlisted:
@@ -181,11 +181,11 @@ class SessionLayer(SessionPort):
         return True
 
     def done_before(self) -> bool:
-        """Whether the next command was carried out before the session came back."""
+        """Whether the next command was executed before the session was resumed."""
         return self.received < self._executed
 
     def enlist(self) -> int:
-        """There may be something to tell at the end of the turn."""
+        """Have the completions sent at the end of the turn."""
         self._enlisted = True
         self.connection.completing.append(self)
         return 0
@@ -203,7 +203,7 @@ class SessionLayer(SessionPort):
         return 0
 
     def hold(self) -> int:
-        """The command that is being carried out is complete when `let_complete` is told so.
+        """Hold the current command until `let_complete` is called.
 
         Returns:
             What it is known by there.
@@ -216,11 +216,11 @@ class SessionLayer(SessionPort):
         return ticket
 
     def held_command(self, held: int) -> int:
-        """The number of a command by what `hold` returned; 0 is the one being carried out."""
+        """The number of a held command; 0 is the current one."""
         return (self.holds or {}).get(held, self.current)
 
     def let_complete(self, held: int, ticket: int) -> None:
-        """A command was carried out at last; it is complete when that commit is on disk, or now."""
+        """End a held command; it is complete when that commit is on disk, or now."""
         if self.holds is None or self.holds.pop(held, None) is None:
             return
         marks = [(ticket if each == held else each, number) for each, number in self._marks]
@@ -234,13 +234,13 @@ class SessionLayer(SessionPort):
         self.complete()
 
     def committed(self) -> None:
-        """A commit is on disk: tell what waited for it, and go on waiting for what did not."""
+        """Send the completions that waited for a commit that is on disk."""
         self.complete()
         if not self.ended and (self._marks or self._ticket > self._commit.done):
             self.connection.hub.waiting[self] = None
 
     def complete(self) -> int:
-        """Find out what is complete, and tell the peer."""
+        """Send session.completed for commands that are complete."""
         self._enlisted = False
         if self.ended:
             return 0
@@ -254,7 +254,7 @@ class SessionLayer(SessionPort):
         return 0
 
     def complete_behind(self) -> None:
-        """The session is over: what it completes is told behind a barrier, as what follows is."""
+        """Send the completions of an ending session behind a barrier."""
         self.connection.hub.waiting.pop(self, None)
         newest = _AT_ONCE
         for ticket in [self._ticket, *[ticket for ticket, _ in self._marks]]:
@@ -279,7 +279,7 @@ class SessionLayer(SessionPort):
         return 0
 
     def completed(self) -> Ranges:
-        """What is complete and not known to be, as it travels."""
+        """The completed ranges that the peer does not know of."""
         first = max(self.known, self.done - _MOST, 0)
         if first >= self.done:
             return ()
@@ -339,7 +339,7 @@ class SessionLayer(SessionPort):
         self.send(commands.ExecutionResult(wrapped(number), value))
 
     def point(self) -> int:
-        """Tell where our commands begin on this channel."""
+        """Send session.command-point."""
         number = self.sent if self.replay is None else self.replay.first(self.sent)
         point = controls.SessionCommandPoint(wrapped(number), 0)
         self.connection.send_control(self.number, point)
@@ -395,7 +395,7 @@ class SessionLayer(SessionPort):
         self.ask_to_detach()
 
     def ask_to_detach(self) -> None:
-        """Ask the peer to let go; what it sends until it answers is passed over."""
+        """Send session.detach; input is ignored until the peer answers."""
         connection, number = self.connection, self.number
         connection.send_control(number, controls.SessionDetach(self.name))
         connection.ending[number] = self.name
@@ -413,26 +413,26 @@ class SessionLayer(SessionPort):
 
     @property
     def user(self) -> User:
-        """Whose it is; a session comes back for the same user only."""
+        """The user of the session; only the same user can resume it."""
         user: User = self.connection.user
         return user
 
     @property
     def key(self) -> tuple[str, str, bytes]:
-        """What tells it from all other sessions of the broker."""
+        """The key of the session in the broker."""
         return self.vhost.name, self.user.name, self.name
 
     @property
     def on_channel(self) -> bool:
-        """Whether it is on a channel, though perhaps nothing may be sent there yet."""
+        """Whether the session is on a channel, even if nothing may be sent there yet."""
         return not self.ended and self.connection.channels.get(self.number) is self
 
     def leave_first(self) -> list[Queue]:
-        """Its connection goes: the consumers of a session that goes with it go before all else."""
+        """Remove the consumers first when the session ends with its connection."""
         return [] if self.timeout else self.stop_consuming()
 
     def leave(self) -> None:
-        """Its connection goes, or its channel is wanted back: live on without, or end."""
+        """Detach from the channel: live on without one, or end."""
         if not self.timeout:
             self.end()
             return
@@ -462,7 +462,7 @@ class SessionLayer(SessionPort):
             self.enlist()
 
     def send_again(self, first: int) -> None:
-        """Send what the peer has not seen, from that number on, and go on."""
+        """Replay commands from that number on, and continue."""
         connection = self.connection
         if self.replay is not None:
             for number in self.replay.numbers():
@@ -479,13 +479,13 @@ class SessionLayer(SessionPort):
         self.serve()
 
     def go_on_at(self, number: int) -> None:
-        """The peer's next command has this number; those carried out are passed over."""
+        """Set the number of the peer's next command; executed ones are skipped."""
         if not self.received:
             self._executed = self.done = self.known = self._told = number
         self.received = number
 
     def pass_over(self, number: int) -> None:
-        """Commands below this number that did not come will not come."""
+        """Skip the peer's commands below this number."""
         if number > self.received:
             self.received = number
             self._executed = max(self._executed, number)
@@ -494,7 +494,7 @@ class SessionLayer(SessionPort):
                 self.enlist()
 
     def end(self) -> None:
-        """The session is over, wherever it is."""
+        """End the session."""
         if self.ended:
             return
         self.ended = True

@@ -1,4 +1,4 @@
-"""What a connection calls on its sessions for every message.
+"""The interface between a connection and its sessions, for every message.
 
 It stands apart from the session so that connection and session, which know each other, can both be
 compiled: each of them imports this, and neither the other.

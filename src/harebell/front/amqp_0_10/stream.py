@@ -1,4 +1,4 @@
-"""The class stream (AMQP 0-10, class 10): packets that nobody acknowledges."""
+"""The class stream (AMQP 0-10, class 10): packets without acknowledgements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A subscription of a session: its credit, and how it is served (AMQP 0-10, class message).
+"""A subscription of a session: its credit and its deliveries (AMQP 0-10, class message).
 
 Credit is counted in messages and in octets of header and body; where one of them is used up,
 nothing more goes out. In window mode a delivery gives back what it took when the peer has completed
@@ -129,7 +129,7 @@ class Subscription(Consumer):
             self.octets = _added(self.octets, value)
 
     def give_back(self, octets: int) -> None:
-        """The peer completed a delivery that took so many octets of credit."""
+        """Give back the credit of a delivery that the peer has completed."""
         if self.window:
             if self.messages >= 0:
                 self.messages += 1
@@ -179,7 +179,7 @@ class Subscription(Consumer):
         return 0
 
     def queue_deleted(self) -> None:
-        """The queue is gone, and the session with it (AMQP 0-10: exception queue-deletion)."""
+        """End the session: the queue was deleted (AMQP 0-10: exception queue-deletion)."""
         self._session.queue_lost(self)
 
 

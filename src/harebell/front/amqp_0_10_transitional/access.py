@@ -53,7 +53,7 @@ def request(channel: TransitionalChannel, method: methods.AccessRequest) -> None
 def check_ticket(
     channel: TransitionalChannel, number: int, right: str, ids: tuple[int, int]
 ) -> None:
-    """Refuse what a ticket does not allow; 0 stands for the one that nobody has to ask for.
+    """Refuse an action that an access ticket does not allow; 0 is not checked.
 
     Raises:
         ProtocolError: 530 for the connection when it is another session's, 403 otherwise.

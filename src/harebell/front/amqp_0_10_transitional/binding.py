@@ -1,4 +1,4 @@
-"""The class binding (class 130): whether there is such a binding, and if not, what of it there is.
+"""The class binding (class 130): query whether a binding exists, and which part is missing.
 
 What is empty in the question is not asked for. The default exchange binds every queue by its name.
 """

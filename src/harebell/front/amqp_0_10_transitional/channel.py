@@ -42,7 +42,7 @@ _NO_ROUTE = (312, "NO_ROUTE")
 
 
 class TransitionalChannel(WindowedChannel):
-    """One channel, or one session.
+    """A channel, or a session.
 
     Attributes:
         completions: which commands of the client are complete.
@@ -134,7 +134,7 @@ class TransitionalChannel(WindowedChannel):
         self.connection.touch()
 
     def _solicit(self, session: Session) -> None:
-        """Ask the client what it has, when much is kept for it."""
+        """Send session.solicit-ack when many frames are kept for replay."""
         replay = session.replay
         if replay is not None and replay.half_full and not replay.solicited:
             replay.solicited = True
@@ -152,7 +152,7 @@ class TransitionalChannel(WindowedChannel):
         return not (session.resuming or session.replay.full)
 
     def set_flow(self, *, active: bool) -> None:
-        """The client wants deliveries, or none for the time being."""
+        """Switch flow on or off."""
         self.stopped = not active
         if active:
             self.serve()
@@ -160,7 +160,7 @@ class TransitionalChannel(WindowedChannel):
     # --- commands -------------------------------------------------------------------------------
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a routed message to its queues; the publish is complete when it is on disk."""
+        """Publish a routed message to its queues; the command is complete when it is on disk."""
         result = super().accept(message, queues, flags)
         if result & PENDING:
             self.completions.wait(self.connection.commit.ticket)
@@ -253,7 +253,7 @@ class TransitionalChannel(WindowedChannel):
             self.connection.hub.waiting[self] = None
 
     def committed(self) -> None:
-        """A commit is on disk: tell what is complete with it."""
+        """Send the completions that waited for a commit that is on disk."""
         completions = self.completions
         if not completions.asked or self.ending:
             return
@@ -267,15 +267,15 @@ class TransitionalChannel(WindowedChannel):
 
     @property
     def outlives(self) -> bool:
-        """Whether it goes on as a session when its channel ends."""
+        """Whether the session outlives its channel."""
         return self.session is not None and self.session.lifetime > 0 and not self.ending
 
     def stop_consuming(self) -> list[Queue]:
-        """Every consumer goes, unless the session is only detached: then they wait."""
+        """Remove every consumer, unless the session is only detached."""
         return [] if self.outlives else super().stop_consuming()
 
     def close(self) -> None:
-        """The channel is over: detach the session, or end it."""
+        """Detach the session from a closed channel, or end it."""
         if self.outlives:
             self._detach()
         else:
@@ -294,7 +294,7 @@ class TransitionalChannel(WindowedChannel):
         session.start_timer()
 
     def attach(self, connection: TransitionalConnection, number: int) -> None:
-        """The session goes on, on this channel."""
+        """Resume the session on this channel."""
         session = self.session
         for name in self.exclusive:
             queue = self.vhost.queues.get(name)
@@ -311,7 +311,7 @@ class TransitionalChannel(WindowedChannel):
         connection.channels[number] = self
 
     def end(self) -> None:
-        """Destroy it: consumers go, what was not acknowledged goes back."""
+        """Destroy the session: consumers are removed, unacknowledged messages are requeued."""
         self.ending = True
         session = self.session
         hub = self.connection.hub

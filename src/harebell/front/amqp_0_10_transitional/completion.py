@@ -1,4 +1,4 @@
-"""Which commands of a peer are complete: what execution.complete says (class 140).
+"""The completed commands of a peer, for execution.complete (class 140).
 
 Commands are numbered from 1 as they come, in 32 bits and around again (RFC 1982); methods of the
 classes connection, channel, session and execution are none. A command without a reply is complete
@@ -20,7 +20,7 @@ _UNTOLD = -1
 
 
 def after(serial: int, steps: int = 1) -> int:
-    """The serial number so many steps on."""
+    """The serial number that many steps later."""
     return (serial + steps) % SERIALS
 
 
@@ -48,7 +48,7 @@ class Completions:
         self._open: dict[int, int] = {}
 
     def take(self) -> int:
-        """Another command has come; returns its number."""
+        """Number another command."""
         self.last = after(self.last)
         return self.last
 
@@ -85,7 +85,7 @@ class Completions:
         return bool(self._open)
 
     def look(self, done: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-        """What is complete.
+        """The completed ranges.
 
         Args:
             done: the last commit on disk.
@@ -109,7 +109,7 @@ class Completions:
         return mark, tuple(ranges[:COMPLETION_RANGES])
 
     def news(self, done: int) -> bool:
-        """Whether the mark is another than when it was told last, and note that it is told now."""
+        """Whether the mark has changed since it was sent last; it is noted as sent."""
         mark, _ = self.look(done)
         changed = mark != self._told
         self._told = mark

@@ -1,4 +1,4 @@
-"""One peer's connection in transitional 0-10: frames of 0-9, sessions and commands above them.
+"""A connection of the transitional 0-10: frames of 0-9, with sessions and commands above them.
 
 What the document leaves to completion has no reply: handlers that 0-9-1 shares send their `-ok`,
 and `send` drops it where this version has none.
@@ -76,7 +76,7 @@ class TransitionalConnection(Connection):
         self.profile.channel_frame(self, kind, channel, payload)
 
     def has_begun(self) -> bool:
-        """Whether a message is not read to its end, or publishes wait for their commit."""
+        """Whether a message is received in part, or publishes wait for their commit."""
         if any(channel.references for channel in self.channels.values()):
             return True
         return super().has_begun()

@@ -26,7 +26,7 @@ class TransitionalConsumer(WindowedConsumer):
         self._field = bytes((len(encoded),)) + encoded
 
     def ready(self) -> bool:
-        """Whether there is credit, room, and somebody who wants it."""
+        """Whether there is credit and room in the output, and flow is on."""
         return self.channel.may_deliver() and super().ready()
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:

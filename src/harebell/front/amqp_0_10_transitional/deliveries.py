@@ -1,4 +1,4 @@
-"""Transfers to the client: consumers of class message, and what they have not acknowledged.
+"""Transfers to the client: consumers of class message, and their unacknowledged deliveries.
 
 A delivery is a command of ours. The client acknowledges it by saying that this command is complete
 (execution.complete): all up to a mark, or some by their numbers.
@@ -52,7 +52,7 @@ class TransferConsumer(Consumer):
         self.channel = channel
 
     def ready(self) -> bool:
-        """Whether there is credit, room in the output, and somebody who wants it."""
+        """Whether there is credit and room in the output, and flow is on."""
         channel = self.channel
         if not channel.may_deliver():
             return False
@@ -92,7 +92,7 @@ class TransferConsumer(Consumer):
         return 0
 
     def queue_deleted(self) -> None:
-        """The queue is gone, and the consumer with it."""
+        """Forget the consumer: its queue was deleted."""
         self.channel.consumer_lost(self)
 
 
@@ -118,7 +118,7 @@ class Deliveries:
         return len(self._tags)
 
     def credits(self) -> tuple[Credit, ...]:
-        """What a delivery counts against."""
+        """The limits that a delivery counts against."""
         shared: Credit | None = self._channel.connection.credit
         return (self.credit,) if shared is None else (self.credit, shared)
 
@@ -160,7 +160,7 @@ class Deliveries:
         return self._take(list(self._tags))
 
     def take_oldest(self) -> Unacked | None:
-        """What the client has had longest; None when it has acknowledged everything."""
+        """The oldest unacknowledged delivery; None when there is none."""
         self._reclaim()
         while self._tags:
             entries = self._take([next(iter(self._tags))])
@@ -195,7 +195,7 @@ class Deliveries:
             channel.take_effect(entries, kind)
 
     def freed(self) -> None:
-        """Deliveries have come to their end: serve whoever waits for their room."""
+        """Serve the consumers that waited for credit of ended deliveries."""
         channel = self._channel
         if self.credit.limited:
             channel.serve()
@@ -218,7 +218,7 @@ class Deliveries:
         return entries
 
     def _reclaim(self) -> None:
-        """What a transaction gave back when it was rolled back has its number again."""
+        """Restore the deliveries of a transaction that was rolled back."""
         if not self._given:
             return
         channel = self._channel
@@ -241,7 +241,7 @@ class Deliveries:
         return numbers
 
     def _within(self, ranges: tuple[tuple[int, int], ...]) -> list[int]:
-        """The numbers in some ranges, in time that depends on what is out, not on their width."""
+        """The outstanding numbers in some ranges, in time that does not depend on their width."""
         if sum(distance(first, last) + 1 for first, last in ranges) <= len(self._tags):
             wanted: dict[int, None] = {}
             for first, last in ranges:

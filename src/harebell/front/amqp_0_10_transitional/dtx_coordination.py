@@ -1,4 +1,4 @@
-"""The class dtx-coordination (class 105): what becomes of branches that the user began."""
+"""The class dtx-coordination (class 105): prepare, commit, rollback and recovery of branches."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _perform(
     number: int,
     answer: Callable[[Status], Method],
 ) -> None:
-    """Do something to a branch, and answer when it is on disk."""
+    """Do an operation on a branch, and answer when it is on disk."""
     ids = _CLASS, number
 
     def doing() -> Slices[Outcome]:

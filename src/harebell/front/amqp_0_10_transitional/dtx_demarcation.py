@@ -19,7 +19,7 @@ _SELECT, _START, _END = 10, 20, 30
 
 
 def _association(channel: TransitionalChannel) -> Association:
-    """The session's, which has selected nothing before it was told to."""
+    """Get the association of a session; it has none before dtx.select."""
     if channel.association is None:
         branches = channel.connection.broker.branches
         user = channel.connection.user

@@ -1,4 +1,4 @@
-"""How the dtx classes tell what goes wrong: by the end of the channel, whatever it is.
+"""Errors of the dtx classes: each of them ends the channel.
 
 The document wants a channel exception for every refusal, and 541 for every error of our own; the
 transaction manager's other sessions go on.
@@ -34,7 +34,7 @@ _CODES = {
 
 @contextmanager
 def guarded(channel: TransitionalChannel, ids: tuple[int, int], ticket: int) -> Iterator[None]:
-    """Check a method's ticket, then tell what goes wrong as this version does.
+    """Check the ticket of a method, and translate errors of its handler.
 
     Args:
         channel: where the method came.

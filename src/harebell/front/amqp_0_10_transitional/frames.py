@@ -81,7 +81,7 @@ def _method(
 
 
 def _take_tables(connection: TransitionalConnection, method: Method) -> None:
-    """What a method's table shows of the peer; within the broker it has the types of 0-9-1."""
+    """Note the table types that the peer uses; convert them to those of 0-9-1."""
     for name in _TABLES:
         table = getattr(method, name, None)
         if isinstance(table, TypedTable):

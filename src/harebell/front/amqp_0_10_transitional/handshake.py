@@ -1,4 +1,4 @@
-"""The class connection (class 10): who we are, limits, the way in.
+"""The class connection (class 10): login, limits and the choice of a vhost.
 
 The client of 2007 takes what tune offers and sends no heartbeats, so none is asked for. What the
 client asks for beyond our limits ends the connection without a word, as the document wants it.

@@ -1,4 +1,4 @@
-"""Header tables of contents: letters within the broker, what the peer knows on its connection.
+"""Header tables of contents: the types of 0-9-1 within the broker, and the peer's on the wire.
 
 Messages of class basic are kept as 0-9-1 has them, so that its peers get them untouched. A peer of
 transitional 0-10 may write the types of its own document, and may know less than 0-9-1's.

@@ -63,7 +63,7 @@ def transfer_of(
 
 
 def _with_headers(message: Message, raw: bytes, dialect: FieldDialect) -> bytes:
-    """Properties whose headers the peer can read, with what only this delivery has."""
+    """Properties with headers that the peer can read, and fields of this delivery."""
     own: dict[str, Any] = {}
     if message.offset >= 0:
         own[_OFFSET] = message.offset

@@ -73,7 +73,7 @@ class Reference:
         return [bytes(part) for part in self._parts]
 
     def body(self) -> bytes:
-        """Everything that came."""
+        """The decoded input."""
         if len(self._parts) == 1:
             (only,) = self._parts
             return bytes(only)
@@ -186,7 +186,7 @@ class References:
         return reference
 
     def release(self) -> None:
-        """The session is over: bodies that are not whole are dropped, checkpoints stay."""
+        """Drop incomplete bodies of an ended session; checkpoints stay."""
         self._count(-sum(reference.size for reference in self._open.values()))
         self._open.clear()
 
@@ -210,6 +210,6 @@ class References:
 
 
 def too_large(size: int, most: int, method_id: int) -> Exception:
-    """The error for a body over the configured limit."""
+    """Make the error for a body over the configured limit."""
     text = f"message size {size} is larger than configured max size {most}"
     return soft(311, text, _CLASS, method_id)

@@ -1,4 +1,4 @@
-"""What a session has rejected for others to have: it does not come back to the same session.
+"""Messages that a session has rejected for others: they are not delivered to it again.
 
     another session's consumer is ready    it gets the message at once
     there is none at all, and the queue    the message is dead-lettered
@@ -25,7 +25,7 @@ _DEAD_LETTERS = "dead-letter-exchange"
 
 
 class Refused:
-    """The messages of one session that wait for somebody else.
+    """The rejected messages of one session.
 
     Attributes:
         tags: delivery tags that basic.reject named with requeue, perhaps in a transaction.
@@ -60,7 +60,7 @@ class Refused:
         return _DEAD_LETTERS in self._channel.vhost.policies.settings_of(queue)
 
     def _offer(self, queue: Queue, position: int) -> bool:
-        """Put a message back if somebody else takes it at once."""
+        """Requeue a message if another consumer takes it at once."""
         own = (self._channel.consumers or {}).values()
         if not any(each.ready() for each in queue.consumers if each not in own):
             return False
@@ -88,7 +88,7 @@ class Refused:
         self._look_again()
 
     def give_back(self) -> None:
-        """The session is over: everything goes back to its queue."""
+        """Requeue every message of an ended session."""
         if self._timer is not None:
             self._timer.stop()
         kept, self._kept = self._kept, []

@@ -1,4 +1,4 @@
-"""What a session has sent and its client has not said to have: sent again when it resumes.
+"""The frames of a session that its client has not acknowledged, for replay when it resumes.
 
 Frames of a session are numbered from 1 in either direction, in 32 bits and around again; those of
 the class session are not counted, for they speak of the others.
@@ -29,7 +29,7 @@ def split(octets: bytes) -> list[bytes]:
 
 
 class Replay:
-    """What one session has sent.
+    """The sent frames of one session.
 
     Attributes:
         sent: the number of the last frame; 0 before the first.
@@ -74,10 +74,10 @@ class Replay:
 
     @property
     def half_full(self) -> bool:
-        """Whether it is time to ask the client what it has."""
+        """Whether session.solicit-ack is due."""
         return self.octets >= SESSION_REPLAY_BYTES // 2
 
     def again(self, number: int) -> list[bytes]:
-        """What the client does not have, for the channel of this number."""
+        """The frames to replay on the channel of this number."""
         channel = number.to_bytes(2)
         return [frame[:1] + channel + frame[3:] for frame in self._frames]

@@ -1,4 +1,4 @@
-"""Sessions (class 20): made, detached, resumed with what their client does not have, destroyed.
+"""Sessions (class 20): opened, detached, resumed with a replay, destroyed.
 
 A session is the state of a channel that may live without one: consumers, unacknowledged deliveries,
 transaction, completions. Its `Session` counts the frames that come, keeps those that leave, and has
@@ -40,7 +40,7 @@ _BUSY, _UNKNOWN = 405, 404
 
 
 class Session:
-    """What a session has beside the state of its channel.
+    """The state of a session beside that of its channel.
 
     Args:
         channel: the channel that it was opened on; it is the session's for ever.

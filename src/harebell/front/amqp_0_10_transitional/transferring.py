@@ -115,7 +115,7 @@ def _checkpoints(connection: TransitionalConnection) -> Checkpoints:
 
 
 def _exchange(channel: TransitionalChannel, name: str) -> Exchange:
-    """The exchange that a destination names, for a user who may publish to it."""
+    """Find the exchange of a destination, for a user that may write to it."""
     return writable_exchange(channel, name, lambda text: soft(403, text, *_TRANSFER))
 
 
@@ -234,4 +234,4 @@ def _reject(channel: TransitionalChannel, code: int, text: str) -> None:
 
 
 RAW = {HEAD: take}
-"""What is served before it is decoded."""
+"""Handlers that decode the method themselves."""

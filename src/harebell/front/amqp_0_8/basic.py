@@ -1,4 +1,4 @@
-"""The basic class of 0-8 and 0-9, but for what happens per message."""
+"""The basic class of 0-8 and 0-9, except the per-message path."""
 
 from __future__ import annotations
 

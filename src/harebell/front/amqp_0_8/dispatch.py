@@ -1,4 +1,4 @@
-"""What 0-8 and 0-9 have in common: who serves which method, and how errors are told."""
+"""The method handlers and error codes that 0-8 and 0-9 share."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ NO_BINDINGS = 3
 QUEUE_NOT_BOUND = 4
 KEY_NOT_BOUND = 5
 QUEUE_NOT_BOUND_WITH_KEY = 6
-"""What exchange.bound-ok answers, as Qpid numbered it."""
+"""The reply codes of exchange.bound-ok, numbered by Qpid."""
 
 
 def declare(channel: WindowedChannel, method: methods.ExchangeDeclare) -> None:

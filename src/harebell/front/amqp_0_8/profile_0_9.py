@@ -1,4 +1,4 @@
-"""The profile of 0-9, which may also use what came with 0-9-1 and RabbitMQ."""
+"""The profile of 0-9, with the additions of 0-9-1 and RabbitMQ."""
 
 from __future__ import annotations
 

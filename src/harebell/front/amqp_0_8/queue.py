@@ -45,7 +45,7 @@ def declare(channel: WindowedChannel, method: methods.QueueDeclare) -> None:
 
 
 def _as_it_is(method: methods.QueueDeclare, found: Queue) -> None:
-    """Ask for what there is, in all that a second declaration does not change."""
+    """Take over the options of the existing queue that a second declaration does not change."""
     method.durable = found.durable
     method.auto_delete = found.auto_delete
     if not method.arguments:

@@ -1,4 +1,4 @@
-"""The test class (AMQP 0-8, class test): what a client asks in order to see that both sides agree.
+"""The test class (AMQP 0-8, class test): clients check that both sides decode the same values.
 
     operation   integers            strings                  1 add, 2 min, 3 max: the document
     add         their sum           one behind the other     lists them in this order, and gives

@@ -1,4 +1,4 @@
-"""The basic class, but for what happens per message (AMQP 0-9-1 1.8; nack is RabbitMQ's)."""
+"""The basic class, except the per-message path (AMQP 0-9-1 1.8; nack is RabbitMQ's)."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def nack(channel: Channel, method: methods.BasicNack) -> None:
 
 
 def _check_recover(requeue: bool, method_id: int) -> None:
-    """Refuse what RabbitMQ does not do either."""
+    """Refuse requeue=false, as RabbitMQ does."""
     if not requeue:
         raise hard(540, "requeue=false", _CLASS, method_id)
 

@@ -1,4 +1,4 @@
-"""A channel that works on a branch of a distributed transaction: what stands in for tx there.
+"""The work of a channel on a branch of a distributed transaction, in place of tx.
 
 What is done goes to the branch, which another channel may prepare and commit when this one is gone.
 So what concerns the channel itself happens at once: an unroutable message goes back when it is
@@ -22,7 +22,7 @@ _MANDATORY = 1
 
 
 class BranchWork:
-    """What a channel has instead of a transaction of its own.
+    """Work on a branch, in place of a transaction of the channel.
 
     Args:
         channel: the channel.
@@ -59,5 +59,5 @@ class BranchWork:
         return self._branch().pending()
 
     def rollback(self, channel: OpenChannel) -> None:
-        """The channel is over, and had not ended its work."""
+        """Roll back: the channel is closed before it ended the branch."""
         self._association.close()

@@ -170,7 +170,7 @@ def _answer(channel: Channel, method: BulkRead) -> None:
 
 
 def _pour(channel: Channel, queue: Queue, method: BulkRead, into: BatchBuilder) -> int:
-    """Make rows of the range that is asked for, or of what a claim has in it.
+    """Read the requested range, or the messages of a claim, into a batch builder.
 
     Raises:
         Refusal: the claim is not open, or not in that epoch.
@@ -196,7 +196,7 @@ def _check_generation(queue: Queue, generation: str) -> None:
 
 @lru_cache(maxsize=64)
 def _wanted(columns: bytes) -> ArrowSelection:
-    """The columns that a list of names asks for; a reader asks for the same ones all the time."""
+    """Parse a list of column names; cached, for readers repeat the same list."""
     try:
         text = columns.decode()
     except UnicodeDecodeError as error:
@@ -209,7 +209,7 @@ def _basic(message: Message) -> Message:
 
 
 def _filter(builder: BatchBuilder, wanted: dict[str, Any]) -> None:
-    """Take over what a filter says.
+    """Set the filter of a batch builder.
 
     Raises:
         Refusal: it says something that nobody understands.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
 
 _AROUND_BYTES = 64
-"""What a frame has beside the names."""
+"""Octets of a frame beside the names."""
 _PAGE_BYTES = 32_768
 
 

@@ -64,14 +64,14 @@ _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 
 
 def _serve(queues: Iterable[Queue]) -> None:
-    """Let others have what is ready, where it is their turn now."""
+    """Serve the other consumers of queues."""
     for queue in queues:
         if not queue.deleted:
             queue.drain()
 
 
 class Channel(ChannelPort):
-    """One channel of a connection.
+    """A channel of a connection.
 
     Args:
         connection: the connection it belongs to.
@@ -172,7 +172,7 @@ class Channel(ChannelPort):
         return 0
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Hand a routed message to its queues; a return goes out before its confirm.
+        """Publish a routed message to its queues; a return is sent before its confirm.
 
         Returns the bits that the queues answered, all together.
         """
@@ -196,7 +196,7 @@ class Channel(ChannelPort):
         return exchange
 
     def too_large(self, size: int) -> Exception:
-        """The error for a body over the configured limit."""
+        """Make the error for a body over the configured limit."""
         most = self.connection.message_max
         return soft(
             406, f"message size {size} is larger than configured max size {most}", *_PUBLISH
@@ -301,13 +301,13 @@ class Channel(ChannelPort):
         self.serve_queues(entries)
 
     def discard(self, entries: list[Unacked]) -> None:
-        """Rejected without requeue: the messages are refused for good."""
+        """Reject messages without requeue."""
         for entry in entries:
             entry.reject()
         self.serve_queues(entries)
 
     def requeue(self, entries: list[Unacked]) -> None:
-        """Put deliveries back to where they were, and serve whoever is ready."""
+        """Requeue deliveries in their positions, and serve the queues."""
         for group in by_consumer(entries):
             for entry in group:
                 entry.requeue()
@@ -317,7 +317,7 @@ class Channel(ChannelPort):
             self.serve_queues(entries)
 
     def give_back(self, entries: list[Unacked]) -> None:
-        """The same for what is given back by basic.nack."""
+        """Requeue deliveries that basic.nack gives back."""
         for group in by_consumer(entries):
             for entry in group:
                 entry.give_back()
@@ -327,7 +327,7 @@ class Channel(ChannelPort):
             self.serve_queues(entries)
 
     def serve_queues(self, entries: list[Unacked]) -> None:
-        """Deliver what the entries' queues can deliver now, after those whose turn it is."""
+        """Serve the queues of some deliveries, after the consumers that wait for their turn."""
         if self.waiting is not None:
             self.take_turns()
         for queue in {entry.queue: None for entry in entries}:
@@ -339,12 +339,12 @@ class Channel(ChannelPort):
     # --- consumers ------------------------------------------------------------------------------
 
     def limit(self, count: int) -> None:
-        """Let so many deliveries be out on the channel, whoever consumes there; 0 is no limit."""
+        """Limit the outstanding deliveries of the channel as a whole; 0 is no limit."""
         self.prefetch_global = self.allowed = count
         self.serve()
 
     def wait_turn(self, consumer: Consumer) -> int:
-        """A consumer has to wait until the channel may have more out: its turn comes."""
+        """Queue a consumer until the channel may have more deliveries outstanding."""
         self.waiting = deque() if self.waiting is None else self.waiting
         there = self.consumers or {}
         if len(self.waiting) > 2 * len(there) + 8:
@@ -354,7 +354,7 @@ class Channel(ChannelPort):
         return 0
 
     def take_turns(self) -> int:
-        """Serve who waits, a message each, so that no backlog takes all the room of the channel."""
+        """Serve the waiting consumers, a message each, so that they share the prefetch."""
         waiting = self.waiting
         most = self.prefetch_global
         left = len(waiting) if waiting is not None else 0
@@ -373,7 +373,7 @@ class Channel(ChannelPort):
         return 0
 
     def serve(self) -> int:
-        """Deliver what this channel's consumers can take now; who gets something goes last."""
+        """Serve the consumers of the channel; one that gets a message goes last the next time."""
         consumers = self.consumers
         if self.waiting is not None:
             self.take_turns()
@@ -390,7 +390,7 @@ class Channel(ChannelPort):
         return 0
 
     def consumer_lost(self, consumer: Consumer) -> None:
-        """A consumer's queue is gone: forget it, and tell a client that asked to be told."""
+        """Forget a consumer whose queue was deleted, and send basic.cancel where supported."""
         if self.consumers is None or self.consumers.get(consumer.tag) is not consumer:
             # The client has taken the tag for another one meanwhile.
             return
@@ -430,7 +430,7 @@ class Channel(ChannelPort):
         return self.consumers
 
     def companions(self) -> list[ChannelClasses]:
-        """What the classes keep on the channels of this connection."""
+        """The state of the classes on the channels of this connection."""
         channels = self.connection.channels.values()
         return [each.classes for each in channels if each.classes is not None]
 
@@ -455,27 +455,27 @@ class Channel(ChannelPort):
         send_body(self, method, listed, raw, body, offset)
 
     def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Publish what was routed, at once or with the transaction."""
+        """Publish a routed message, at once or in the transaction."""
         if self.transaction is not None:
             self.transaction.publish(message, queues, flags)
             return 0
         return self.accept(message, queues, flags)
 
     def has_begun(self) -> bool:
-        """Whether a message is not read to its end, or publishes wait for their commit."""
+        """Whether a message is received in part, or publishes wait for their commit."""
         if self.content is not None:
             return True
         return isinstance(self.transaction, ChannelTransaction) and self.transaction.octets > 0
 
     def put_off(self) -> int:
-        """A publish waits; nobody is told of its end."""
+        """Return 0: this version does not report the end of a publish."""
         return 0
 
     def went_through(self, number: int, result: int) -> None:
-        """A publish is done; nobody is told of it."""
+        """Ignore the end of a publish: this version does not report it."""
 
     def stop_publisher(self, stop: bool) -> None:
-        """Tell the client to send no more for now, or to go on (AMQP 0-8, channel.flow)."""
+        """Send channel.flow: stop publishing, or go on (AMQP 0-8)."""
         self.say(methods.ChannelFlow(active=not stop))
 
     def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
@@ -485,13 +485,13 @@ class Channel(ChannelPort):
     # --- the disk -------------------------------------------------------------------------------
 
     def hold_until_recorded(self) -> None:
-        """What follows waits until everything that is declared here is on disk."""
+        """Hold output until everything that is declared in the vhost is on disk."""
         self.connection.hold_until(self.vhost.recorder.ticket)
 
     # --- end ------------------------------------------------------------------------------------
 
     def overdue(self, entry: Unacked, text: str) -> None:
-        """A delivery is out for too long: the channel is closed, and what it holds goes back."""
+        """Close the channel, and requeue its deliveries: one is unacknowledged for too long."""
         late = self.unacked.take(entry.tag)
         if late is not None:
             late.time_out()
@@ -499,7 +499,7 @@ class Channel(ChannelPort):
         entry.queue.drain()
 
     def stop_consuming(self) -> list[Queue]:
-        """Every consumer goes; what they have not acknowledged stays out.
+        """Remove every consumer; unacknowledged messages stay outstanding.
 
         None of them is ready any more. If they are many they are removed in slices.
 
@@ -535,7 +535,7 @@ class Channel(ChannelPort):
         return [queue for queue in queues if not queue.deleted]
 
     def close(self) -> None:
-        """The channel is over: consumers go, what was not acknowledged goes back."""
+        """Close the channel: consumers are removed, unacknowledged messages are requeued."""
         connection = self.connection
         if self.content is not None:
             self.content.release()

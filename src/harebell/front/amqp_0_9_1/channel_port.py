@@ -1,4 +1,4 @@
-"""What a connection calls on its channels, and what it keeps for them.
+"""The interface between a connection and its channels.
 
 It stands apart from `Channel` so that connection and channel, which need each other, can both be
 compiled: both import this module, and the connection does not import the channel.
@@ -36,11 +36,11 @@ class ChannelPort:
         raise NotImplementedError
 
     def too_large(self, size: int) -> Exception:
-        """The error for a body over the configured limit."""
+        """Make the error for a body over the configured limit."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """End the channel: consumers go, what was not acknowledged goes back."""
+        """End the channel: consumers are removed, unacknowledged messages are requeued."""
         raise NotImplementedError
 
 

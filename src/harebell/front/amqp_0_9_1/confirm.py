@@ -28,7 +28,7 @@ _AT_ONCE = 0
 
 
 class Confirms:
-    """Numbers publishes and tells the publisher what became of them.
+    """Numbers publishes and confirms them.
 
     Args:
         connection: where confirms are written.
@@ -86,13 +86,13 @@ class Confirms:
         return 0
 
     def committed(self) -> None:
-        """A commit is on disk: write what waited for it, and go on waiting for what did not."""
+        """Write the confirms that waited for a commit that is on disk."""
         self.flush()
         if self.taken > self.sent:
             self._connection.hub.waiting[self] = None
 
     def close(self) -> None:
-        """The channel is over: confirms go out behind a barrier, and so does what follows."""
+        """Write the confirms behind a barrier: the channel is closed."""
         self._connection.hub.waiting.pop(self, None)
         if self.taken > self.sent:
             self._connection.hold_until(self._ticket)
@@ -115,7 +115,7 @@ class Confirms:
         return self.flush()
 
     def _mark(self, last: int) -> None:
-        """What is taken up to `last` and stands in no mark yet waits for `_ticket`."""
+        """Mark publishes up to `last` that have no mark yet as waiting for `_ticket`."""
         covered = self._marks[-1][1] if self._marks else self.sent
         if last > covered:
             self._marks.append((self._ticket, last, False))

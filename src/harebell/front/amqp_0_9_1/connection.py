@@ -1,4 +1,4 @@
-"""One peer's connection: bytes in, bytes out, and one place where errors become closes.
+"""A connection of the 0-9-1 family: frames are dispatched here, and errors become closes.
 
 It serves every version that has the frames of 0-9-1; what differs between them stands in its
 profile (`harebell.front.amqp_0_9_1.profile`).
@@ -43,7 +43,7 @@ _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
 class Connection(FramedConnection):
-    """The server's side of one connection whose protocol header has come.
+    """The server's side of one connection after its protocol header.
 
     Args:
         broker, users, hub, settings, peer, now: as for `BaseConnection`.
@@ -95,7 +95,7 @@ class Connection(FramedConnection):
             self.bulk.serve()
 
     def log_loss(self) -> None:
-        """Log what the peer left undone, on its channels too."""
+        """Log what the peer left unfinished, on its channels too."""
         super().log_loss()
         for number in sorted(self.closed_channels):
             text = f"{self.peer}: lost before channel.close-ok on channel {number}"
@@ -109,7 +109,7 @@ class Connection(FramedConnection):
             self.held.overtake(beat.take())
 
     def force_close(self, reason: str, now: float) -> None:
-        """The broker ends the connection, for example because it stops."""
+        """Close the connection from the broker's side, for example because it stops."""
         if self.state is ConnectionState.OPEN:
             text = f"broker forced connection closure with reason '{reason}'"
             self.now = now
@@ -136,7 +136,7 @@ class Connection(FramedConnection):
             self.scanner.hold = True
 
     def tell_blocked(self, blocked: bool) -> None:
-        """Publishers are held back, or not any more: tell the client, if it wants to know."""
+        """Send connection.blocked or unblocked to a client that supports them."""
         if self.wants("connection.blocked"):
             if blocked:
                 self.send(0, methods.ConnectionBlocked(reason=self.hub.reason()))
@@ -144,11 +144,11 @@ class Connection(FramedConnection):
                 self.send(0, methods.ConnectionUnblocked())
 
     def has_begun(self) -> bool:
-        """Whether a message is not read to its end, or publishes wait for their commit."""
+        """Whether a message is received in part, or publishes wait for their commit."""
         return any(channel.has_begun() for channel in self.channels.values())
 
     def drop_channel(self, channel: ClosableChannel) -> None:
-        """A channel is over; its number may be used again."""
+        """End a channel; its number may be used again."""
         if self.channels.pop(channel.number, None) is not None:
             channel.close()
             channel_closed(channel)

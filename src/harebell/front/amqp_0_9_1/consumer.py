@@ -1,4 +1,4 @@
-"""A consumer on a 0-9-1 channel: when it is ready, and how it is served."""
+"""A consumer on a 0-9-1 channel: its credit, and how messages are delivered to it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class ChannelConsumer(Consumer):
         return 0
 
     def released(self) -> int:
-        """A delivery was settled or came back: it counts against no limit any more."""
+        """Stop counting a delivery that was settled or requeued."""
         self.unacked -= 1
         self._channel.outstanding -= 1
         return 0
@@ -95,5 +95,5 @@ class ChannelConsumer(Consumer):
         return 0
 
     def queue_deleted(self) -> None:
-        """Tell the client that its consumer is gone, if it wants to know."""
+        """Send basic.cancel to clients that support it."""
         self._channel.consumer_lost(self)

@@ -33,7 +33,7 @@ def publish(channel: Channel, content: Content) -> None:
 
 
 class Content:
-    """What has arrived of one content.
+    """A content that is being received.
 
     Args:
         method: the method that began it.
@@ -133,7 +133,7 @@ class Content:
         self.took_header(self.properties)
 
     def took_header(self, properties: Properties) -> None:
-        """The header has come."""
+        """Take the content header."""
 
     def _body_frame(self, kind: int, payload: bytes) -> None:
         if kind != BODY:

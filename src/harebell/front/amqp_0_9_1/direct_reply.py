@@ -34,7 +34,7 @@ class ReplyConsumer(ChannelConsumer):
         self._requester = channel
 
     def ready(self) -> bool:
-        """Whether the requester takes what it is sent, or at least has not fallen far behind."""
+        """Whether the requester has not too many octets of unsent replies."""
         requester = self._requester
         if requester.consumers is None:
             return False
@@ -84,6 +84,6 @@ def declare_reply(channel: OpenChannel, name: str, *, nowait: bool) -> None:
 
 
 def check_not_reply(name: str) -> None:
-    """Refuse to bind what is no queue."""
+    """Refuse to bind a reply queue."""
     if name.startswith(REPLY_TO):
         raise refused("cannot bind or unbind to a volatile (direct reply-to) queue")

@@ -1,4 +1,4 @@
-"""Who serves the methods of Harebell's own classes, a file per class; 0-9-1 alone has them.
+"""The handlers of Harebell's own classes, which only 0-9-1 has.
 
 The files are imported with the first of these methods that comes. Only clients of Harebell's own
 send them, and they bring leases, bulk reads and staged batches, with all of Arrow's format.
@@ -18,7 +18,7 @@ Handler = Callable[[Any, Any], None]
 
 @cache
 def _handlers() -> Mapping[type, Handler]:
-    """What serves each method."""
+    """The handler of each method."""
     from harebell.front.amqp_0_9_1 import bulk, bulk_names, lease, publisher, stage
 
     served: dict[type, Handler] = {}

@@ -72,7 +72,7 @@ def open_ok(channel: Channel, method: methods.FileOpenOk) -> None:
 
 
 class StageContent(Content):
-    """The content of file.stage, which goes to the staging area piece by piece.
+    """The content of file.stage, written to the staging area frame by frame.
 
     Args:
         arrivals: of the channel.
@@ -95,7 +95,7 @@ class StageContent(Content):
         self._arrivals.let_go(self._staged)
 
     def took_header(self, properties: Properties) -> None:
-        """The properties are here, and the size of what follows."""
+        """Take the properties and the body size."""
         staged = self._staged
         self._arrivals.check_holder(staged)
         if self.size != staged.size - staged.staged:
@@ -114,7 +114,7 @@ class StageContent(Content):
 
 
 def _done(channel: Channel, content: Content) -> None:
-    """All of the content is staged; `release` has done what follows from that."""
+    """Do nothing: `release` has ended the staging."""
 
 
 def stage(channel: Channel, method: methods.FileStage) -> None:

@@ -36,7 +36,7 @@ CAPABILITIES = (
     "per_consumer_qos",
     "direct_reply_to",
 )
-"""What clients may branch on, each one real."""
+"""The capabilities that connection.start announces."""
 
 LOCALE = "en_US"
 _CLASS = 10
@@ -97,7 +97,7 @@ def start_ok(
 
 
 def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None) -> None:
-    """It is clear who it is: offer limits, or refuse."""
+    """Offer limits to the user, or refuse the login."""
     user = exchange.user
     if user is None:
         if not login.refused(connection, exchange.name):

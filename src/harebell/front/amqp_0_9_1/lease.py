@@ -29,7 +29,7 @@ def _group(channel: Channel, method: Any) -> Group:
 
 
 def _answer(channel: Channel, queue: Queue, reply: Any) -> None:
-    """Answer when the disk has what was changed."""
+    """Answer when the change is on disk."""
     if queue.durable:
         channel.hold_until_recorded()
     channel.connection.send(channel.number, reply)

@@ -1,4 +1,4 @@
-"""Methods that may take several turns: what is refused late closes the channel all the same."""
+"""Methods that may take several turns; a late refusal closes the channel, too."""
 
 from __future__ import annotations
 

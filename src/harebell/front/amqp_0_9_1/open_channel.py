@@ -1,4 +1,4 @@
-"""What the parts of a channel ask of it: transactions, confirms, consumers, settling.
+"""The channel interface for the parts of a channel: transactions, confirms, consumers, settling.
 
 `Channel` imports these parts, so they are typed by this protocol and not by the class.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ChannelWork(Protocol):
-    """What a channel does later: a transaction of its own, or work on a branch."""
+    """Work that a channel does at commit: a transaction of its own, or a branch."""
 
     def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
         """Keep a publish."""
@@ -50,7 +50,7 @@ class ChannelConfirms(Protocol):
         """Number another publish, with the bits that its queues answered."""
 
     def close(self) -> None:
-        """Write what is left: the channel is over."""
+        """Write the remaining confirms: the channel is closed."""
 
 
 class ChannelPublisher(Protocol):
@@ -63,7 +63,7 @@ class ChannelPublisher(Protocol):
         """Note the answer of the queues to the message that was looked at last."""
 
     def close(self) -> None:
-        """The channel is over, or belongs to another publisher."""
+        """Release the publisher: the channel is closed, or has another publisher."""
 
 
 class OpenChannel(Protocol):
@@ -117,7 +117,7 @@ class OpenChannel(Protocol):
         """Hand a routed message to its queues."""
 
     def serve_queues(self, entries: list[Unacked]) -> None:
-        """Deliver what the entries' queues can deliver now."""
+        """Serve the queues of some deliveries."""
 
     def wait_turn(self, consumer: Consumer) -> int:
         """A consumer waits until the channel may have more out."""
@@ -129,7 +129,7 @@ class OpenChannel(Protocol):
         """Forget a consumer whose queue is gone, and tell the client."""
 
     def hold_until_recorded(self) -> None:
-        """Hold what follows until everything that is declared here is on disk."""
+        """Hold output until everything that is declared in the vhost is on disk."""
 
     def readable(self, raw: bytes, class_id: int) -> bytes:
         """A property list of a class with headers that the client can read."""

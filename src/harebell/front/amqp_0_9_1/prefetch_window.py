@@ -82,31 +82,31 @@ class SizedUnacked(Unacked):
         self.octets = 0
 
     def forget(self) -> None:
-        """The message goes out again under another tag."""
+        """Release the consumer's credit: the message is delivered again under another tag."""
         self._leave()
         super().forget()
 
     def settle(self) -> int:
-        """The delivery is done with."""
+        """Acknowledge the delivery."""
         self._leave()
         return super().settle()
 
     def reject(self) -> int:
-        """The message is refused for good."""
+        """Reject the message without requeue."""
         self._leave()
         return super().reject()
 
     def requeue(self) -> int:
-        """The message goes back to its place in the queue."""
+        """Requeue the message in its position."""
         self._leave()
         return super().requeue()
 
     def give_back(self) -> int:
-        """The same, when the client says that nothing failed."""
+        """Requeue the message without counting a failed delivery."""
         self._leave()
         return super().give_back()
 
     def time_out(self) -> int:
-        """Nobody acknowledged it in time."""
+        """Requeue the message after the acknowledgement timeout."""
         self._leave()
         return super().time_out()

@@ -1,4 +1,4 @@
-"""What tells the versions of the 0-9-1 family apart: one `Profile` per version.
+"""The differences between the versions of the 0-9-1 family: one `Profile` per version.
 
 Frames, contents and most methods are the same in 0-8, 0-9, 0-9-1 and the transitional 0-10. The
 rest stands here: methods and their codec, who serves which method, how errors are told, and what a
@@ -17,12 +17,12 @@ from harebell.wire.v09.spec import ProtocolSpec
 from harebell.wire.v09.states import ConnectionTable
 
 Handlers = Mapping[type, Callable[[Any, Any], None]]
-"""Class of method -> what serves it, called with the connection or the channel, and the method."""
+"""Method class -> handler, called with the connection or the channel, and the method."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One version, as a connection needs it.
+    """A version of the 0-9-1 family.
 
     Args:
         version: for example "0-9-1".

@@ -1,4 +1,4 @@
-"""The profile of 0-9-1 with RabbitMQ's extensions, and Harebell's: what nearly everyone speaks."""
+"""The profile of 0-9-1, with the extensions of RabbitMQ and Harebell."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Numbered:
         entry.holders += 1
 
     def passes_over(self, properties: Properties) -> bool:
-        """Whether a message was published before; if so it is confirmed, and nothing else.
+        """Whether a message was published before; if so it is confirmed and dropped.
 
         Raises:
             ProtocolError: 406, the message has no number.
@@ -80,7 +80,7 @@ class Numbered:
         return 0
 
     def close(self) -> None:
-        """The channel is over, or belongs to another publisher."""
+        """Release the publisher: the channel is closed, or has another publisher."""
         self.entry.holders -= 1
 
 

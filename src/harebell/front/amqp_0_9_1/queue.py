@@ -137,7 +137,7 @@ def delete(channel: Channel, method: methods.QueueDelete) -> None:
 
 
 def _delete(channel: Channel, method: methods.QueueDelete, name: str, queue: Queue | None) -> None:
-    """The bindings are gone: now the queue, unless another has its name by now."""
+    """Delete the queue after its bindings, unless another queue has its name by now."""
     consumers = channel.consumers if channel.consumers is not None else {}
     # Consumers of this channel hear of it after the reply, as with RabbitMQ: a client that waits
     # for the reply need not expect to be told of what it does itself.

@@ -1,4 +1,4 @@
-"""Deliveries that are settled, or come back, many at a time: in slices, under the work budget.
+"""Settle or requeue many deliveries, in slices under the work budget.
 
 A client may have a million deliveries out, and acknowledge or give them all back with one method,
 or by closing the channel. What comes back is not delivered again before all of it is there, or the
@@ -32,7 +32,7 @@ _ONE_BY_ONE: dict[int, Callable[[Unacked], int]] = {
 
 
 def settle_all(channel: OpenChannel, last: int, kind: int) -> None:
-    """Settle every delivery up to a tag, and then serve the queues that they came from.
+    """Settle every delivery up to a tag, then serve their queues.
 
     Args:
         channel: where they went; it may be closed before all is done.
@@ -43,7 +43,7 @@ def settle_all(channel: OpenChannel, last: int, kind: int) -> None:
 
 
 def come_back(channel: OpenChannel, left: list[Queue]) -> None:
-    """The channel is over: everything that is out goes back.
+    """Requeue every unacknowledged delivery of a closed channel.
 
     Args:
         channel: the channel.

@@ -85,7 +85,7 @@ def prepared(
 
 
 def _further_keys(headers: Mapping[str, Any], name: str) -> list[str]:
-    """The routing keys in a header; what is no text among them is passed over, as by RabbitMQ."""
+    """The routing keys in a header; values that are not strings are ignored, as by RabbitMQ."""
     if name not in headers:
         return []
     value = headers[name]

@@ -108,7 +108,7 @@ def commit(channel: Channel, method: methods.StageCommit) -> None:
 
 
 def _answer(channel: Channel, work: StagedCommit) -> None:
-    """Tell the client, when the disk has it; a repeat may come before that, too."""
+    """Answer when the batch is on disk."""
     connection = channel.connection
     if connection.channels.get(channel.number) is not channel:
         # Whoever asked is gone. It is committed all the same.

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _PLACE = (methods.CLASS_ID, methods.COMMIT_ID)
 _EXAMPLES = 100
-"""Rows that no queue gets which are kept to tell of a few of them."""
+"""The number of unroutable rows that are kept as examples for the error."""
 
 
 class _Place(NamedTuple):
@@ -117,7 +117,7 @@ class StagedCommit:
     # --- in slices ------------------------------------------------------------------------------
 
     def step(self) -> bool:
-        """Publish rows until the turn is over; True when the batch is committed or refused."""
+        """Publish rows within the budget of the turn; True when the batch is done or refused."""
         try:
             entry = self._entry = self._checked_run()
             self.repeated = self._method.batch < entry.next
@@ -145,7 +145,7 @@ class StagedCommit:
         return True
 
     def _may_go_on(self) -> bool:
-        """Whether it is this batch's turn, and memory and disk have room; else it is woken."""
+        """Whether it is this batch's turn and there is memory and disk; else it is woken later."""
         connection = self._channel.connection
         if not self._broker.stages.begin(self, connection.wake):
             connection.suspend()
@@ -161,7 +161,7 @@ class StagedCommit:
         return True
 
     def _waits(self) -> bool:
-        """Whether a commit of the disk has to be done first; then it is woken."""
+        """Whether a commit has to be on disk first; the operation is woken then."""
         if self._before <= self._commit.done:
             return False
         connection = self._channel.connection
@@ -179,7 +179,7 @@ class StagedCommit:
         return publishers.check(publishers.find(self._key), method.publisher, method.run)
 
     def _begin(self, entry: Entry) -> None:
-        """Find what is to be published, and say that there will be rows of it in logs.
+        """Find the batch to publish, and reserve its rows in the logs.
 
         Raises:
             Refusal: PRECONDITION_FAILED, it is not here, or there is no room for it.
@@ -296,7 +296,7 @@ class StagedCommit:
         self._broker.stages.end(self)
 
     def _roll_back(self) -> None:
-        """The batch is refused: nobody has seen any of it. Every row is taken back, as one."""
+        """Refuse the batch: every row is removed before any is visible."""
         if self._staging and self._entry is not None:
             self._commit.joint = True
             self._routed.roll_back_batch()

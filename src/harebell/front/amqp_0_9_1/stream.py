@@ -1,4 +1,4 @@
-"""The stream class (AMQP 0-8, class stream): packets that nobody acknowledges."""
+"""The stream class (AMQP 0-8, class stream): packets without acknowledgements."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ BROADCAST = "amq.fanout"
 META_DATA = "x-amqp-meta-data"
 PROXY_NAME = "x-amqp-proxy-name"
 ASKED = "x-amqp-tunnel"
-"""The argument of a consumer that wants blocks as they came."""
+"""The consumer argument that asks for blocks as they arrived."""
 _PERSISTENT, _TRANSIENT = 2, 1
 
 
@@ -89,7 +89,7 @@ def _whole(channel: Channel, content: Content) -> None:
 
 
 class TunnelConsumer(Consumer):
-    """Gets blocks as they came, without acknowledgement.
+    """Delivers blocks as they arrived, without acknowledgements.
 
     Args:
         channel: the channel it was started on.
@@ -123,7 +123,7 @@ class TunnelConsumer(Consumer):
         return 0
 
     def queue_deleted(self) -> None:
-        """Tell the client that its consumer is gone, if it wants to know."""
+        """Send basic.cancel to clients that support it."""
         self._channel.consumer_lost(self)
 
 
@@ -147,7 +147,7 @@ def consume(channel: Channel, method: BasicConsume) -> None:
 
 
 def block_of(message: Message) -> tuple[methods.TunnelRequest, TunnelProperties]:
-    """A message as the block that it came from, or that it is for want of anything better."""
+    """Make a tunnel block of a message."""
     found = decode_properties(converted(message, FAMILY_09).raw)
     headers = dict(found.headers or {})
     meta, proxy = headers.pop(META_DATA, {}), headers.pop(PROXY_NAME, message.routing_key)

@@ -32,12 +32,12 @@ _MANDATORY_FLAG = 1
 
 
 class ChannelTransaction(Transaction[Unacked]):
-    """What one channel has done since the last commit or rollback."""
+    """The transaction of one channel since the last commit or rollback."""
 
     __slots__ = ()
 
     def do(self, channel: OpenChannel) -> Slices[None]:
-        """Do it all; what follows waits for the disk.
+        """Commit; output that follows waits for the disk.
 
         Where a full queue would refuse one of the publishes nothing is done.
 

@@ -1,4 +1,4 @@
-"""What versions other than 0-9-1 do otherwise in the class basic.
+"""The class basic in versions other than 0-9-1.
 
 qos      the limits are the channel's, in messages and in octets
 recover  with requeue=false what is out goes out again, to the consumer that had it
@@ -28,7 +28,7 @@ def qos(channel: WindowedChannel, method: methods.BasicQos) -> None:
 
 
 def _deliver_again(channel: WindowedChannel) -> list[Unacked]:
-    """Send what is out to its consumers once more; return what has no consumer any more."""
+    """Deliver unacknowledged messages again; return those that have no consumer any more."""
     left: list[Unacked] = []
     for tag in channel.unacked.numbers():
         entry: Unacked = channel.unacked.get(tag)
@@ -49,7 +49,7 @@ def _deliver_again(channel: WindowedChannel) -> list[Unacked]:
 
 
 def give_back(channel: WindowedChannel, requeue: bool, answer: methods.Method | None) -> None:
-    """Requeue what is out, or send it out again; the answer comes before all of it.
+    """Requeue unacknowledged messages, or deliver them again; the answer is sent first.
 
     Args:
         channel: where it was asked for.

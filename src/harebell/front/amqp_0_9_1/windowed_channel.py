@@ -1,4 +1,4 @@
-"""A channel of 0-8 or 0-9: what those versions promise and RabbitMQ leaves out.
+"""A channel of 0-8 or 0-9, with the features that RabbitMQ leaves out.
 
     immediate        a message that no consumer takes at once comes back (313)
     channel.flow     deliveries stop, and go on
@@ -38,7 +38,7 @@ _NO_CONSUMERS = (313, "NO_CONSUMERS")
 
 
 class WindowedChannel(Channel):
-    """One channel of a connection that speaks 0-8 or 0-9.
+    """A channel of a connection that speaks 0-8 or 0-9.
 
     Args:
         connection: the connection it belongs to.
@@ -63,7 +63,7 @@ class WindowedChannel(Channel):
         self.looked_at: Properties | None = None
 
     def may_deliver(self) -> bool:
-        """Whether the client wants deliveries now."""
+        """Whether the client has flow switched on."""
         return not self.stopped
 
     def publish(
@@ -129,7 +129,7 @@ class WindowedChannel(Channel):
         self.connection.send_content(self.number, method, message)
 
     def close(self) -> None:
-        """The channel is over, and so are its tickets."""
+        """Close the channel and drop its tickets."""
         super().close()
         if self.asked:
             self.connection.hub.tickets.forget(self)

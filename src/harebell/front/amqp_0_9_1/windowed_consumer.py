@@ -20,7 +20,7 @@ class WindowedConsumer(ChannelConsumer):
     __slots__ = ()
 
     def ready(self) -> bool:
-        """Whether the client wants more, there is credit, and room in the output."""
+        """Whether flow is on, and there is credit and room in the output."""
         channel: WindowedChannel = self._channel  # type: ignore[assignment]
         if channel.stopped:
             return False

@@ -1,1 +1,1 @@
-"""What the connections and channels of every version share: limits, permissions, events, turns."""
+"""What versions share: connections, limits, permissions, events and turns."""

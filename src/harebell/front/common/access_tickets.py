@@ -1,4 +1,4 @@
-"""Access tickets: what versions before 0-9-1 ask for before they work with exchanges and queues.
+"""Access tickets of versions before 0-9-1, for work with exchanges and queues.
 
 A ticket gives rights in a realm to the channel or session that asked for it. Permissions decide
 what a user may do; a ticket can only take rights away: a client that presents one has said itself
@@ -20,7 +20,7 @@ REALMS = (DATA, ADMIN)
 
 _NUMBERS = 1 << 16
 _FIRST = 2
-"""RabbitMQ gives 1 to everybody, so clients present it that have never asked."""
+"""RabbitMQ gives 1 to all clients, so clients present it that have never asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Ticket:
 
 
 class RealmInUse(Exception):
-    """Somebody has a ticket that does not go together with the one that is asked for."""
+    """A ticket of another holder conflicts with the requested one."""
 
 
 class Tickets:
@@ -58,7 +58,7 @@ class Tickets:
     def grant(
         self, holder: object, vhost: str, realm: str, rights: Iterable[str], *, exclusive: bool
     ) -> Ticket:
-        """Give a ticket; the holder's earlier one for the realm is worth nothing any more.
+        """Grant a ticket, which replaces the holder's earlier one for the realm.
 
         Raises:
             RealmInUse: others have tickets for the realm and it shall be exclusive, or is.
@@ -83,11 +83,11 @@ class Tickets:
                 return self._last
 
     def find(self, number: int) -> Ticket | None:
-        """The ticket of a number; None when it was never granted, or is worth nothing."""
+        """Find a ticket by number; None when it was never granted, or replaced."""
         return self._tickets.get(number)
 
     def forget(self, holder: object) -> None:
-        """A channel or session is over, and so are its tickets."""
+        """Drop the tickets of a channel or session that is over."""
         if self._tickets:
             for ticket in list(self._tickets.values()):
                 if ticket.holder is holder:

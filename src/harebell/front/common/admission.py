@@ -1,4 +1,4 @@
-"""Who is let in: limits of connections, channels and consumers, in RabbitMQ's words.
+"""Limits on connections, channels and consumers, with RabbitMQ's error texts.
 
 They are asked when a connection, a channel or a consumer is new; who is in already stays when a
 limit is lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's.
@@ -21,12 +21,12 @@ _CHANNEL_OPEN = (20, 10)
 
 
 def _opened(connection: BaseConnection) -> list[BaseConnection]:
-    """All connections that are open, this one's not."""
+    """The open connections of the broker."""
     return [each for each in connection.hub.connections if each.state is ConnectionState.OPEN]
 
 
 def _counted(connection: BaseConnection) -> int:
-    """Connections that count beside this one: those that are open, and those that came earlier."""
+    """Count the other connections: open ones, and ones that were accepted earlier."""
     ending = (ConnectionState.CLOSING, ConnectionState.CLOSED)
     return sum(
         (each.state is ConnectionState.OPEN or each.origin < connection.origin)
@@ -37,7 +37,7 @@ def _counted(connection: BaseConnection) -> int:
 
 
 def check_connection(connection: BaseConnection, vhost: VHost) -> None:
-    """Refuse a connection that is one too many.
+    """Refuse a connection above the limits.
 
     Raises:
         ProtocolError: 530, for the whole connection.
@@ -69,7 +69,7 @@ def check_connection(connection: BaseConnection, vhost: VHost) -> None:
 
 
 def check_channel(connection: BaseConnection) -> None:
-    """Refuse a channel that is one too many.
+    """Refuse a channel above the limits.
 
     Raises:
         ProtocolError: 530, for the whole connection.
@@ -105,7 +105,7 @@ def check_channel(connection: BaseConnection) -> None:
 
 
 def check_consumer_count(connection: BaseConnection, count: int, place: tuple[int, int]) -> None:
-    """Refuse a consumer that is one too many on its channel.
+    """Refuse a consumer above the limit of its channel.
 
     Raises:
         ProtocolError: 530, for the whole connection.

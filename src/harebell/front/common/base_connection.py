@@ -1,4 +1,4 @@
-"""What the shell and the hub know of a connection, whatever version of AMQP it speaks.
+"""A connection as the server and the registry see it, whatever version of AMQP it speaks.
 
 The shell calls `receive` with what it read, `tick` now and then, `take_output` once per turn, and
 looks at `closing`, `paused` and `held_back`. A link never blocks, and it knows no socket.
@@ -35,13 +35,13 @@ class Transport(Protocol):
     """The socket of a connection, as its connection and the server use it."""
 
     def abort(self) -> None:
-        """Close it at once, whatever is unsent."""
+        """Close the socket at once and drop unsent output."""
 
     def flush(self, now: float) -> None:
-        """Write what the connection has to say."""
+        """Write the output of the connection."""
 
     def unsent(self) -> bool:
-        """Whether there is output that the socket did not take yet."""
+        """Whether there is output that the socket has not accepted yet."""
 
     def unread(self) -> bool:
         """Whether there is input that was not read yet."""
@@ -132,18 +132,18 @@ class BaseConnection(FrameSink):
     # --- what a version does in its own way -----------------------------------------------------
 
     def begin(self) -> None:
-        """The protocol header was this version's: answer it."""
+        """Answer the protocol header."""
         raise NotImplementedError
 
     def receive(self, data: bytes | memoryview, now: float) -> None:
-        """Take what was read."""
+        """Process input."""
         raise NotImplementedError
 
     def resume(self, now: float) -> None:
-        """Go on with input that was held back while the output was too long."""
+        """Continue with input that was held back while the output was too long."""
 
     def relieved(self) -> None:
-        """Output was written: serve the consumers that had no room for it."""
+        """Serve the consumers that waited for room in the output."""
 
     @property
     def held_back(self) -> bool:
@@ -151,11 +151,11 @@ class BaseConnection(FrameSink):
         return False
 
     def tick(self, now: float) -> None:
-        """Time has passed: heartbeats and deadlines."""
+        """Check heartbeats and deadlines."""
         raise NotImplementedError
 
     def excuse(self, late: float) -> None:
-        """Do not count time in which the broker itself stood still.
+        """Do not count time in which the broker itself was stalled.
 
         Args:
             late: so many seconds long nothing was read from anybody.
@@ -165,24 +165,24 @@ class BaseConnection(FrameSink):
             self.deadline += late
 
     def force_close(self, reason: str, now: float) -> None:
-        """The broker ends the connection, for example because it stops."""
+        """Close the connection from the broker's side, for example because it stops."""
         raise NotImplementedError
 
     def release(self) -> None:
-        """Let go of everything the peer held."""
+        """Release everything that the peer held: channels, consumers, exclusive queues."""
 
     def log_loss(self) -> None:
-        """Log what a peer that is gone left undone."""
+        """Log what a lost peer left unfinished."""
 
     def has_begun(self) -> bool:
-        """Whether a message is not read to its end, or publishes wait for their commit."""
+        """Whether a message is received in part, or publishes wait for their commit."""
         return False
 
     def tell_blocked(self, blocked: bool) -> None:
-        """Publishers are held back, or not any more: tell the client, if it wants to know."""
+        """Send connection.blocked or unblocked to a client that supports them."""
 
     def finish(self) -> None:
-        """The close handshake is done."""
+        """End the connection after the close handshake."""
         self.state = ConnectionState.CLOSED
         self.closing = True
         self.touch()
@@ -190,14 +190,14 @@ class BaseConnection(FrameSink):
     # --- output ---------------------------------------------------------------------------------
 
     def touch(self) -> int:
-        """Tell the hub that there is something to do."""
+        """Add the connection to the registry's dirty list."""
         if not self.dirty:
             self.dirty = True
             self.hub.dirty.append(self)
         return 0
 
     def take_parts(self, now: float) -> list[bytes | BodyFrames]:
-        """What the shell shall write now, in order; long bodies are not encoded yet."""
+        """Take the output that may be written now, in order; long bodies are not encoded yet."""
         if self.held is None:
             parts = self.out.take_parts()
         else:
@@ -209,16 +209,16 @@ class BaseConnection(FrameSink):
         return parts
 
     def take_output(self, now: float) -> bytes:
-        """The same in one piece."""
+        """Take the output that may be written now, in one piece."""
         return encoded(self.take_parts(now))
 
     @property
     def finished(self) -> bool:
-        """Whether the shell shall end the connection when it has written what it took."""
+        """Whether the server closes the socket after the output it has taken."""
         return self.closing and self.held is None
 
     def hold_until(self, ticket: int) -> None:
-        """What is written from now on leaves when that commit is on disk."""
+        """Hold output written from now on until that commit is on disk."""
         if ticket <= self.commit.done:
             return
         if ticket == self.commit.ticket:
@@ -229,7 +229,7 @@ class BaseConnection(FrameSink):
         self.hub.waiting[self] = None
 
     def committed(self) -> None:
-        """A commit is on disk: some of the held output may leave."""
+        """Release output that waited for a commit that is on disk now."""
         held = self.held
         if held is not None:
             self.touch()
@@ -237,7 +237,7 @@ class BaseConnection(FrameSink):
                 self.hub.waiting[self] = None
 
     def drop_held(self) -> None:
-        """Nobody will read what was held."""
+        """Drop held output: the peer is gone."""
         if self.held is not None:
             self.held = None
             self.out.take()
@@ -246,7 +246,7 @@ class BaseConnection(FrameSink):
     # --- holding publishers back ----------------------------------------------------------------
 
     def hold_publisher(self) -> None:
-        """Something was published: hold the publisher back when memory or disk is short."""
+        """Block the connection after a publish when memory or disk is short."""
         self.published = False
         self.hub.gauge.crossed()
         short = self.hub.gauge.over or self.hub.short
@@ -259,7 +259,7 @@ class BaseConnection(FrameSink):
             self.touch()
 
     def unblock(self) -> None:
-        """Nothing is short any more."""
+        """Read from the connection again: nothing is short any more."""
         if self.hub.finishing is self:
             self.hub.finishing = None
         self.blocked = False
@@ -269,18 +269,18 @@ class BaseConnection(FrameSink):
         self.touch()
 
     def look_whether_finished(self) -> None:
-        """Something came to an end: whether that was all that the connection was let in for."""
+        """Block the connection again when the work it was admitted for is complete."""
         if self.hub.finishing is self and not self.has_begun():
             self.has_finished()
 
     def has_finished(self) -> None:
-        """What was let in although memory is short is whole, or will never be."""
+        """End the admission of a connection that was read although memory is short."""
         if self.hub.finishing is self:
             self.hub.finishing = None
             self.paused = self.blocked
 
     def forget_blocked(self) -> None:
-        """The connection ends: it waits for memory no longer."""
+        """Remove an ending connection from the blocked ones."""
         if self.blocked:
             self.blocked = False
             if self in self.hub.blocked:
@@ -295,7 +295,7 @@ class BaseConnection(FrameSink):
         return capability in self.capabilities
 
     def eof(self) -> None:
-        """The peer is gone."""
+        """Handle the end of the peer's input: release everything."""
         if self.state is not ConnectionState.CLOSED:
             self.log_loss()
             self.release()
@@ -306,13 +306,13 @@ class BaseConnection(FrameSink):
         self.hub.pending_logins.remove(self.origin)
 
     def cut(self) -> None:
-        """End the connection without a word more."""
+        """Close the socket without connection.close."""
         self.release()
         self.drop_held()
         self.finish()
 
     def begins_in_time(self, now: float) -> bool:
-        """Look at the deadline; False, once, when the handshake took too long.
+        """Check the deadline of the handshake; False, once, when it has passed.
 
         A connection that is cut for it says so in the log.
         """
@@ -333,10 +333,10 @@ class BaseConnection(FrameSink):
         return False
 
     def has_opened(self) -> None:
-        """The handshake is done, and whoever is there may stay."""
+        """Note that the connection is open."""
         self.hub.pending_logins.remove(self.origin)
         self.hub.handshake_throttle.opened(self.peer.address, self.user.name)
 
     def remember_failure(self) -> None:
-        """It failed before it was open: whoever keeps doing that is turned away."""
+        """Count a failure before the connection was open, for the handshake throttle."""
         self.hub.handshake_throttle.failed(self.peer.address, self.now, self.settings.journal)

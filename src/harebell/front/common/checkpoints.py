@@ -1,4 +1,4 @@
-"""What was saved of bodies whose sending was interrupted (message.checkpoint and message.resume).
+"""Saved parts of bodies whose transfer was interrupted (message.checkpoint, message.resume).
 
 A checkpoint outlives its session, not the broker: how much is kept is the recipient's choice, and a
 sender that is told a smaller offset sends the rest again. So they are kept in memory, within a
@@ -20,7 +20,7 @@ _TINY = 4096
 
 
 class _Saved:
-    """What is kept of one body."""
+    """The saved part of one body."""
 
     __slots__ = ("at", "pieces", "size")
 
@@ -30,7 +30,7 @@ class _Saved:
         self.size = 0
 
     def add(self, piece: bytes) -> None:
-        """Keep a piece; tiny ones are joined, lest they cost more than their octets."""
+        """Keep a piece; tiny ones are joined to save memory."""
         self.size += len(piece)
         if self.pieces and len(self.pieces[-1]) < _TINY and len(piece) < _TINY:
             self.pieces[-1] += piece
@@ -63,7 +63,7 @@ class Checkpoints:
         return len(self._saved)
 
     def save(self, key: Key, offset: int, pieces: Iterable[bytes]) -> None:
-        """Keep a body up to a mark.
+        """Save a body up to a mark.
 
         Args:
             key: what it is asked for by; it names one body.
@@ -89,24 +89,24 @@ class Checkpoints:
             self._count(len(piece))
 
     def load(self, key: Key) -> list[bytes] | None:
-        """What was saved, in pieces, or None when there is nothing (any more)."""
+        """The saved pieces; None when there are none, or they expired."""
         self.expire()
         found = self._saved.get(key)
         return None if found is None else found.pieces
 
     def size(self, key: Key) -> int:
-        """How many octets are saved."""
+        """The number of saved octets."""
         found = self._saved.get(key)
         return 0 if found is None else found.size
 
     def forget(self, key: Key) -> None:
-        """Drop what was saved."""
+        """Drop the saved pieces."""
         found = self._saved.pop(key, None)
         if found is not None:
             self._count(-found.size)
 
     def expire(self) -> None:
-        """Drop what is too old; a save moves its key to the end, so the oldest come first."""
+        """Drop expired bodies; saving moves a key to the end, so the oldest come first."""
         oldest = self._clock() - CHECKPOINT_SECONDS * _MS
         while self._saved:
             key, saved = next(iter(self._saved.items()))

@@ -1,4 +1,4 @@
-"""What all connections share: who has output to write, who is held back, who waits for the disk.
+"""What the connections of a broker share: dirty, blocked and waiting connections, and turns.
 
 The shell asks the hub once per turn. Holding publishers back is AMQP's business (who is told, and
 what), so it is decided here and not in the shell.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FEW = 32
 MEMORY = "memory"
-"""Queued messages take more than they may."""
+"""Queued messages use more memory than the watermark."""
 DISK = "disk"
 """The data directory is full, or nearly."""
 FILES = "file handles"
@@ -31,14 +31,14 @@ FILES = "file handles"
 
 
 class Waiting(Protocol):
-    """Who waits for a commit: a connection with held output, or a channel's confirms."""
+    """A waiter for a commit: a connection with held output, or the confirms of a channel."""
 
     def committed(self) -> None:
         """A commit is on disk; a waiter for a later one re-enters `ConnectionRegistry.waiting`."""
 
 
 def in_turns(connections: list[BaseConnection]) -> list[BaseConnection]:
-    """Many connections in such an order that no user waits for all those of another."""
+    """Order many connections so that no user waits for all connections of another."""
     if len(connections) <= _FEW:
         return connections
     users: dict[object, list[BaseConnection]] = {}
@@ -96,21 +96,21 @@ class ConnectionRegistry:
         self.checkpoints: Checkpoints | None = None
 
     def take_dirty(self) -> list[BaseConnection]:
-        """The connections with something to do; none are dirty afterwards."""
+        """Take the dirty connections."""
         taken, self.dirty = self.dirty, []
         for connection in taken:
             connection.dirty = False
         return taken
 
     def dirty_again(self, connections: list[BaseConnection]) -> None:
-        """There was no time for these; they come before what follows."""
+        """Put connections back in front of the dirty list: there was no time for them."""
         late = [connection for connection in connections if not connection.dirty]
         for connection in late:
             connection.dirty = True
         self.dirty[:0] = late
 
     def relieve(self) -> None:
-        """Let publishers go again when nothing is short any more."""
+        """Unblock publishers when nothing is short any more."""
         self.gauge.crossed()
         if not self.blocked or self.short:
             return
@@ -124,7 +124,7 @@ class ConnectionRegistry:
                 self._let_one_finish()
 
     def _let_one_finish(self) -> None:
-        """Nothing but what publishers have begun takes the memory, and no consumer can free that.
+        """Let one publisher finish: only unfinished messages use memory, which no consumer frees.
 
         One publisher after the other brings its message, or its transaction, to an end, and waits
         again.
@@ -137,7 +137,7 @@ class ConnectionRegistry:
                 return
 
     def set_short(self, what: str, short: bool) -> bool:
-        """Something besides memory became short, or is so no longer; True when that is news."""
+        """Set or clear a shortage besides memory; True when that is a change."""
         if short == (what in self.shortages):
             return False
         if short:
@@ -148,16 +148,16 @@ class ConnectionRegistry:
         return True
 
     def short_of(self) -> set[str]:
-        """What is short, memory included."""
+        """The resources that are short, memory included."""
         return self.shortages | ({MEMORY} if self.gauge.over else set())
 
     def reason(self) -> str:
-        """What is short, in the words of connection.blocked."""
+        """The reason of connection.blocked."""
         memory = [MEMORY] if self.gauge.over else []
         return "low on " + " & ".join(memory + sorted(self.shortages))
 
     def committed(self) -> None:
-        """A commit is on disk: let out what waited for it."""
+        """Release the waiters for a commit that is on disk."""
         waiting, self.waiting = self.waiting, {}
         for each in waiting:
             each.committed()

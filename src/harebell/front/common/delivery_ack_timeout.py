@@ -1,4 +1,4 @@
-"""Closes channels that hold a delivery for too long without acknowledging it, and ends sessions.
+"""Acknowledgement timeout: close channels and sessions that hold a delivery for too long.
 
 Nothing is noted per message. At every look a mark is set: up to this delivery tag everything was
 delivered by now. The first mark at or after the oldest unacknowledged tag tells since when, at
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 Marks = deque[tuple[int, float]]
-"""Delivery tags, and when everything up to them was out, in seconds."""
+"""Delivery tags, and the time at which everything up to them was delivered, in seconds."""
 
 _SETTING = "consumer-timeout"
 _MS = 1_000
 
 
 class DeliveryAckTimeout:
-    """Looks after the acknowledgements of all channels of a hub.
+    """Watches the deliveries of all channels.
 
     Args:
         hub: whose connections.
@@ -43,12 +43,12 @@ class DeliveryAckTimeout:
         self._marks: dict[DeliveryHolder, Marks] = {}
 
     def excuse(self, late: float) -> None:
-        """Do not count so many seconds, in which no acknowledgement could be read."""
+        """Do not count seconds in which the broker could not read acknowledgements."""
         for channel, marks in self._marks.items():
             self._marks[channel] = deque((tag, since + late) for tag, since in marks)
 
     def look(self, now: float) -> None:
-        """Close the channels whose oldest delivery is out for too long.
+        """Close the channels whose oldest delivery is unacknowledged for too long.
 
         Args:
             now: the time in seconds.
@@ -86,7 +86,7 @@ class DeliveryAckTimeout:
     def _timeout_of(
         self, channel: DeliveryHolder, entry: Any, known: dict[Queue, int | None]
     ) -> int | None:
-        """In ms: the consumer's, or the queue's by argument or policy, or that of the broker."""
+        """The timeout in ms: the consumer's, the queue's by argument or policy, or the broker's."""
         if entry.consumer is not None:
             own: int | None = entry.consumer.arguments.get(CONSUMER_TIMEOUT)
             if own is not None:
@@ -99,7 +99,7 @@ class DeliveryAckTimeout:
 
 
 def _close(channel: DeliveryHolder, entry: Any, timeout_ms: int) -> None:
-    """Close a channel for its oldest delivery; everything that it holds goes back."""
+    """Close a channel because of its oldest delivery; everything that it holds is requeued."""
     connection = channel.connection
     tag = entry.consumer.tag if entry.consumer is not None else ""
     queue = rendered("queue", entry.queue.name, channel.vhost.name)

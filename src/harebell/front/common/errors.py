@@ -1,4 +1,4 @@
-"""From the model's refusals and our own mistakes to reply codes and scopes.
+"""Turn the model's refusals and internal errors into reply codes and scopes.
 
 The front speaks of errors as 0-9-1 has them; `Errors` turns them into those of another version.
 """
@@ -30,18 +30,18 @@ _CODES: dict[ErrorKind, tuple[int, bool]] = {
 
 
 def reply_for(refusal: Refusal, class_id: int, method_id: int) -> ProtocolError:
-    """The protocol error that tells a 0-9-1 peer of a refusal."""
+    """Make the protocol error for a refusal, as 0-9-1 has it."""
     code, hard = _CODES[refusal.kind]
     return ProtocolError(code, refusal.text, class_id, method_id, hard)
 
 
 def soft(code: int, text: str, class_id: int, method_id: int) -> ProtocolError:
-    """An error that closes the channel."""
+    """Make an error that closes the channel."""
     return ProtocolError(code, text, class_id, method_id, hard=False)
 
 
 def hard(code: int, text: str, class_id: int, method_id: int) -> ProtocolError:
-    """An error that closes the connection."""
+    """Make an error that closes the connection."""
     return ProtocolError(code, text, class_id, method_id, hard=True)
 
 
@@ -50,7 +50,7 @@ Place = tuple[int, int, int]
 
 
 class Errors:
-    """How a version tells errors.
+    """The reply codes of a version.
 
     Args:
         names: its reply codes and their names.
@@ -72,7 +72,7 @@ class Errors:
         self._kinds = kinds or {}
 
     def reply(self, refusal: Refusal, class_id: int, method_id: int) -> ProtocolError:
-        """The protocol error that tells a peer of this version of a refusal."""
+        """Make the protocol error for a refusal, as this version has it."""
         change = self._kinds.get(refusal.kind)
         if change is not None:
             code, is_hard = change
@@ -80,7 +80,7 @@ class Errors:
         return self.translated(reply_for(refusal, class_id, method_id))
 
     def translated(self, error: ProtocolError) -> ProtocolError:
-        """The same error as this version has it."""
+        """Translate an error of 0-9-1 into this version."""
         change = self._places.get((error.class_id, error.method_id, error.code))
         if change is None:
             change = self._changes.get(error.code)
@@ -90,12 +90,12 @@ class Errors:
         return ProtocolError(code, error.text, error.class_id, error.method_id, hard)
 
     def text(self, error: ProtocolError) -> str:
-        """The reply text of an error that is told in this version."""
+        """Make the reply text of a translated error."""
         return reply_text(error.code, error.text, self._names)
 
 
 def describe(error: BaseException) -> str:
-    """An unexpected error and where it happened, for the log."""
+    """Describe an unexpected error and where it was raised, for the log."""
     places = []
     trace = error.__traceback__
     while trace is not None:

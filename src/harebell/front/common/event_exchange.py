@@ -1,4 +1,4 @@
-"""What is told about connections, channels and consumers on the event exchange.
+"""Events about connections, channels and consumers, for the event exchange.
 
 RabbitMQ names the processes that serve a connection and a channel, as `pid` and `channel`; here
 their place is taken by the name of the connection, and of the channel in it.
@@ -37,7 +37,7 @@ def _origin(connection: BaseConnection) -> dict[str, Any]:
 
 
 def authenticated(connection: BaseConnection, user: str, error: str = "") -> None:
-    """Somebody logged in, or failed to."""
+    """Emit user.authentication.success or failure."""
     events = connection.broker.events
     if not events.wanted:
         return
@@ -54,7 +54,7 @@ def authenticated(connection: BaseConnection, user: str, error: str = "") -> Non
 
 
 def connection_created(connection: BaseConnection) -> None:
-    """A connection is open."""
+    """Emit connection.created."""
     connection.announced = True
     events = connection.broker.events
     if not events.wanted or connection.vhost is None:
@@ -78,7 +78,7 @@ def connection_created(connection: BaseConnection) -> None:
 
 
 def connection_closed(connection: BaseConnection) -> None:
-    """A connection that was open is not any more."""
+    """Emit connection.closed."""
     events = connection.broker.events
     if events.wanted:
         name = connection.peer.connection_name
@@ -92,7 +92,7 @@ def connection_closed(connection: BaseConnection) -> None:
 
 
 def channel_created(channel: Any) -> None:
-    """A channel was opened."""
+    """Emit channel.created."""
     events = channel.connection.broker.events
     if events.wanted:
         facts = {
@@ -107,7 +107,7 @@ def channel_created(channel: Any) -> None:
 
 
 def channel_closed(channel: Any) -> None:
-    """A channel is over."""
+    """Emit channel.closed."""
     events = channel.connection.broker.events
     if events.wanted:
         events.note("channel.closed", {"pid": _name(channel), "name": _name(channel)})
@@ -123,7 +123,7 @@ def _consumer(consumer: Consumer, channel: Any) -> dict[str, Any]:
 
 
 def consumer_created(channel: Any, consumer: Consumer) -> None:
-    """A consumer was started."""
+    """Emit consumer.created."""
     events = channel.connection.broker.events
     if events.wanted:
         facts = {
@@ -137,7 +137,7 @@ def consumer_created(channel: Any, consumer: Consumer) -> None:
 
 
 def consumer_deleted(channel: Any, consumer: Consumer) -> None:
-    """A consumer was cancelled, by either side."""
+    """Emit consumer.deleted."""
     events = channel.connection.broker.events
     if events.wanted:
         events.note("consumer.deleted", _consumer(consumer, channel))

@@ -1,4 +1,4 @@
-"""What a channel shows to the firehose; never called while tracing is off."""
+"""Report publishes and deliveries to the firehose; never called while tracing is off."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def actor(channel: ChannelLike) -> Actor:
-    """Who published, or was delivered to."""
+    """The publisher or receiver, as the firehose names it."""
     connection = channel.connection
     return Actor(connection.peer.connection_name, channel.number, connection.user.name)
 
@@ -22,7 +22,7 @@ def actor(channel: ChannelLike) -> Actor:
 def published(
     channel: ChannelLike, message: Message, properties: Properties, queues: tuple[Queue, ...]
 ) -> None:
-    """A message was published; `properties` are its own before a BCC was taken away."""
+    """Report a published message; `properties` are those before the BCC header was removed."""
     keys = [message.routing_key]
     if properties.has_headers:
         keys += further_keys(decode_properties(properties.raw).headers or {})
@@ -32,7 +32,7 @@ def published(
 
 
 def delivered(channel: ChannelLike, message: Message, queue: str, redelivered: bool) -> None:
-    """A message was delivered on this channel."""
+    """Report a delivered message."""
     firehose = channel.router.tracer
     if firehose is not None:
         firehose.delivered(message, queue, redelivered, actor(channel))

@@ -1,4 +1,4 @@
-"""A connection whose input goes through a scanner: what all versions with frames have in common.
+"""A connection whose input is scanned for frames: what the versions share.
 
 receive     octets to the scanner, which calls what the version makes of them
 go_on       what had to wait for another turn: a long operation, then input
@@ -67,12 +67,12 @@ class FramedConnection(BaseConnection):
         raise NotImplementedError
 
     def _tell(self) -> None:
-        """Write what gathered in this turn."""
+        """Write what was collected in this turn: confirms, completions."""
 
     # --- the shell's side -----------------------------------------------------------------------
 
     def receive(self, data: bytes | memoryview, now: float) -> None:
-        """Take what was read; it waits when the user has caused enough work in this turn."""
+        """Process input, or queue it when the user has spent its budget of this turn."""
         self.now = now
         if self.closing:
             return
@@ -88,7 +88,7 @@ class FramedConnection(BaseConnection):
             turns.end()
 
     def _take(self, data: bytes | memoryview) -> int:
-        """Carry out what was read, as much as there is time for."""
+        """Process input, as much as there is time for."""
         try:
             self.scanner.feed(data)
         except Exception as error:
@@ -102,14 +102,14 @@ class FramedConnection(BaseConnection):
         return 0
 
     def _put_off(self) -> int:
-        """Go on in another turn."""
+        """Queue the connection for another turn."""
         if not self.deferred:
             self.deferred = True
             self.hub.turns.wait(self.account, self)
         return 0
 
     def go_on(self) -> None:
-        """It is this connection's turn again: long operations first, for input came after them."""
+        """Continue in another turn: long operations first, then the input that came after them."""
         self.deferred = False
         tasks = self.tasks
         while tasks:
@@ -129,7 +129,7 @@ class FramedConnection(BaseConnection):
         self.touch()
 
     def _step(self, step: Step) -> bool:
-        """A slice of a long operation; one that fails is over."""
+        """Do a slice of a long operation; one that raises is over."""
         try:
             return step()
         except Exception as error:
@@ -137,7 +137,7 @@ class FramedConnection(BaseConnection):
             return True
 
     def perform(self, step: Step) -> None:
-        """Do a long operation in slices; what the peer sends meanwhile waits for its end.
+        """Do a long operation in slices; input waits until it is done.
 
         The operation goes on when the peer is gone.
 
@@ -150,7 +150,7 @@ class FramedConnection(BaseConnection):
             self._put_off()
 
     def _begin_task(self, step: Step) -> bool:
-        """The first slice, which is the only one of most."""
+        """Do the first slice; most operations have no other."""
         turns = self.hub.turns
         if turns.current is not None:
             return step()
@@ -161,22 +161,22 @@ class FramedConnection(BaseConnection):
             turns.end()
 
     def suspend(self) -> None:
-        """Have the long operation wait until `wake` is called, instead of for the next turn."""
+        """Suspend the long operation until `wake` is called."""
         self.deferred = True
 
     def wake(self) -> None:
-        """Go on with the long operation that has called `suspend`."""
+        """Continue the long operation that has called `suspend`."""
         if self.tasks:
             self.deferred = False
             self._put_off()
 
     def sign_in(self, user: User) -> None:
-        """The peer has logged in: from now on its user pays for what it causes."""
+        """Set the user, whose budget pays for the connection's work from now on."""
         self.user = user
         self.account = self.hub.turns.account(f"user {user.name}")
 
     def resume(self, now: float) -> None:
-        """Go on with input that was held back while the output was too long."""
+        """Continue with input that was held back while the output was too long."""
         if (
             self.scanner.hold
             and not self.deferred
@@ -195,7 +195,7 @@ class FramedConnection(BaseConnection):
         return held
 
     def relieved(self) -> None:
-        """Output was written: serve the consumers that had no room for it."""
+        """Serve the consumers that waited for room in the output."""
         if not self.starved or self.congested:
             return
         turns = self.hub.turns
@@ -208,7 +208,7 @@ class FramedConnection(BaseConnection):
             turns.end()
 
     def relieve(self) -> None:
-        """Serve the channels whose consumers had no room."""
+        """Serve the channels whose consumers waited for room in the output."""
         self.starved = False
         # A channel that gets something is last the next time: a flooded one would take all room.
         for number, channel in list(self.channels.items()):
@@ -218,7 +218,7 @@ class FramedConnection(BaseConnection):
                 self.channels[number] = self.channels.pop(number)
 
     def eof(self) -> None:
-        """The peer is gone; what it sent before is carried out."""
+        """Handle the end of the peer's input, after the input that waits was processed."""
         if self.deferred and not self.departed and not self.closing:
             self.departed = True
             # Nothing more is delivered to it.
@@ -228,11 +228,11 @@ class FramedConnection(BaseConnection):
         self.let_go()
 
     def let_go(self) -> None:
-        """Nothing more comes: have no cycle, which only a rare collection of garbage would find."""
+        """Break the reference cycle with the scanner, which would delay the release of memory."""
         self.scanner.let_go()
 
     def log_loss(self) -> None:
-        """Log what the peer left undone (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""
+        """Log what the peer left unfinished (AMQP 0-9-1 1.4.2.10 and 1.5.2.6 ask for errors)."""
         journal = self.settings.journal
         if self.state is ConnectionState.CLOSING:
             journal("error", f"{self.peer}: lost before connection.close-ok")
@@ -240,7 +240,7 @@ class FramedConnection(BaseConnection):
             journal("warning", f"{self.peer}: closed without connection.close")
 
     def tick(self, now: float) -> None:
-        """Time has passed: heartbeats and deadlines."""
+        """Check heartbeats and deadlines."""
         if not self.begins_in_time(now):
             return
         if not self.heartbeat or self.closing or self.state is ConnectionState.CLOSED:
@@ -263,7 +263,7 @@ class FramedConnection(BaseConnection):
     # --- the end --------------------------------------------------------------------------------
 
     def part(self) -> None:
-        """The peer has closed and was answered: it may close again, or end its side, for a time."""
+        """Linger after connection.close-ok: the peer may close again, or end its side."""
         self.state = ConnectionState.CLOSED
         self.deadline = self.now + limits.LINGER_SECONDS
         self.paused = False
@@ -274,12 +274,12 @@ class FramedConnection(BaseConnection):
         self.touch()
 
     def finish(self) -> None:
-        """The close handshake is done."""
+        """End the connection after the close handshake."""
         self.scanner.stopped = True
         super().finish()
 
     def _let_go(self, left: list[Queue]) -> None:
-        """The channels are closed: nothing of the peer is left, and others get what it had.
+        """Release exclusive queues and the blocked state after the channels; serve others.
 
         Args:
             left: queues that it consumed from.
@@ -298,7 +298,7 @@ class FramedConnection(BaseConnection):
             events.tell()
 
     def _end_of_turn(self) -> None:
-        """Write what is due, and hold a publisher back when something is short."""
+        """End the turn: write what is due, and block a publisher when something is short."""
         self._tell()
         if self.published:
             self.hold_publisher()

@@ -1,4 +1,4 @@
-"""Who keeps failing to begin a connection is turned away for a while (AMQP 0-9-1 4.10.2).
+"""Block addresses that keep failing to open a connection (AMQP 0-9-1 4.10.2).
 
 An address that causes `NEGOTIATION_FAILURES` exceptions within `NEGOTIATION_WINDOW_SECONDS`, none
 of its connections being opened in between, is not served for `NEGOTIATION_BLOCK_SECONDS`: what it
@@ -24,7 +24,7 @@ from harebell.base.limits import (
 
 
 class _Record:
-    """What is known of one address: failures since when, and until when it is blocked."""
+    """The failures of one address, and until when it is blocked."""
 
     __slots__ = ("blocked_until", "failures", "since")
 
@@ -35,7 +35,7 @@ class _Record:
 
 
 class HandshakeThrottle:
-    """Failures by address, of the addresses that failed last."""
+    """Failures of opening connections, by address."""
 
     def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
@@ -45,7 +45,7 @@ class HandshakeThrottle:
         return len(self._records)
 
     def failed(self, address: str, now: float, journal: Callable[[str, str], None]) -> None:
-        """A connection from an address ended in an exception before it was open.
+        """Count a connection that failed before it was open.
 
         Args:
             address: where it came from.
@@ -62,7 +62,7 @@ class HandshakeThrottle:
     def refused(
         self, address: str, user: str, now: float, journal: Callable[[str, str], None]
     ) -> bool:
-        """A login was refused; True when it is one of too many, and not worth a word.
+        """Count a refused login; True when there were too many and it is not answered.
 
         Args:
             address: where it came from.
@@ -84,14 +84,14 @@ class HandshakeThrottle:
         return False
 
     def opened(self, address: str, user: str = "") -> None:
-        """A user has opened a connection from an address."""
+        """Forget the failures of an address and user that have opened a connection."""
         if self._records:
             self._records.pop(address, None)
         if self._logins:
             self._logins.pop((address, user), None)
 
     def blocked(self, address: str, now: float) -> bool:
-        """Whether an address is to be turned away."""
+        """Whether an address is blocked."""
         if not self._records:
             return False
         record = self._records.get(address)

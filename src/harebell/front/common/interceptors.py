@@ -1,4 +1,4 @@
-"""Interceptors: what the broker writes into every message, where that is configured.
+"""Message interceptors: headers and properties that the broker adds to every message.
 
     as it comes in: set_header_timestamp     header timestamp_in_ms, and the property timestamp (s)
                     set_header_routing_node  header x-routed-by: the name of the broker
@@ -31,7 +31,7 @@ _MS = 1000
 
 
 def intercepted(connection: BaseConnection, properties: Properties) -> Properties:
-    """The properties of a message that was just published, with what the broker adds."""
+    """Add the configured headers and properties to a published message."""
     settings = connection.settings
     decoded = decode_properties(properties.raw)
     headers = decoded.headers or {}
@@ -49,7 +49,7 @@ def intercepted(connection: BaseConnection, properties: Properties) -> Propertie
 
 
 def stamped_as_sent(connection: BaseConnection, message: Message) -> Message:
-    """A copy of a message that says when it was sent to this client."""
+    """Copy a message with the time at which it is sent to this client."""
     if message.family != FAMILY_09:
         message = converted(message, FAMILY_09)
     raw = edited(message.raw, {SENT: Long(connection.broker.clock.ms)})

@@ -1,4 +1,4 @@
-"""How a link logs in with SASL: what a mechanism may know of it, and what the old versions offer.
+"""Log in with SASL: the context of a mechanism, and the offers of versions with one response.
 
 0-8, 0-9, 0-9-1 and the transitional 0-10 have the mechanisms that end with the first response, as
 their clients know no others: those of RabbitMQ. The final 0-10 has challenges, too
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class LoginRefused(ProtocolError):
-    """Who logs in is not let in; that is counted by address and user, not by address alone."""
+    """A login was refused. It is counted by address and user, not by address alone."""
 
 
 def _table_without_length(data: bytes) -> Mapping[str, Any]:
@@ -33,7 +33,7 @@ def _table_without_length(data: bytes) -> Mapping[str, Any]:
 
 
 def context_of(link: BaseConnection) -> Context:
-    """Who logs in from where, and how that is allowed."""
+    """Make the SASL context of a connection."""
     peer, settings = link.peer, link.settings
     return Context(
         link.users,
@@ -47,17 +47,17 @@ def context_of(link: BaseConnection) -> Context:
 
 
 def offered(link: BaseConnection) -> bytes:
-    """The mechanisms that can succeed with one response, as connection.start names them."""
+    """List the mechanisms that can succeed with one response, as connection.start names them."""
     return " ".join(single_offers(context_of(link))).encode()
 
 
 def begun(link: BaseConnection, mechanism: str) -> Exchange | None:
-    """The exchange of a mechanism that is offered; None for others."""
+    """Begin the exchange of a mechanism; None when it is not offered."""
     return begin_single(mechanism, context_of(link))
 
 
 def when_clear(link: Any, exchange: Exchange, go_on: Callable[[], None]) -> None:
-    """Go on when it is clear who logs in: at once, or when a slow hash was compared.
+    """Continue when the user is known: at once, or after a slow password hash was compared.
 
     Meanwhile what the peer sends waits, and others are served.
 
@@ -91,7 +91,7 @@ def when_clear(link: Any, exchange: Exchange, go_on: Callable[[], None]) -> None
 
 
 def refused(link: BaseConnection, name: str) -> bool:
-    """Note that a login is refused; False when it is one of too many, and nobody is told.
+    """Log a refused login; False when the address is throttled and is not answered.
 
     Args:
         link: the connection, which is cut in that case.

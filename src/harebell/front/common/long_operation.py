@@ -14,7 +14,7 @@ from harebell.front.common.framed_connection import FramedConnection
 
 
 class LongOperation:
-    """One such command.
+    """A command in slices.
 
     Args:
         step: does a slice, and at the end of the last one what is to follow, like a reply.
@@ -30,7 +30,7 @@ class LongOperation:
         self.late = False
 
     def perform(self, link: FramedConnection) -> None:
-        """Do it, for the connection that asks for it."""
+        """Start the operation on the connection that asked for it."""
         link.perform(self._try)
 
     def _try(self) -> bool:

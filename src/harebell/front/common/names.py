@@ -1,4 +1,4 @@
-"""Names as clients give them, and names that the broker makes up."""
+"""Names of queues and exchanges as clients give them, and generated names."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _LINE_ENDS = str.maketrans("", "", "\r\n")
 
 
 def clean(name: str) -> str:
-    """A queue or exchange name without line ends, which RabbitMQ strips too."""
+    """Remove line ends from a queue or exchange name, as RabbitMQ does."""
     return name.translate(_LINE_ENDS)
 
 
 def generated(prefix: str, rng: Callable[[int], bytes]) -> str:
-    """A name that nobody else has: `amq.gen-` or `amq.ctag-` and 22 random characters."""
+    """Generate a unique name: `amq.gen-` or `amq.ctag-` and 22 random characters."""
     return prefix + base64.urlsafe_b64encode(rng(_GENERATED_OCTETS)).rstrip(b"=").decode()
 
 
 def meant(name: str, last_queue: str) -> str:
-    """The queue a name means: "" is the one declared last on the channel (AMQP 0-9-1 1.7)."""
+    """Resolve a queue name: "" is the queue declared last on the channel (AMQP 0-9-1 1.7)."""
     name = clean(name)
     if name:
         return name

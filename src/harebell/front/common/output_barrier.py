@@ -1,4 +1,4 @@
-"""Output that must not leave before something is on disk.
+"""Output that is held until a commit is on disk.
 
     out of the front      | declare-ok ......... | more ............... |
     waits for the commit  | 7                    | 8                    |
@@ -18,7 +18,7 @@ from harebell.kernels.output import OutBuffer
 
 
 class OutputBarrier:
-    """The barriers of one connection that has some.
+    """The held output of one connection.
 
     Attributes:
         ticket: the commit that the newest output waits for; 0 when it waits for none.
@@ -32,18 +32,18 @@ class OutputBarrier:
         self._ahead = b""
 
     def cut(self, ticket: int, out: OutBuffer) -> None:
-        """What comes into the buffer from now on waits for the commit `ticket`."""
+        """Hold output written from now on until the commit `ticket` is on disk."""
         if ticket > self.ticket:
             if out.size:
                 self._parts.append((self.ticket, out.take_parts()))
             self.ticket = ticket
 
     def overtake(self, frame: bytes) -> None:
-        """A frame that says nothing but that the broker lives goes ahead of what waits."""
+        """Send a heartbeat frame ahead of the held output."""
         self._ahead = frame
 
     def take(self, done: int, out: OutBuffer) -> list[bytes | BodyFrames]:
-        """What may leave when `done` is the last commit on disk."""
+        """Take the output that may leave when `done` is the last commit on disk."""
         free: list[bytes | BodyFrames] = [self._ahead] if self._ahead else []
         self._ahead = b""
         while self._parts and self._parts[0][0] <= done:

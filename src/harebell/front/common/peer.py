@@ -1,4 +1,4 @@
-"""Where a connection comes from, and what its listener says about it."""
+"""The peer of a connection, and what its listener says about it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Where a connection comes from.
+    """The peer of a connection.
 
     Args:
         address: the peer's IP address, "" for a Unix socket.

@@ -1,4 +1,4 @@
-"""Connections that nobody has logged in on yet: how many there may be, in all and per address.
+"""Limits on connections that have not logged in yet, in all and per address.
 
 They count from the socket's first moment, TLS handshake included, until connection.open, or until
 their socket is closed. One that is too many is not served at all.
@@ -30,7 +30,7 @@ class PendingLogins:
         return len(self._address_of)
 
     def admits(self, address: str, journal: Callable[[str, str], None]) -> bool:
-        """Whether one more may come from an address.
+        """Whether another connection may be accepted from an address.
 
         Args:
             address: where it comes from.
@@ -47,7 +47,7 @@ class PendingLogins:
         return True
 
     def add(self, origin: int, address: str) -> None:
-        """A connection has come.
+        """Count an accepted connection.
 
         Args:
             origin: its number.
@@ -57,7 +57,7 @@ class PendingLogins:
         self._counts[address] = self._counts.get(address, 0) + 1
 
     def remove(self, origin: int) -> None:
-        """A connection is open, or gone; one that is not known is fine."""
+        """Stop counting a connection that is open or gone; an unknown one is ignored."""
         self.verifying.discard(origin)
         address = self._address_of.pop(origin, None)
         if address is None:

@@ -1,4 +1,4 @@
-"""May this user do that? Asked by every method before it does anything.
+"""Permission checks, made by every method before it does anything.
 
 docs/reference/permissions.md has the table of all methods and of what each asks for; the tests read
 it there.
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 QUEUE = "queue"
 EXCHANGE = "exchange"
 DEFAULT_EXCHANGE = "amq.default"
-"""What the default exchange is called where permissions are meant."""
+"""The name of the default exchange in permissions."""
 
 
 def check(requester: Requester, action: str, kind: str, name: str) -> None:
-    """Refuse what the user may not do.
+    """Refuse an action without the permission for it.
 
     Args:
         requester: who asks, and in which vhost.
@@ -64,7 +64,7 @@ def may_see(requester: Requester, kind: str, name: str) -> bool:
 
 
 def check_any(requester: Requester, kind: str, name: str) -> None:
-    """Refuse to say what a thing is like, or whether there is one, without any permission for it.
+    """Refuse to describe a resource, or say whether it exists, without any permission for it.
 
     Args:
         requester: who asks, and in which vhost.
@@ -99,7 +99,7 @@ def check_binding_seen(requester: Requester, exchange: str, queue: str, key: str
 
 
 def topic_of(requester: Requester, exchange: Exchange) -> TopicPermission | None:
-    """What the user may do with the topics of an exchange; None for everything."""
+    """The topic permission of the user for an exchange; None when everything is allowed."""
     held = requester.user.topic_permissions.get(requester.vhost.name)
     if held is None:
         return None
@@ -137,7 +137,7 @@ def check_topic(
 def check_other_exchange(
     requester: Requester, kind: str, name: str, arguments: Mapping[str, Any], key: str
 ) -> None:
-    """Refuse a thing whose messages go on to an exchange that the user may not publish to."""
+    """Refuse a resource that forwards messages to an exchange that the user may not write to."""
     other = arguments.get(key)
     if isinstance(other, str):
         check(requester, READ, kind, name)
@@ -145,7 +145,7 @@ def check_other_exchange(
 
 
 def check_forwarding(requester: Requester, name: str, arguments: Mapping[str, Any]) -> None:
-    """Refuse a queue whose messages go on to where the user may not publish.
+    """Refuse a queue that forwards messages to an exchange that the user may not write to.
 
     The exchange may be for dead letters, or the alternate one of 0-10, which every version can
     write as an argument. A routing key that all dead letters get is asked for, too: it would be a

@@ -1,4 +1,4 @@
-"""Checks of published properties that only few messages need."""
+"""Checks of message properties that only few messages need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXPIRATION_MAX_MS = 315_360_000_000
 
 
 def check_user_id(decoded: BasicProperties, user: User) -> None:
-    """Refuse a user-id that is not the publisher's, unless he may speak for others."""
+    """Refuse a user-id that is not the publisher's, unless the user has the tag impersonator."""
     if decoded.user_id and decoded.user_id != user.name and "impersonator" not in user.tags:
         raise soft(
             406,
@@ -26,7 +26,7 @@ def check_user_id(decoded: BasicProperties, user: User) -> None:
 
 
 def check_expiration(decoded: BasicProperties) -> None:
-    """Refuse an expiration that is no number of milliseconds."""
+    """Refuse an expiration that is not a number of milliseconds."""
     if decoded.expiration is not None:
         reason = _bad_expiration(decoded.expiration)
         if reason:
@@ -34,7 +34,7 @@ def check_expiration(decoded: BasicProperties) -> None:
 
 
 def _bad_expiration(text: str) -> str:
-    """Why an expiration is refused; "" when it is fine."""
+    """The reason to refuse an expiration; "" when it is valid."""
     digits = text[1:] if text[:1] in "+-" else text
     count = len(digits) - len(digits.lstrip("0123456789"))
     if not digits.isascii() or count == 0:

@@ -1,4 +1,4 @@
-"""In which order deliveries go back that a client gives back together.
+"""The order in which deliveries are requeued that a client gives back together.
 
 RabbitMQ gives back what one consumer had, serves the queue, and goes on with the next consumer: by
 the names of the queues, then by the consumer tags, before which comes what was asked for by
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def by_consumer(entries: Iterable[Unacked]) -> list[list[Unacked]]:
-    """The deliveries of each consumer of each queue, in RabbitMQ's order."""
+    """Group deliveries by queue and consumer, in RabbitMQ's order."""
     groups: dict[tuple[Queue, Consumer | None], list[Unacked]] = {}
     for entry in entries:
         groups.setdefault((entry.queue, entry.consumer), []).append(entry)

@@ -1,4 +1,4 @@
-"""What the front needs to know of the broker's configuration."""
+"""The part of the configuration that connections use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ COMPATIBLE_VERSION = "3.13.7"
 
 
 def _silent(level: str, text: str) -> None:
-    """A journal that keeps nothing."""
+    """Discard a log line."""
 
 
 @dataclass(slots=True)

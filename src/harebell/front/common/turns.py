@@ -1,4 +1,4 @@
-"""Turns: how much work each user may cause before the others are served.
+"""Turns: the work budget of each user, so that all users are served.
 
 A turn is a round of the event loop. Every user has an account, whatever the number of their
 connections: what they send is carried out until WORK_USER_UNITS are spent. The rest waits, on the
@@ -26,14 +26,14 @@ _LEAST_UNITS = WORK_LEAST_UNITS
 
 
 class Waiter(Protocol):
-    """What goes on in another turn."""
+    """What continues in another turn."""
 
     def go_on(self) -> None:
         """Do a slice; what has more to do calls `Turns.wait` again."""
 
 
 class Account:
-    """What one user has spent in this turn, and what waits for the next.
+    """The work that one user has spent in this turn, and what waits for the next.
 
     Args:
         name: of the user, or the address of who has not logged in.
@@ -54,7 +54,7 @@ class Account:
 
 
 def _nobody() -> None:
-    """There is no shell."""
+    """Do nothing: there is no server."""
 
 
 class Turns:
@@ -84,14 +84,14 @@ class Turns:
         self.own = self.account("")
 
     def limit(self, units: int, wake: Callable[[], None]) -> None:
-        """From now on there are turns: the shell calls `next_turn` after it was woken."""
+        """Limit the work per turn; the server calls `next_turn` after it was woken."""
         self.units = units
         self.wake = wake
         self._turn += 1
         self.work.later = self.later
 
     def account(self, name: str) -> Account:
-        """The account of that name."""
+        """Get the account of that name."""
         account = self._accounts.get(name)
         if account is None:
             account = self._accounts[name] = Account(name)
@@ -110,7 +110,7 @@ class Turns:
     # --- one after the other --------------------------------------------------------------------
 
     def begin(self, account: Account) -> bool:
-        """Do work for somebody; False when they have spent what they may. `end` ends it."""
+        """Begin work for an account; False when its budget is spent. `end` ends it."""
         if account.turn != self._turn:
             account.turn = self._turn
             account.spent = 0
@@ -123,14 +123,14 @@ class Turns:
         return True
 
     def begin_anyway(self, account: Account) -> int:
-        """Do a little work for somebody who may have spent everything."""
+        """Begin a little work for an account whose budget may be spent."""
         if not self.begin(account):
             self.current = account
             self.work.begin(_LEAST_UNITS)
         return 0
 
     def end(self) -> int:
-        """It is done, or has to wait; returns what was spent."""
+        """End the work that was begun; returns the units spent."""
         account = self.current
         self.current = None
         spent = self.work.end()
@@ -149,7 +149,7 @@ class Turns:
     # --- in another turn ------------------------------------------------------------------------
 
     def wait(self, account: Account, waiter: Waiter) -> int:
-        """Have something go on when the account's time comes."""
+        """Queue a waiter on an account."""
         account.waiting.append(waiter)
         if not account.queued:
             account.queued = True
@@ -157,12 +157,12 @@ class Turns:
         return self._wake()
 
     def later(self, step: Step) -> None:
-        """Have the rest of a long operation done, on the account of whoever is served now."""
+        """Queue the rest of a long operation on the current account."""
         account = self.own if self.current is None else self.current
         self.wait(account, Chore(self, account, step))
 
     def next_turn(self) -> None:
-        """Go on with what waited: everybody has a slice, again and again, while there is time."""
+        """Continue what waited: a slice per account, round robin, while there is time."""
         self._turn += 1
         self._waking = self.crowded = False
         left = WORK_TURN_UNITS
@@ -186,7 +186,7 @@ class Turns:
                 self._wake()
 
     def _serve(self, account: Account, units: int) -> int:
-        """One slice for one of those that wait on an account."""
+        """Do one slice for one waiter of an account."""
         waiter = account.waiting.popleft()
         if account.turn != self._turn:
             account.turn = self._turn
@@ -201,7 +201,7 @@ class Turns:
 
 
 class Chore:
-    """A long operation that nobody waits for.
+    """A long operation without a connection.
 
     Args:
         turns: that it goes on in.

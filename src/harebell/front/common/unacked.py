@@ -25,43 +25,43 @@ class Unacked:
         self.tag = tag
 
     def forget(self) -> None:
-        """The message goes out again under another tag."""
+        """Release the consumer's credit: the message is delivered again under another tag."""
         if self.consumer is not None:
             self.consumer.released()
 
     def settle(self) -> int:
-        """The delivery is done with."""
+        """Acknowledge the delivery."""
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.settle(self.position)
 
     def reject(self) -> int:
-        """The message is refused for good."""
+        """Reject the message without requeue."""
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.reject(self.position)
 
     def requeue(self) -> int:
-        """The message goes back to its place in the queue; the caller drains the queue."""
+        """Requeue the message in its position; the caller drains the queue."""
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.requeue(self.position)
 
     def give_back(self) -> int:
-        """The same, when the client says that nothing failed."""
+        """Requeue the message without counting a failed delivery."""
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.give_back(self.position)
 
     def time_out(self) -> int:
-        """Nobody acknowledged it in time."""
+        """Requeue the message after the acknowledgement timeout."""
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.time_out(self.position)
 
 
 def new_unacked(queue: Queue, consumer: Consumer | None, position: int, tag: int) -> Unacked:
-    """An entry, made without the cost of a call through Python; for the hot path."""
+    """Make an entry without the cost of a Python call, for the hot path."""
     entry = Unacked.__new__(Unacked)
     entry.queue = queue
     entry.consumer = consumer

@@ -1,4 +1,4 @@
-"""Between messages as they came, what the model asks of them, and peers of another family.
+"""Convert messages between protocol families, and answer what the model asks of them.
 
 A message keeps the octets of the family it was published in. Whoever delivers compares two
 integers, and only when they differ asks `converted` for the message as its own family has it.

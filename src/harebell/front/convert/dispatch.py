@@ -1,4 +1,4 @@
-"""Which module converts between which families, and what was converted already.
+"""The converters between protocol families, and a cache of converted messages.
 
 The modules are found when they are first needed, see `MODULES`. Each has two functions.
 

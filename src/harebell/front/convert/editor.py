@@ -1,4 +1,4 @@
-"""What the model asks of messages: their headers and properties, and copies that differ in some.
+"""The message editor of the model: headers, properties, and copies with other headers.
 
 Everything is asked in the words of class basic, whatever the family of the message: one of another
 family is converted first, which happens once. What goes on with other headers goes on as basic; the
@@ -48,7 +48,7 @@ def property_of(message: Message, name: str) -> Any:
 def forwarded(
     message: Message, exchange: str, routing_key: str, headers: Mapping[str, Any]
 ) -> Message:
-    """A message as it goes on to another exchange: the same body, and it does not expire.
+    """Make the copy of a message that goes to another exchange: the same body, without expiration.
 
     Args:
         message: what was published.
@@ -62,7 +62,7 @@ def forwarded(
 
 
 def with_headers(message: Message, headers: Mapping[str, Any]) -> Message:
-    """A message that is the same but for some headers; None removes one."""
+    """Copy a message with other headers; None removes one."""
     basic = _basic(message)
     properties = parse_properties(edited(basic.raw, headers))
     return Message(message.exchange, message.routing_key, properties, basic.body)
@@ -79,7 +79,7 @@ def properties_of(message: Message) -> dict[str, Any]:
 
 
 def _depth(value: Any) -> int:
-    """How deep tables and arrays are nested in a value; 0 when it is neither."""
+    """The nesting depth of tables and arrays in a value; 0 for other values."""
     if isinstance(value, Mapping):
         return 1 + max(map(_depth, value.values()), default=0)
     if isinstance(value, list | tuple):

@@ -19,7 +19,7 @@ _Struct = TypeVar("_Struct", bound=Composite)
 
 
 def decode_final(raw: bytes) -> tuple[DeliveryProperties, MessageProperties]:
-    """Both structs of a header segment; what is not there is empty.
+    """Both structs of a header segment; a missing one is empty.
 
     Raises:
         ProtocolError: it cannot be read.
@@ -33,7 +33,7 @@ def _first(structs: list[Composite | Typed], kind: type[_Struct]) -> _Struct:
 
 
 def encode_final(delivery: DeliveryProperties, message: MessageProperties) -> Properties:
-    """A header segment, and what the broker needs of it.
+    """A header segment, and the fields that the broker needs.
 
     Raises:
         ValueError, TypeError: a value does not fit; the text names it.

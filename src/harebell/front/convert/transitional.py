@@ -151,7 +151,7 @@ def _header(text: str) -> str | LongString:
 
 
 def _ttl(expiration: str) -> int | None:
-    """The milliseconds of the property expiration; None for what is no such number."""
+    """The property expiration in milliseconds; None when it is not a number."""
     try:
         ttl = int(expiration)
     except ValueError:

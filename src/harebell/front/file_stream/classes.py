@@ -1,4 +1,4 @@
-"""What a channel keeps of the classes `file` and `stream`, and what its connection does.
+"""The state of the classes `file` and `stream`, per channel and per connection.
 
 Both are made when one of their methods is used for the first time: a channel that only knows
 `basic` pays for nothing.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Shared:
-    """What all channels of a connection share: the limits that were set for it as a whole.
+    """The limits of a connection as a whole, shared by its channels.
 
     Attributes:
         files: of files that are not acknowledged.
@@ -36,7 +36,7 @@ class Shared:
 
 
 class Classes:
-    """What one channel keeps.
+    """The state of one channel.
 
     Args:
         channel: the channel.
@@ -54,14 +54,14 @@ class Classes:
         self.packets = StreamLane(channel, shared.packets, shared.rate)
 
     def cancelled(self, consumer: Consumer) -> None:
-        """A consumer of the channel is gone: what waits for it comes back."""
+        """Return what waits for a cancelled consumer to its queue."""
         if isinstance(consumer, FileConsumer):
             self.files.cancelled(consumer)
         elif isinstance(consumer, StreamConsumer):
             consumer.close()
 
     def move(self, shared: Shared) -> None:
-        """The channel goes on in another connection, with what its channels share."""
+        """Move the channel to another connection with limits of its own."""
         self.files.move(shared.files)
         self.packets.move(shared.packets, shared.rate)
 
@@ -71,7 +71,7 @@ class Classes:
         self.packets.go_on()
 
     def close(self) -> None:
-        """The channel is over: nothing arrives or leaves here any more."""
+        """Stop staging and delivering: the channel is closed."""
         self.arrivals.close()
         self.files.close()
         self.packets.close()
@@ -84,7 +84,7 @@ class ClassesHolder(FileStreamChannel, Protocol):
 
 
 def shared_of(connection: BaseConnection) -> Shared:
-    """What the channels of a connection share."""
+    """Get the limits that the channels of a connection share."""
     found = connection.shared
     if found is None:
         found = connection.shared = Shared()
@@ -93,7 +93,7 @@ def shared_of(connection: BaseConnection) -> Shared:
 
 
 def classes_of(channel: ClassesHolder) -> Classes:
-    """What a channel keeps."""
+    """Get the state of a channel, created at first use."""
     found = channel.classes
     if found is None:
         found = channel.classes = Classes(channel)

@@ -32,7 +32,7 @@ _CONSUME = 20
 
 @dataclass(frozen=True, slots=True)
 class ConsumerRequest:
-    """What a method consume asks for.
+    """The fields of a method consume.
 
     Args:
         class_id: of the method.
@@ -58,7 +58,7 @@ def start(
     make: Callable[[Queue, str, dict[str, Any]], Consumer],
     reply: type[Method],
 ) -> None:
-    """Start a consumer: the reply goes out before the first delivery.
+    """Start a consumer: the reply is sent before the first delivery.
 
     Args:
         channel: where it was asked for.

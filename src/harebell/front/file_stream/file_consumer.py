@@ -55,7 +55,7 @@ class FileConsumer(Consumer):
         return 0
 
     def queue_deleted(self) -> None:
-        """Tell the client that its consumer is gone, if it wants to know."""
+        """Send basic.cancel to clients that support it."""
         self.lane.channel.consumer_lost(self)
 
 
@@ -82,17 +82,17 @@ class FileUnacked(Unacked):
         self.refused = False
 
     def settle(self) -> int:
-        """The delivery is done with."""
+        """Acknowledge the delivery."""
         self.lane.released(self.octets)
         return super().settle()
 
     def reject(self) -> int:
-        """The file is refused for good."""
+        """Reject the file without requeue."""
         self.lane.released(self.octets)
         return super().reject()
 
     def requeue(self) -> int:
-        """The file goes back, unless it did that too often and there is a place for such."""
+        """Requeue the file, or dead-letter it after too many failed deliveries."""
         if failed_too_often(self.queue, self.position):
             return self.reject()
         if self.refused:
@@ -101,7 +101,7 @@ class FileUnacked(Unacked):
         return super().requeue()
 
     def give_back(self) -> int:
-        """The same, when the client says that nothing failed."""
+        """Requeue the message without counting a failed delivery."""
         self.lane.released(self.octets)
         return super().give_back()
 
@@ -111,7 +111,7 @@ class FileUnacked(Unacked):
         super().forget()
 
     def time_out(self) -> int:
-        """Nobody acknowledged it in time."""
+        """Requeue the message after the acknowledgement timeout."""
         self.lane.released(self.octets)
         return super().time_out()
 

@@ -60,7 +60,7 @@ class Outgoing:
 
 
 class FileLane:
-    """What is on its way, and what may not go this way.
+    """Files that are being delivered, and files that the client refused.
 
     Args:
         channel: the channel.
@@ -109,7 +109,7 @@ class FileLane:
     # --- staging at the client ------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Tell the client of the file that is next, when the windows have room for it."""
+        """Send file.open for the next file, when the windows have room for it."""
         if self._now is None and self._waiting:
             self._now = self._waiting.popleft()
         now = self._now
@@ -159,7 +159,7 @@ class FileLane:
         channel.serve()
 
     def released(self, octets: int) -> None:
-        """A file was acknowledged, or came back: there may be room for the next one."""
+        """Make room after a file was acknowledged or requeued."""
         self.channel.outstanding -= 1
         self._make_room(octets)
 
@@ -170,7 +170,7 @@ class FileLane:
             each.files.go_on()
 
     def move(self, shared: Window) -> None:
-        """The channel goes on in another connection, whose window counts what is out here."""
+        """Move the channel to another connection, whose window counts its deliveries."""
         self._shared.count -= self.window.count
         self._shared.octets -= self.window.octets
         shared.count += self.window.count
@@ -178,7 +178,7 @@ class FileLane:
         self._shared = shared
 
     def cancelled(self, consumer: FileConsumer) -> None:
-        """A consumer is gone: what the client was not told of comes back."""
+        """Return the files of a cancelled consumer that the client was not told of."""
         if self._now is not None and not self._now.opened:
             self._waiting.appendleft(self._now)
             self._now = None
@@ -211,7 +211,7 @@ class FileLane:
             del self._refused[next(iter(self._refused))]
 
     def _take_refused(self, consumer: FileConsumer, position: int) -> None:
-        """It came again: others may have it later; if there are none, it is a dead letter."""
+        """Handle a refused file that came again: dead-letter it when there is no other consumer."""
         queue = consumer.queue
         letters = isinstance(queue, CompetingQueue) and queue.dead_letters is not None
         if letters and not any(self._is_other(each) for each in queue.consumers):
@@ -221,12 +221,12 @@ class FileLane:
             self._put_aside(consumer, position)
 
     def _put_aside(self, consumer: FileConsumer, position: int) -> None:
-        """Hold a file that nobody else was there for; others may come."""
+        """Hold a file for which there was no other consumer."""
         self._aside.append((consumer, position))
         self._timer.set_earlier(self.channel.connection.broker.clock.steady + FILE_RETRY_MS)
 
     def _retry(self) -> None:
-        """Offer what was put aside to others."""
+        """Offer the files that were put aside to other consumers."""
         aside, self._aside = self._aside, []
         for consumer, position in aside:
             queue = consumer.queue
@@ -249,7 +249,7 @@ class FileLane:
         return getattr(consumer, "lane", None) is not self
 
     def close(self) -> None:
-        """The channel is over: what is on its way comes back."""
+        """Return the files that are being delivered: the channel is closed."""
         self._over = True
         self._timer.stop()
         now, self._now = self._now, None

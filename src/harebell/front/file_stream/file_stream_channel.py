@@ -1,4 +1,4 @@
-"""What the classes file and stream ask of the channel or the session that they are used on.
+"""The channel interface that the classes file and stream need.
 
 Staging, windows and rates are the same in every version; how something is said to the peer is not.
 
@@ -33,24 +33,24 @@ class WaitingFiles(Protocol):
 
 
 class ChannelClasses(Protocol):
-    """What the classes file and stream keep for one channel; see `Classes`."""
+    """The state of the classes file and stream for one channel; see `Classes`."""
 
     @property
     def files(self) -> WaitingFiles:
         """Files on their way to the channel's consumers."""
 
     def cancelled(self, consumer: Consumer) -> None:
-        """A consumer of the channel is gone: what waits for it comes back."""
+        """Return what waits for a cancelled consumer to its queue."""
 
     def go_on(self) -> None:
-        """Send what had to wait."""
+        """Send files and packets that had to wait."""
 
     def close(self) -> None:
-        """The channel is over: nothing arrives or leaves here any more."""
+        """Stop staging and delivering: the channel is closed."""
 
 
 class FileStreamChannel(ChannelLike, Protocol):
-    """A channel, or what stands for one.
+    """A channel, or the adapter of a session.
 
     Attributes:
         next_tag: the next delivery tag, from 1.
@@ -62,7 +62,7 @@ class FileStreamChannel(ChannelLike, Protocol):
 
     @property
     def classes(self) -> ChannelClasses | None:
-        """What the classes keep here; None until one of them is used."""
+        """The state of the classes; None until one of them is used."""
 
     @property
     def unacked(self) -> Sequence:
@@ -76,7 +76,7 @@ class FileStreamChannel(ChannelLike, Protocol):
         """The consumers that were started here, by tag."""
 
     def companions(self) -> Several[ChannelClasses]:
-        """What the classes keep on this connection, here and elsewhere."""
+        """The state of the classes on all channels of this connection."""
 
     def find_queue(self, name: str) -> Queue:
         """The queue that a name means."""
@@ -85,7 +85,7 @@ class FileStreamChannel(ChannelLike, Protocol):
         """Refuse what an access ticket does not allow, where the version has tickets."""
 
     def say(self, method: Method) -> None:
-        """Tell the peer something."""
+        """Send a method."""
 
     def send_body(
         self, method: Method, listed: PropertyList, raw: bytes, body: bytes, offset: int = 0
@@ -93,7 +93,7 @@ class FileStreamChannel(ChannelLike, Protocol):
         """Send a method with a content: properties, and the body from an octet on."""
 
     def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Publish what was routed, at once or in a transaction; the bits its queues answered."""
+        """Publish a routed message, at once or in a transaction; returns the bits of its queues."""
 
     def put_off(self) -> int:
         """The publish that is being carried out has to wait; returns its number, 0 for none."""
@@ -113,14 +113,14 @@ class FileStreamChannel(ChannelLike, Protocol):
         """A publish that had to wait has failed."""
 
     def consumer_lost(self, consumer: Consumer) -> None:
-        """The queue of a consumer is gone."""
+        """Forget a consumer whose queue was deleted."""
 
     def serve(self) -> int:
         """Deliver what the consumers here can take now."""
 
 
 def may_deliver(channel: FileStreamChannel) -> bool:
-    """Whether the client takes a delivery now: it wants any, and its socket has room."""
+    """Whether a delivery may be sent now: flow is on, and the output has room."""
     connection = channel.connection
     if connection.congested or connection.out.size >= OUTPUT_HIGH_BYTES:
         connection.starved = True

@@ -50,7 +50,7 @@ class _Held:
 
 
 class Arrivals:
-    """What arrives on one channel.
+    """Files that arrive on one channel.
 
     Args:
         channel: the channel.
@@ -125,7 +125,7 @@ class Arrivals:
         self.staging.write(staged, payload)
 
     def check_holder(self, staged: StagedFile) -> None:
-        """Refuse to go on with what somebody else goes on with.
+        """Refuse to continue a file that another channel continues.
 
         Raises:
             ProtocolError: 405, another channel stages it now.
@@ -188,7 +188,7 @@ class Arrivals:
             self._failed(error, held.number)
 
     def _go_on(self) -> None:
-        """Publish what has waited for room."""
+        """Publish files that waited for room."""
         if self._over or not self._held:
             return
         first = self._held[0].number
@@ -221,7 +221,7 @@ class Arrivals:
             self.channel.stop_publisher(stop=False)
 
     def _route(self, request: Publish, staged: StagedFile) -> Routed:
-        """Read a file, and find its queues; what cannot be published is not tried again."""
+        """Read a file and route it; a file that cannot be published is not tried again."""
         body = self.staging.body(staged)
         try:
             if body is None:
@@ -242,7 +242,7 @@ class Arrivals:
         self._timer.set_earlier(clock.steady + FILE_RETRY_MS)
 
     def close(self) -> None:
-        """The channel is over; what is staged stays until somebody goes on with it."""
+        """Close the channel; staged files stay until a client continues them."""
         self._over = True
         self._timer.stop()
         self._held.clear()

@@ -1,4 +1,4 @@
-"""Publishing a file or a packet: what a channel does with a message of class `basic`, for these.
+"""Publish a file or a packet, with the checks that class `basic` has.
 
 Permissions, topics, interceptors, CC and BCC, transactions, limits and tracing hold here as they
 do there. Both classes have no expiration and no user-id; a reply-to that asks for a direct reply
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MANDATORY = 1
 IMMEDIATE = 2
 AT_ONCE = 4
-"""What a channel is told of an immediate message; see `WindowedChannel`."""
+"""The flag of an immediate message within the broker; see `WindowedChannel`."""
 _COPIES = ("CC", "BCC")
 
 
@@ -65,7 +65,7 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A message that is checked, and where it goes."""
+    """A checked message and its queues."""
 
     message: Message
     queues: tuple[Queue, ...]
@@ -142,13 +142,13 @@ def accept(channel: FileStreamChannel, found: Routed, flags: int) -> int:
 
 
 def _user_id(headers: Mapping[str, Any]) -> str | None:
-    """What class basic will take for a user-id, which nobody may forge."""
+    """The header that becomes the user-id in class basic, and is checked like it."""
     value = headers.get(USER_ID)
     return value if isinstance(value, str) else None
 
 
 def _further_keys(headers: Mapping[str, Any], name: str, request: Publish) -> list[str]:
-    """The routing keys in a header; what is no text among them is passed over."""
+    """The routing keys in a header; values that are not strings are ignored."""
     if name not in headers:
         return []
     value = headers[name]
@@ -159,7 +159,7 @@ def _further_keys(headers: Mapping[str, Any], name: str, request: Publish) -> li
 
 
 def _stamped(channel: FileStreamChannel, listed: PropertyList, decoded: Any) -> Properties:
-    """The properties with what the broker writes into every message, where that is configured."""
+    """Add the configured headers and properties to a published file or packet."""
     connection = channel.connection
     settings, ms = connection.settings, connection.broker.clock.ms
     headers = dict(decoded.headers or {})

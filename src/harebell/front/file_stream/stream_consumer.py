@@ -1,4 +1,4 @@
-"""A consumer of packets: at its rate, the urgent ones first, and nobody acknowledges.
+"""A consumer of packets: rate limited, by priority, without acknowledgements.
 
 A packet that cannot go at once, because the rate or the socket does not allow it, waits in a small
 window of the consumer, and the rest in the queue. When the window is full and a packet of a higher
@@ -34,7 +34,7 @@ _HIGHEST = 9
 
 
 class Packet:
-    """What waits for a consumer.
+    """A packet that waits for a consumer.
 
     Args:
         message: as it was published.
@@ -55,7 +55,7 @@ class Packet:
 
     @property
     def level(self) -> int:
-        """How urgent it is: 0 to 9."""
+        """The priority, from 0 to 9."""
         return min(max(self.message.priority, 0), _HIGHEST)
 
     @property
@@ -101,7 +101,7 @@ class StreamLane:
         return max(self.rate.free_at, self._shared_rate.free_at)
 
     def fits(self, count: int, octets: int) -> bool:
-        """Whether so many packets of so many octets may wait."""
+        """Whether that number of packets and octets may wait."""
         if count == 1:
             return True
         most = _least(self.window.most, self._shared.most) or STREAM_WINDOW_MESSAGES
@@ -121,7 +121,7 @@ class StreamLane:
         self._shared_rate = shared_rate
 
     def close(self) -> None:
-        """The channel is over: what waits for its consumers comes back."""
+        """Return waiting packets: the channel is closed."""
         consumers, self.consumers = self.consumers, []
         for consumer in consumers:
             consumer.close()
@@ -180,14 +180,14 @@ class StreamConsumer(Consumer):
         return 0
 
     def queue_deleted(self) -> None:
-        """Tell the client that its consumer is gone, if it wants to know."""
+        """Send basic.cancel to clients that support it."""
         self.close()
         self.lane.channel.consumer_lost(self)
 
     # --- sending --------------------------------------------------------------------------------
 
     def go_on(self) -> None:
-        """Time has passed: send what may go, and see what else is there."""
+        """Send the packets that the rate allows now, and serve the queue."""
         if not self._over:
             self._flush()
             if self._next is None and not self.queue.deleted:
@@ -255,7 +255,7 @@ class StreamConsumer(Consumer):
         self.queue.settle(packet.position)
 
     def close(self) -> None:
-        """It is cancelled, or its channel over: what waits comes back to the queue."""
+        """Return waiting packets to the queue: the consumer is cancelled or its channel closed."""
         self._over = True
         if self in self.lane.consumers:
             self.lane.consumers.remove(self)

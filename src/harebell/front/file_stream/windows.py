@@ -8,7 +8,7 @@ _MS = 1000
 
 
 class Window:
-    """What was delivered and not acknowledged, against its limits; 0 is no limit.
+    """A window: unacknowledged deliveries and their limits; 0 is no limit.
 
     Attributes:
         most, most_octets: the limits.
@@ -22,7 +22,7 @@ class Window:
         self.octets = 0
 
     def limit(self, messages: int, octets: int) -> None:
-        """Take other limits; what is out already stays out."""
+        """Set other limits; outstanding deliveries are not affected."""
         self.most = messages
         self.most_octets = octets
 
@@ -48,7 +48,7 @@ class Window:
 
 
 class Rate:
-    """A rate of transfer: after a message nothing goes until it would have arrived at that rate.
+    """A rate of transfer: after a message nothing is sent until it would have arrived at that rate.
 
     Attributes:
         octets: a second; 0 is no limit.
@@ -60,7 +60,7 @@ class Rate:
         self.free_at = 0.0
 
     def limit(self, octets: int) -> None:
-        """Take another rate; what was sent before does not count any more."""
+        """Set another rate; earlier messages do not count any more."""
         self.octets = octets
         self.free_at = 0.0
 
