@@ -106,8 +106,9 @@ class Connection(FramedConnection):
         self.handlers = handlers
         intake = handlers.intake(self, self.channels)
         self.intake: SegmentIntake = intake
-        self.scanner = SegmentScanner(intake)
-        self.scanner.work = hub.work
+        scanner = SegmentScanner(intake)
+        scanner.work = hub.work
+        self.scanner = scanner
         self.ending: dict[int, bytes] = {}
         self.completing: list[Any] = []
         self.exchange: Exchange | None = None

@@ -71,9 +71,10 @@ class Connection(FramedConnection):
         super().__init__(broker, users, hub, settings, peer, now, profile.version)
         self.profile = profile
         self.spec = profile.spec
-        self.scanner = FrameScanner(self)
-        self.scanner.tickets = profile.tickets
-        self.scanner.work = hub.work
+        scanner = FrameScanner(self)
+        scanner.tickets = profile.tickets
+        scanner.work = hub.work
+        self.scanner = scanner
         self.qpid = False
         self.known = PLAIN_TAGS
         self.confirming: list[PendingConfirms] = []

@@ -1,12 +1,12 @@
 """A connection as the server and the registry see it, whatever version of AMQP it speaks.
 
-The shell calls `receive` with what it read, `tick` now and then, `take_output` once per turn, and
-looks at `closing`, `paused` and `held_back`. A link never blocks, and it knows no socket.
+The server calls `receive` with input, `tick` regularly and `take_output` once per turn, and looks
+at `closing`, `paused` and `held_back`. A connection never blocks, and it knows no socket.
 
     Arrival           until the protocol header is there       harebell.front.arrival
     Connection        0-8, 0-9, 0-9-1                          harebell.front.amqp_0_9_1.connection
 
-An arrival is followed by the connection of the version that was asked for (`succeed` there).
+The connection of the version in the header replaces the arrival.
 """
 
 from __future__ import annotations
@@ -53,31 +53,31 @@ class BaseConnection(FrameSink):
     Args:
         broker: the broker it serves.
         users: who may log in.
-        hub: what it shares with the other connections.
+        hub: the registry of the broker's connections.
         settings: limits and texts.
         peer: where it comes from.
         now: the time it was accepted, in seconds.
         version: the version of AMQP: "0-8", "0-9", "0-9-1", "0-10", "0-10t"; "" before the header.
 
     Attributes:
-        account: pays for the work that the peer causes: its user's, once that is known.
-        state: see `harebell.wire.v09.states`; only HEADER, OPEN, CLOSING and CLOSED mean something
-            to others.
-        commit: of the broker's store.
+        account: the work budget: of the address, and after the login of the user.
+        state: see `harebell.wire.v09.states`; HEADER, OPEN, CLOSING and CLOSED are the same in all
+            versions.
+        commit: the commit of the broker's store that collects changes now.
         held: the output that waits for commits; None when there is none.
-        channels: what is open in it, by number.
-        closing: nothing more is read. See `finished`.
-        paused: the shell shall not read from it.
-        congested: the shell says that the peer does not take our output.
+        channels: the open channels or sessions, by number.
+        closing: no more input is processed. See `finished`.
+        paused: the server must not read from the socket.
+        congested: the socket does not accept output.
         starved: a consumer was not served for lack of room in the output.
-        dirty: the hub knows that there is something to do.
-        now: when something was last received.
-        deadline: when to cut the connection unless it goes on; 0 for never.
-        mechanism: what it logged in with.
-        announced: its opening was told, and its end not yet.
-        origin: the number of the connection, which no other one of the process has.
-        shared: what all channels share of the classes file and stream; None until one is used.
-        shell: whatever the shell keeps here to find its socket again.
+        dirty: whether it is in the registry's dirty list.
+        now: when input was received last.
+        deadline: when to close the socket unless the handshake goes on; 0 for never.
+        mechanism: the SASL mechanism of the login.
+        announced: connection.created was sent to the event exchange, and connection.closed not yet.
+        origin: the number of the connection, unique in the process.
+        shared: the limits of the classes file and stream that channels share; None at first.
+        shell: the socket; None in tests without a server.
     """
 
     def __init__(

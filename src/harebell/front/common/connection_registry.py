@@ -1,7 +1,7 @@
 """What the connections of a broker share: dirty, blocked and waiting connections, and turns.
 
-The shell asks the hub once per turn. Holding publishers back is AMQP's business (who is told, and
-what), so it is decided here and not in the shell.
+The server asks the registry once per turn. Which publishers are blocked, and what they are sent, is
+AMQP's business, so it is decided here and not in the server.
 """
 
 from __future__ import annotations
@@ -54,26 +54,26 @@ class ConnectionRegistry:
     """The connections of one broker.
 
     Args:
-        gauge: the memory that queued messages take.
-        work: counts what is done; the broker's.
+        gauge: the memory that queued messages use.
+        work: counts the work that is done; the broker's.
 
     Attributes:
-        turns: whose turn it is.
-        dirty: connections with something for the shell to do, each once.
-        connections: all that are connected.
-        blocked: those not read because something is short.
-        waiting: who waits for a commit, in the order of their coming.
+        turns: the work budgets of users.
+        dirty: connections with output or another change for the server, each once.
+        connections: all connections.
+        blocked: connections that are not read because something is short.
+        waiting: waiters for a commit, in order.
         shortages: what is short beside memory: DISK, FILES.
         short: whether there are any.
-        accepted: how many connections there were.
-        finishing: the publisher that may bring its message or transaction to an end although memory
-            is short.
-        named_sessions: those of AMQP 0-10 by vhost, user and name, on a channel or not.
+        accepted: how many connections were accepted.
+        finishing: the publisher that may finish its message or transaction although memory is
+            short.
+        named_sessions: sessions of AMQP 0-10 by vhost, user and name, on a channel or not.
         pending_logins: the connections that are not open yet.
         handshake_throttle: addresses that keep failing to open a connection.
-        sessions: those of transitional 0-10 that outlive their channels, by identifier.
+        sessions: sessions of transitional 0-10 that outlive their channels, by identifier.
         tickets: the access tickets of versions before 0-9-1.
-        checkpoints: message bodies whose sending was interrupted; None before the first.
+        checkpoints: saved parts of interrupted bodies; None before the first.
     """
 
     def __init__(self, gauge: Gauge, work: Work | None = None) -> None:
@@ -126,8 +126,7 @@ class ConnectionRegistry:
     def _let_one_finish(self) -> None:
         """Let one publisher finish: only unfinished messages use memory, which no consumer frees.
 
-        One publisher after the other brings its message, or its transaction, to an end, and waits
-        again.
+        One publisher after the other finishes its message or its transaction, and is blocked again.
         """
         for connection in self.blocked:
             if connection.has_begun():

@@ -1,16 +1,16 @@
 """A connection whose input is scanned for frames: what the versions share.
 
-receive     octets to the scanner, which calls what the version makes of them
+receive     bytes to the scanner, which calls the methods of the version
 go_on       what had to wait for another turn: a long operation, then input
-perform     a long operation in slices; what follows on the connection waits for its end
-_tell       what gathered in the turn is written: confirms, completions
-relieved    the output is short again: channels go on
+perform     a long operation in slices; later input waits for its end
+_tell       writes what was collected in the turn: confirms, completions
+relieved    the output has room again: channels continue
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Protocol, cast
 
 from harebell.auth.users import User, Users
 from harebell.base import limits
@@ -27,6 +27,32 @@ from harebell.wire.v09.states import ConnectionState
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 
 
+class Scanner(Protocol):
+    """Takes the input of a connection apart; see `FrameScanner` and `SegmentScanner`.
+
+    Attributes:
+        frame_max: the largest frame that is taken.
+        fast: whether whole messages are handed over, which needs an open connection.
+        stopped: whether input is dropped from now on.
+        hold: whether input is kept for later.
+        cut: whether input was left when the work budget of the turn was spent.
+        pending: contents that are being received as single frames.
+    """
+
+    frame_max: int
+    fast: bool
+    stopped: bool
+    hold: bool
+    cut: bool
+    pending: int
+
+    def feed(self, data: bytes | memoryview) -> object:
+        """Scan input."""
+
+    def let_go(self) -> object:
+        """Break the reference cycle with the connection."""
+
+
 class FramedConnection(BaseConnection):
     """The server's side of one connection; versions derive from it.
 
@@ -34,10 +60,10 @@ class FramedConnection(BaseConnection):
         broker, users, hub, settings, peer, now, version: as for `BaseConnection`.
 
     Attributes:
-        scanner: takes frames apart; a version sets it.
+        scanner: splits the input into frames; a version sets it.
         deferred: whether it waits for another turn.
         departed: whether the peer is gone while the connection waits for another turn.
-        tasks: long operations that are under way, one after the other.
+        tasks: the long operations in progress, in order.
     """
 
     def __init__(
@@ -51,7 +77,8 @@ class FramedConnection(BaseConnection):
         version: str,
     ) -> None:
         super().__init__(broker, users, hub, settings, peer, now, version)
-        self.scanner: Any = None
+        # The connection of a version sets it before any input comes.
+        self.scanner = cast(Scanner, None)
         self.deferred = False
         self.departed = False
         self.tasks: deque[Step] = deque()
@@ -139,7 +166,7 @@ class FramedConnection(BaseConnection):
     def perform(self, step: Step) -> None:
         """Do a long operation in slices; input waits until it is done.
 
-        The operation goes on when the peer is gone.
+        The operation continues when the peer is gone.
 
         Args:
             step: does a slice, and at the end of the last one what is to follow, like a reply.
@@ -191,8 +218,7 @@ class FramedConnection(BaseConnection):
     @property
     def held_back(self) -> bool:
         """Whether input is held back, and reading more would only fill memory."""
-        held: bool = self.scanner.hold
-        return held
+        return self.scanner.hold
 
     def relieved(self) -> None:
         """Serve the consumers that waited for room in the output."""

@@ -32,11 +32,11 @@ def _table_without_length(data: bytes) -> Mapping[str, Any]:
     return table
 
 
-def context_of(link: BaseConnection) -> Context:
+def context_of(connection: BaseConnection) -> Context:
     """Make the SASL context of a connection."""
-    peer, settings = link.peer, link.settings
+    peer, settings = connection.peer, connection.settings
     return Context(
-        link.users,
+        connection.users,
         peer.address,
         settings.rng,
         peer.certificate,
@@ -46,63 +46,63 @@ def context_of(link: BaseConnection) -> Context:
     )
 
 
-def offered(link: BaseConnection) -> bytes:
+def offered(connection: BaseConnection) -> bytes:
     """List the mechanisms that can succeed with one response, as connection.start names them."""
-    return " ".join(single_offers(context_of(link))).encode()
+    return " ".join(single_offers(context_of(connection))).encode()
 
 
-def begun(link: BaseConnection, mechanism: str) -> Exchange | None:
+def begun(connection: BaseConnection, mechanism: str) -> Exchange | None:
     """Begin the exchange of a mechanism; None when it is not offered."""
-    return begin_single(mechanism, context_of(link))
+    return begin_single(mechanism, context_of(connection))
 
 
-def when_clear(link: Any, exchange: Exchange, go_on: Callable[[], None]) -> None:
+def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -> None:
     """Continue when the user is known: at once, or after a slow password hash was compared.
 
-    Meanwhile what the peer sends waits, and others are served.
+    Input of the peer waits meanwhile; others are served.
 
     Args:
-        link: the connection.
-        exchange: is over, but for a password in doubt.
-        go_on: called then; what it raises closes the connection.
+        connection: the connection that logs in.
+        exchange: the finished exchange; its password may still have to be compared.
+        go_on: called then; an error that it raises closes the connection.
     """
-    doubt, later = exchange.doubt, link.users.later
+    doubt, later = exchange.doubt, connection.users.later
     if doubt is None or later is None:
         go_on()
         return
-    verifying = link.hub.pending_logins.verifying
-    verifying.add(link.origin)
-    link.scanner.hold = True
+    verifying = connection.hub.pending_logins.verifying
+    verifying.add(connection.origin)
+    connection.scanner.hold = True
 
     def compared(right: bool) -> None:
-        verifying.discard(link.origin)
-        if link.closing:
+        verifying.discard(connection.origin)
+        if connection.closing:
             return
         exchange.settle(right)
         try:
             go_on()
         except Exception as error:
-            link.caught(error)
-        link.touch()
-        link.scanner.hold = False
-        link.receive(b"", link.now)
+            connection.caught(error)
+        connection.touch()
+        connection.scanner.hold = False
+        connection.receive(b"", connection.now)
 
-    later(doubt, link.peer.address, compared, lambda: not link.closing)
+    later(doubt, connection.peer.address, compared, lambda: not connection.closing)
 
 
-def refused(link: BaseConnection, name: str) -> bool:
+def refused(connection: BaseConnection, name: str) -> bool:
     """Log a refused login; False when the address is throttled and is not answered.
 
     Args:
-        link: the connection, which is cut in that case.
-        name: whom it wanted to be.
+        connection: the connection; its socket is closed in that case.
+        name: the user of the login.
     """
-    settings, address = link.settings, link.peer.address
-    if link.hub.handshake_throttle.refused(address, name, link.now, settings.journal):
-        link.cut()
+    settings, address = connection.settings, connection.peer.address
+    if connection.hub.handshake_throttle.refused(address, name, connection.now, settings.journal):
+        connection.cut()
         return False
-    text = f"{link.mechanism} login refused: user '{name}'"
-    settings.journal("warning", f"{link.peer}: {text}")
-    link.broker.events.actor = INTERNAL_USER
-    authenticated(link, name, text)
+    text = f"{connection.mechanism} login refused: user '{name}'"
+    settings.journal("warning", f"{connection.peer}: {text}")
+    connection.broker.events.actor = INTERNAL_USER
+    authenticated(connection, name, text)
     return True
