@@ -85,7 +85,7 @@ class Connection(FramedConnection):
     Attributes:
         frames: the output, as what it is.
         ending: names of the sessions that failed, by the channel where the peer may not know yet.
-        completing: sessions with something to tell at the end of the turn.
+        completing: sessions with completions to send at the end of the turn.
         exchange: the login that is going on.
     """
 
@@ -122,7 +122,7 @@ class Connection(FramedConnection):
         self.handlers.start(self)
 
     def beat(self) -> None:
-        """Write a heartbeat, before whatever waits for a commit."""
+        """Write a heartbeat, ahead of output that waits for a commit."""
         beat = self.frames if self.held is None else SegmentBuffer()
         payload = AMQP_0_10.encode(controls.ConnectionHeartbeat())
         beat.segments(CONTROL, 0, payload, self.frame_max)
@@ -154,8 +154,7 @@ class Connection(FramedConnection):
     def caught(self, error: Exception) -> None:
         """Close the connection because of an error.
 
-        The peer is told of an error of its own; of ours it learns that there was one, and the log
-        has the rest.
+        The peer is sent its own errors. The details of an internal error are only in the log.
         """
         if not isinstance(error, ProtocolError):
             self.settings.journal("error", f"{self.peer}: {describe(error)}")

@@ -1,7 +1,7 @@
 """The class dtx: branches of distributed transactions (AMQP 0-10, class 6).
 
 The results say what XA says; what the state of a branch does not allow ends the session. A result
-leaves when what it tells of is on disk.
+is sent when the change is on disk.
 """
 
 from __future__ import annotations

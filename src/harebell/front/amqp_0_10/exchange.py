@@ -107,7 +107,7 @@ def _make(session: Session, command: commands.ExchangeDeclare, thing: str, alter
 
 
 def delete(session: Session, command: commands.ExchangeDelete) -> None:
-    """exchange.delete: it has to be there, and nobody's alternate."""
+    """exchange.delete: the exchange must exist and not be an alternate exchange."""
     name = command.exchange
     _named(name, 0)
     vhost = session.vhost

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def sync(session: Session, command: commands.ExecutionSync) -> None:
-    """execution.sync: it completes after all before it, and every turn tells what is complete."""
+    """execution.sync: nothing to do, for completions are sent in every turn."""
 
 
 def result(session: Session, command: commands.ExecutionResult) -> None:

@@ -92,7 +92,7 @@ def open_ok(session: Session, command: commands.FileOpenOk) -> None:
 
 
 def stage(session: Session, command: commands.FileStage, header: bytes, body: bytes) -> None:
-    """file.stage: it is here; a body has gone to the staging area while it came."""
+    """file.stage: nothing to do, for its body is in the staging area already."""
     adapter = adapter_of(session)
     found, adapter.stage = adapter.stage, None
     (found or Stage(adapter, header)).finish()
@@ -131,7 +131,7 @@ def ack(session: Session, command: commands.FileAck) -> None:
 
 
 def reject(session: Session, command: commands.FileReject) -> None:
-    """file.reject: done with, or for somebody else than this client; at once, as message.reject."""
+    """file.reject: drop the file, or requeue it for other clients; at once, as message.reject."""
     _, entries = _taken(session, command.delivery_tag or 0, False)
     result = 0
     for entry in entries:

@@ -3,7 +3,7 @@
 What these classes say is kept in the words of the versions that brought them, as is what they
 publish; here it is put into the commands of 0-10. A delivery of a file has a tag of its own, which
 is not the number of a command. A publish that has to wait for room is complete when it is done:
-0-10 has no other way to tell a publisher to stop.
+0-10 has no other way to stop a publisher.
 """
 
 from __future__ import annotations

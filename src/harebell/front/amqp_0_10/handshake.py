@@ -1,7 +1,7 @@
 """The class connection: from protocol header to open, and the end (AMQP 0-10 9.1).
 
 Which control is legal in which state stands in `harebell.wire.v010.states`; this file says what
-each one does. Who fails is told why, as 0-10 has it, and remembered.
+each one does. A peer that fails is sent the reason, and its failure is counted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def take(connection: Connection, channel: int, control: Control) -> None:
 
 
 def start(connection: Connection) -> None:
-    """connection.start: who we are and how to log in."""
+    """connection.start: properties of the broker and SASL mechanisms."""
     settings = connection.settings
     properties = {
         "product": "harebell",
@@ -152,7 +152,7 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
 
 
 def close(connection: Connection, control: controls.ConnectionClose) -> None:
-    """connection.close: everything of the connection is gone before the reply."""
+    """connection.close: release everything of the connection, then reply."""
     if connection.state is not ConnectionState.CLOSING:
         connection.release()
     connection.send_control(0, controls.ConnectionCloseOk())

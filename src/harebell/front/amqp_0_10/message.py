@@ -76,7 +76,7 @@ def release(session: Session, command: commands.MessageRelease) -> None:
 
 
 def acquire(session: Session, command: commands.MessageAcquire) -> None:
-    """message.acquire: what can still be had; exactly one result, however little that is."""
+    """message.acquire: acquire the messages that are still available; one result in any case."""
     got: list[tuple[int, int]] = []
     for entry in session.seen(command.transfers):
         if not entry.queue.acquire(entry.position, entry.consumer):

@@ -181,14 +181,14 @@ CHANNEL_HANDLERS: dict[type, Callable[[Any, int, Any], None]] = {
 
 
 def attached(session: Session, control: controls.SessionAttached) -> None:
-    """session.attached: only a peer that was asked to attach says so, and we ask nobody."""
+    """session.attached: an error, for the broker attaches no sessions."""
     raise ExecutionError(ILLEGAL_ARGUMENT, "session.attached without session.attach")
 
 
 def request_timeout(session: Session, control: controls.SessionRequestTimeout) -> None:
     """session.request-timeout: how long to live without a channel; no number means for ever.
 
-    Who asks when there are very many sessions gets nothing.
+    The answer is 0 when there are very many sessions.
     """
     wanted = limits.SESSION_TIMEOUT_SECONDS if control.timeout is None else control.timeout
     if not session.timeout and len(session.connection.hub.named_sessions) > limits.SESSIONS_KEPT:

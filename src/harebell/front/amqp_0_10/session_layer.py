@@ -1,13 +1,13 @@
 """The session layer of 0-10: command numbers, completions and replay.
 
-Both sides number their commands from 0. Here is told which of the peer's are carried out:
+Both sides number their commands from 0. This module tracks which of the peer's are executed:
 
     commands    0 1 2 3 | 4 5 6 | 7 8
                 mark    | mark  |           up to there they wait for a commit
     waits for   none    | 7     | 8         the newest: `_ticket`
 
 A command is complete when what it changed is on disk; they complete in order, and at the end of a
-turn what is new is told in one session.completed. What the commands do is `Session`'s.
+turn one session.completed has the new ones. What the commands do is in `Session`.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ class SessionLayer(SessionPort):
 
         Args:
             command: the encoded message.transfer.
-            redelivered: whether somebody may have got it before.
+            redelivered: whether it may have been delivered before.
             message: of family 10.
         """
         connection = self.connection

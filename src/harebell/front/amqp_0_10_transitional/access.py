@@ -25,7 +25,7 @@ _ADMINISTRATOR = "administrator"
 
 
 def request(channel: TransitionalChannel, method: methods.AccessRequest) -> None:
-    """access.request: realms that there are not are answered like those nobody may enter."""
+    """access.request: unknown realms are refused like forbidden ones."""
     connection, realm = channel.connection, method.realm
     closed = realm == ADMIN and _ADMINISTRATOR not in connection.user.tags
     if realm not in REALMS or closed:

@@ -46,7 +46,7 @@ def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
 
 
 def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
-    """basic.reject: dropped or dead-lettered, or with requeue somebody else's."""
+    """basic.reject: drop or dead-letter, or with requeue deliver to another consumer."""
     entry = channel.unacked.get(method.delivery_tag)
     if method.requeue:
         channel.refused.tags.add(method.delivery_tag)

@@ -52,7 +52,7 @@ class TransitionalChannel(WindowedChannel):
         ending: it is to be destroyed, not detached.
         exclusive: names of the exclusive queues that were declared here.
         refused: what was rejected here for others to have.
-        scan: what a recovery scan has not told yet; None without one.
+        scan: the rest of a recovery scan; None without one.
         transfers: unacknowledged deliveries of the class message; None before the first.
         references: bodies that arrive in pieces; None before the first.
     """
@@ -182,7 +182,7 @@ class TransitionalChannel(WindowedChannel):
     def take_effect(self, entries: Sequence[Unacked], kind: int) -> None:
         """Settle deliveries; those of class message make room for others.
 
-        What basic.reject gave to somebody else does not come back here.
+        What basic.reject gave to another consumer is not delivered here again.
         """
         others = [entry for entry in entries if entry.tag in self.refused.tags]
         if kind == REQUEUE and others:

@@ -63,7 +63,7 @@ def declare(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> No
 def _check_same(
     channel: TransitionalChannel, existing: Exchange, method: methods.ExchangeDeclare
 ) -> None:
-    """An exchange that exists keeps durable and auto-delete, whatever is asked for."""
+    """An existing exchange keeps durable and auto-delete; the request's are ignored."""
     thing = rendered("exchange", existing.name, channel.vhost.name)
     if method.type != existing.KIND:
         text = f"{thing} is of type '{existing.KIND}', not '{method.type}'"

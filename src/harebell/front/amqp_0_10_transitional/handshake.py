@@ -1,7 +1,7 @@
 """The class connection (class 10): login, limits and the choice of a vhost.
 
 The client of 2007 takes what tune offers and sends no heartbeats, so none is asked for. What the
-client asks for beyond our limits ends the connection without a word, as the document wants it.
+client asks for beyond our limits closes the socket, as the specification has it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def tune_ok(connection: TransitionalConnection, method: methods.ConnectionTuneOk
 
 
 def open_(connection: TransitionalConnection, method: methods.ConnectionOpen) -> None:
-    """connection.open: choose the vhost. Nobody is redirected, whether it insists or not."""
+    """connection.open: choose the vhost. There is no redirection, so insist has no effect."""
     name = method.virtual_host
     if name not in connection.broker.vhosts:
         raise hard(402, f"vhost {name} not found", _CLASS, _OPEN)

@@ -48,7 +48,7 @@ def _first(class_id: int) -> int:
 def lettered_header(connection: TransitionalConnection, payload: bytes) -> bytes:
     """A content header from the peer, with its header table as 0-9-1 would write it.
 
-    What is malformed is left to whoever reads it next.
+    Malformed headers are left to the next reader.
     """
     raw = payload[_FIXED:]
     at = _place(raw, _first(int.from_bytes(payload[:2])))

@@ -77,7 +77,7 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
 
 
 def cancel(channel: TransitionalChannel, method: m.MessageCancel) -> None:
-    """message.cancel: deliveries that are out stay out; a consumer that is gone is fine."""
+    """message.cancel: outstanding deliveries stay so; an unknown consumer is ignored."""
     consumers = channel.consumers or {}
     consumer = consumers.get(method.destination)
     if not isinstance(consumer, TransferConsumer):
@@ -106,7 +106,7 @@ def get(channel: TransitionalChannel, method: m.MessageGet) -> None:
 
 
 def recover(channel: TransitionalChannel, method: m.MessageRecover) -> None:
-    """message.recover: deliver again what is not acknowledged, to whoever is next or had it."""
+    """message.recover: requeue unacknowledged messages, or deliver them to the same consumers."""
     if channel.transaction is not None:
         raise soft(406, "message.recover in a transacted session", _CLASS, _RECOVER)
     deliveries = deliveries_of(channel)
@@ -167,7 +167,7 @@ def checkpoint(channel: TransitionalChannel, method: m.MessageCheckpoint) -> Non
 
 
 def resume(channel: TransitionalChannel, method: m.MessageResume) -> None:
-    """message.resume: go on from the last checkpoint, which offset tells."""
+    """message.resume: continue from the last checkpoint, at `offset`."""
     offset = references_of(channel).resume(method.reference, method.identifier)
     channel.connection.published = True
     channel.connection.send(channel.number, m.MessageOffset(value=offset))

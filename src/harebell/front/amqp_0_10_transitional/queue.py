@@ -65,7 +65,7 @@ def declare(channel: TransitionalChannel, method: methods.QueueDeclare) -> None:
 
 
 def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDeclare) -> Queue:
-    """A queue that exists keeps durable and auto-delete, whatever is asked for."""
+    """An existing queue keeps durable and auto-delete; the request's are ignored."""
     alternate = queue.arguments.get(ALTERNATE, "")
     if method.alternate_exchange and method.alternate_exchange != alternate:
         thing = rendered("queue", queue.name, channel.vhost.name)

@@ -4,7 +4,7 @@
              transfer(r) anywhere between open and close: published when r is closed
 
     resume(r, id) in a later session opens r again with what its last checkpoint saved, and the
-    sender goes on from the offset that it is told.
+    sender continues from the offset in message.offset.
 
 A reference belongs to one session and ends with it. Its octets count as memory of messages that
 are not whole yet, so a publisher is held back by them like by a long basic content.

@@ -81,7 +81,7 @@ class Session:
         self._timer.set(timers.clock.steady + self.lifetime * _MS)
 
     def stop_timer(self) -> None:
-        """It has one again, or is gone."""
+        """Stop the timer of a session that has a channel again, or is destroyed."""
         if self._timer is not None:
             self._timer.stop()
 

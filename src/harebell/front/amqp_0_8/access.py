@@ -8,7 +8,7 @@
     basic.consume  basic.get             read
     queue.purge                          read
 
-0 is the ticket of those who never ask, and so is 1, which RabbitMQ gives to everybody: neither is
+0 is the ticket of clients that never ask, and so is 1, which RabbitMQ gives to all: neither is
 checked. A number that was never granted is passed over on a channel that has not asked.
 """
 

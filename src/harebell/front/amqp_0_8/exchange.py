@@ -1,8 +1,7 @@
 """The exchange class of 0-8 and 0-9, and Qpid's exchange.bound.
 
-An exchange that exists is taken as it is: of a declaration only the type counts (0-8#050, 0-8#052).
-Qpid told another type as 530, and its clients expect that, as does the document of 0-9; that of 0-8
-has 507.
+An existing exchange is not changed: of a second declaration only the type counts (0-8#050,
+0-8#052). Another type is 530 with Qpid, whose clients expect it, and in 0-9; 507 in 0-8.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     min         the least           the shortest             no numbers
     max         the greatest        the longest
 
-A sum is told in 64 bits: what does not fit wraps around, and a negative result is its two's
+A sum has 64 bits: overflow wraps around, and a negative result is its two's
 complement. Of a field table whole numbers and decimals count as integers, the fraction of the
 result cut off. The checksum of a content is the sum of its octets in 32 bits.
 """

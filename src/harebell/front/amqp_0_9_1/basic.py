@@ -50,7 +50,7 @@ def consumer_priority(
 
     Args:
         arguments: of the consumer.
-        thing: the queue, as it is called in errors.
+        thing: the queue, as errors name it.
         ids: class and method that ask.
 
     Raises:
@@ -201,7 +201,7 @@ def _recover(channel: Channel) -> None:
 def recover(channel: Channel, method: methods.BasicRecover) -> None:
     """basic.recover: everything unacknowledged on this channel goes back to its queue.
 
-    The reply goes out before the first redelivery: a client tells by it which deliveries, still
+    The reply is sent before the first redelivery: a client knows by it which deliveries, still
     under way when it asked, are not its own any more.
     """
     _check_recover(method.requeue, 110)

@@ -1,6 +1,6 @@
 """The work of a channel on a branch of a distributed transaction, in place of tx.
 
-What is done goes to the branch, which another channel may prepare and commit when this one is gone.
+The work goes to the branch, which another channel may prepare and commit after this one ended.
 So what concerns the channel itself happens at once: an unroutable message goes back when it is
 published, and a delivery that was settled does not count against the prefetch any more.
 """

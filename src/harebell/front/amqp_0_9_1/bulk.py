@@ -1,7 +1,7 @@
 """The class bulk: ranges of a queue's log as Arrow record batches, one of Harebell's own.
 
 A read waits for its turn: a connection is served a few of them at a time, in their order, as long
-as there is room in its output. So nobody else waits long for the loop, and what a slow reader has
+as there is room in its output. So no other connection waits long, and what a slow reader has
 not taken yet stays small.
 """
 
@@ -212,7 +212,7 @@ def _filter(builder: BatchBuilder, wanted: dict[str, Any]) -> None:
     """Set the filter of a batch builder.
 
     Raises:
-        Refusal: it says something that nobody understands.
+        Refusal: a filter is unknown or has a wrong value.
     """
     for name, value in wanted.items():
         if name not in (_KEY, _PREFIX, _SINCE, _UNTIL):

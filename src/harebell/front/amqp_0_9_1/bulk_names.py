@@ -1,6 +1,6 @@
 """bulk.queues: which queues of the virtual host a user may read, page by page.
 
-AMQP has no method that tells it, and who reads all queues of a pattern has to know.
+AMQP has no method for that, and readers of all queues of a pattern need it.
 """
 
 from __future__ import annotations

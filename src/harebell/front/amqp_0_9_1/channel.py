@@ -81,7 +81,7 @@ class Channel(ChannelPort):
         unacked: deliveries not acknowledged yet, by delivery tag.
         next_tag: the next delivery tag (AMQP 0-9-1 1.1, delivery-tag: from 1, per channel).
         consumers: the consumers started here, by tag; None until there is one.
-        cancelled: whether the client was told that a consumer is no more.
+        cancelled: whether basic.cancel was sent to the client.
         prefetch: what basic.qos set for consumers started from now on.
         prefetch_global: what basic.qos set for the channel as a whole.
         outstanding: deliveries to consumers that count against it; those of basic.get do not.
@@ -96,7 +96,7 @@ class Channel(ChannelPort):
         topic: what may be published to the exchange that was used last; None for every key.
         reply_queue: where direct replies to this channel arrive; None until one is consumed.
         classes: what the classes file and stream keep here; None until one of them is used.
-        publisher: whose repeats are dropped; None for everybody else.
+        publisher: the named publisher, whose repeats are dropped; None without one.
     """
 
     def __init__(self, connection: Connection, number: int) -> None:

@@ -103,7 +103,7 @@ class Connection(FramedConnection):
             self.settings.journal("error", text)
 
     def beat(self) -> None:
-        """Write a heartbeat, before whatever waits for a commit."""
+        """Write a heartbeat, ahead of output that waits for a commit."""
         beat = self.out if self.held is None else OutBuffer()
         beat.frame(HEARTBEAT, 0, b"")
         if self.held is not None:
@@ -365,8 +365,7 @@ class Connection(FramedConnection):
     def caught(self, error: Exception) -> None:
         """Close the connection because of an error.
 
-        The peer is told of an error of its own; of ours it learns that there was one, and the log
-        has the rest.
+        The peer is sent its own errors. The details of an internal error are only in the log.
         """
         if not isinstance(error, ProtocolError):
             self.settings.journal("error", f"{self.peer}: {describe(error)}")

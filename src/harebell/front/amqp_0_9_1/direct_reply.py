@@ -1,6 +1,6 @@
 """Direct reply-to on a 0-9-1 channel: one consumer that is a mailbox without a queue.
 
-Nobody needs a permission for it: what it receives was sent to whoever holds the secret name.
+No permission is needed: replies are sent to the holder of the secret name.
 A reply is sent at most once.
 """
 
@@ -25,7 +25,7 @@ _TAG_PREFIX = "amq.ctag-"
 
 
 class ReplyConsumer(ChannelConsumer):
-    """Takes replies whatever its prefetch, until far too many octets wait to be sent."""
+    """Takes replies without a prefetch limit, up to `REPLIES_UNSENT_BYTES` of unsent output."""
 
     __slots__ = ("_requester",)
 
@@ -74,7 +74,7 @@ def way_back(channel: OpenChannel) -> str:
 
 
 def declare_reply(channel: OpenChannel, name: str, *, nowait: bool) -> None:
-    """queue.declare of the pseudo queue, or of a way back: tells whether somebody is there."""
+    """queue.declare of the pseudo queue or a reply name: check that a requester is there."""
     if name != REPLY_TO and name not in channel.vhost.router.replies:
         raise missing("queue", name, channel.vhost.name)
     channel.last_queue = name

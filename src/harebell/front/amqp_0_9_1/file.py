@@ -148,7 +148,7 @@ def ack(channel: Channel, method: methods.FileAck) -> None:
 
 
 def reject(channel: Channel, method: methods.FileReject) -> None:
-    """file.reject: done with, or for somebody else than this client."""
+    """file.reject: drop the file, or requeue it for other clients."""
     entries = _take(channel, method.delivery_tag, False, _REJECT)
     if not method.requeue:
         kind = REJECT

@@ -44,7 +44,7 @@ _QPID = "qpid"
 
 
 def start(connection: Connection) -> None:
-    """connection.start: who we are and how to log in."""
+    """connection.start: properties of the broker and SASL mechanisms."""
     settings, profile = connection.settings, connection.profile
     properties: dict[str, Any] = {
         "capabilities": dict.fromkeys(CAPABILITIES, True) if profile.extended else {},
@@ -72,7 +72,7 @@ def start(connection: Connection) -> None:
 def start_ok(
     connection: Connection, method: methods.ConnectionStartOk, heartbeat: int | None = None
 ) -> None:
-    """connection.start-ok: check who it is, then offer limits.
+    """connection.start-ok: check the login, then offer limits.
 
     Args:
         connection: where it came.
@@ -191,7 +191,7 @@ def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret
 
 
 def close(connection: Connection, method: methods.ConnectionClose) -> None:
-    """connection.close: everything of the connection is gone before the reply."""
+    """connection.close: release everything of the connection, then reply."""
     connection.release()
 
     def answer() -> bool:

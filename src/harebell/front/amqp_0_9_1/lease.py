@@ -96,7 +96,7 @@ def renew(channel: Channel, method: wire.LeaseRenew) -> None:
 
 
 def close(channel: Channel, method: wire.LeaseClose) -> None:
-    """lease.close: nobody holds it any more."""
+    """lease.close: release the group."""
     group = _group(channel, method)
     count = channel.connection.broker.leases.close(group, forget=method.forget)
     _answer(channel, group.queue, wire.LeaseCloseOk(count))

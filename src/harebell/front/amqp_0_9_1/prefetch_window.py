@@ -3,7 +3,7 @@
     size 50    |  20  |  20  |..........|    a message of 10 octets may follow, one of 11 not
 
 A message is sent ahead when it is not longer than the room that is left; one that is longer than
-the whole window goes out alone, or nobody would ever get it. RabbitMQ
+the whole window is delivered alone, or it never would be. RabbitMQ
 has no such limit, so only the channels of other versions have a window, and only once it is set.
 """
 

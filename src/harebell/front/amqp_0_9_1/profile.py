@@ -1,7 +1,7 @@
 """The differences between the versions of the 0-9-1 family: one `Profile` per version.
 
 Frames, contents and most methods are the same in 0-8, 0-9, 0-9-1 and the transitional 0-10. The
-rest stands here: methods and their codec, who serves which method, how errors are told, and what a
+rest is here: methods and their codec, handlers, reply codes, and what a
 client of that version can read.
 """
 
@@ -29,20 +29,20 @@ class Profile:
         major, minor: the version as connection.start gives it.
         spec: its methods, and their codec.
         states: which methods a server may be sent on channel 0, by state.
-        connection_handlers: who serves the methods on channel 0.
-        handlers: who serves those on open channels.
-        errors: how errors are told.
+        connection_handlers: the handlers of methods on channel 0.
+        handlers: the handlers of methods on open channels.
+        errors: the reply codes.
         start: introduces the broker, called with the connection.
         channel: makes a channel, called with connection and number.
         consumer: makes a consumer of class basic.
-        extended: the client may be told of what RabbitMQ added: capabilities, and methods of the
+        extended: the client knows RabbitMQ's additions: capabilities, and methods of the
             broker's own that it announces.
         capable: what the client says it is capable of means something.
         plain: the client knows five types of table values only, see
             `harebell.front.convert.plain`.
         echoed: types beyond the five that a client which sends them gets back.
         tickets: a publish presents an access ticket that is looked at.
-        extensions: Harebell's own classes that the version has, by name; None tells of none.
+        extensions: Harebell's own classes that the version has, by name; None announces none.
         channel_frame: serves a frame on a channel in a version with sessions, called with the
             connection and the frame.
 

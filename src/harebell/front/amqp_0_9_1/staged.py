@@ -285,7 +285,7 @@ class StagedCommit:
         self.committed()
 
     def committed(self) -> None:
-        """When the batch is on disk, its rows are for everybody to see."""
+        """Make the rows of the batch visible when it is on disk."""
         if not self._ticket:
             self._channel.connection.wake()
             return

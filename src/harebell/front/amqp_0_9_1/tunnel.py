@@ -13,7 +13,7 @@ as everything does: the proxy at the other end consumes a queue of its own name.
     proxy-name                              header x-amqp-proxy-name
 
 A consumer that was started with the argument x-amqp-tunnel gets blocks as tunnel.request, without
-acknowledgement; any other one gets the message. A block for a proxy that nobody is closes the
+acknowledgement; any other one gets the message. A block for an unknown proxy closes the
 channel with 404: it is not lost in silence.
 """
 

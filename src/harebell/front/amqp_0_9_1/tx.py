@@ -5,7 +5,7 @@ makes the acknowledged deliveries outstanding again.
 
 A client may announce the capability `tx_mandatory`. Then a commit with a mandatory publish that no
 queue gets is refused as a whole. Otherwise such a message is returned, as RabbitMQ does it, and
-what was acknowledged together with it is gone.
+acknowledgements of the same commit take effect.
 """
 
 from __future__ import annotations

@@ -70,5 +70,5 @@ def give_back(channel: WindowedChannel, requeue: bool, answer: methods.Method | 
 
 
 def recover_async(channel: WindowedChannel, method: methods.BasicRecoverAsync) -> None:
-    """basic.recover of 0-9, which nobody answers."""
+    """basic.recover of 0-9, which has no reply."""
     give_back(channel, method.requeue, None)

@@ -117,7 +117,7 @@ class WindowedChannel(Channel):
             raise soft(403, text, *place)
 
     def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
-        """basic.return of a message that nobody gets, or that of its class."""
+        """Send basic.return of an unroutable message, or the return of its class."""
         if message.family != FAMILY_09 and send_back(self, message, code):
             return
         method = methods.BasicReturn(

@@ -33,7 +33,7 @@ class Ticket:
         vhost: the name of the vhost whose realm it is for.
         realm: the realm.
         rights: PASSIVE, ACTIVE, WRITE, READ.
-        exclusive: nobody else has one for the realm.
+        exclusive: no other holder has a ticket for the realm.
     """
 
     number: int

@@ -1,6 +1,6 @@
 """Limits on connections, channels and consumers, with RabbitMQ's error texts.
 
-They are asked when a connection, a channel or a consumer is new; who is in already stays when a
+They are checked for new connections, channels and consumers; existing ones stay when a
 limit is lowered. The order is RabbitMQ's: the broker's own limit, the vhost's, the user's.
 """
 

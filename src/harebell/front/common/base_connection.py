@@ -52,7 +52,7 @@ class BaseConnection(FrameSink):
 
     Args:
         broker: the broker it serves.
-        users: who may log in.
+        users: the users and their passwords.
         hub: the registry of the broker's connections.
         settings: limits and texts.
         peer: where it comes from.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Requester(Protocol):
-    """Who asks for something, and where: what permissions are checked for."""
+    """The user and the vhost that permissions are checked for."""
 
     @property
     def vhost(self) -> VHost:

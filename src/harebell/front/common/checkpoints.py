@@ -43,7 +43,7 @@ class Checkpoints:
 
     Args:
         gauge: counts them as memory in use.
-        clock: tells how old they are, in milliseconds.
+        clock: for their age, in milliseconds.
         most: octets that all of them may have.
     """
 

@@ -1,7 +1,7 @@
 """Acknowledgement timeout: close channels and sessions that hold a delivery for too long.
 
 Nothing is noted per message. At every look a mark is set: up to this delivery tag everything was
-delivered by now. The first mark at or after the oldest unacknowledged tag tells since when, at
+delivered by now. The first mark at or after the oldest unacknowledged tag says since when, at
 least, that delivery is out: a channel may be closed a little late, and never early. As with
 RabbitMQ 3.13 only the oldest delivery of a channel is looked at.
 """
@@ -32,7 +32,7 @@ class DeliveryAckTimeout:
     """Watches the deliveries of all channels.
 
     Args:
-        hub: whose connections.
+        hub: the registry of the connections.
         timeout_ms: for deliveries of queues and consumers without a timeout of their own; 0 is
             no limit.
     """

@@ -90,7 +90,7 @@ class FramedConnection(BaseConnection):
         raise NotImplementedError
 
     def beat(self) -> None:
-        """Write a heartbeat, before whatever waits for a commit."""
+        """Write a heartbeat, ahead of output that waits for a commit."""
         raise NotImplementedError
 
     def _tell(self) -> None:

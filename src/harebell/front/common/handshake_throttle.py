@@ -2,12 +2,12 @@
 
 An address that causes `NEGOTIATION_FAILURES` exceptions within `NEGOTIATION_WINDOW_SECONDS`, none
 of its connections being opened in between, is not served for `NEGOTIATION_BLOCK_SECONDS`: what it
-opens then is closed at once. Loopback is no exception. One that opens a connection is forgiven
-everything, so that behind one address a broken client cannot lock a working one out for long.
+opens then is closed at once. Loopback is no exception. An opened connection resets the count, so
+that behind one address a broken client cannot lock a working one out for long.
 
-Refused logins count apart, by address *and* user: behind an address there may be many clients. As
-many of them lead to refusals without a word, a pause or a line in the log, and never to more: the
-right password is taken at any time.
+Refused logins count apart, by address *and* user: behind an address there may be many clients.
+After as many of them, refusals have no answer, pause or log line any more; the right password is
+accepted at any time.
 """
 
 from __future__ import annotations

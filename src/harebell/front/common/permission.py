@@ -1,13 +1,12 @@
 """Permission checks, made by every method before it does anything.
 
-docs/reference/permissions.md has the table of all methods and of what each asks for; the tests read
-it there.
-Every method asks before it looks for the thing: whether there is one is for users to know who have
-a permission for its name.
+docs/reference/permissions.md lists the permissions that each method needs; tests compare it.
+Every method checks before it looks a resource up: only users with a permission for a name learn
+whether there is such a resource.
 
-A topic is the routing key at an exchange that routes by topic, where the user has topic
-permissions. A publish asks when the exchange of its channel changes or the router's epoch does,
-which every change of permissions moves on, so an ordinary publish pays nothing.
+A topic is the routing key at an exchange that routes by topic, for users with topic permissions. A
+channel checks again when its exchange or the router's epoch changes, which every change of
+permissions increments, so an ordinary publish pays nothing.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ def check(requester: Requester, action: str, kind: str, name: str) -> None:
     """Refuse an action without the permission for it.
 
     Args:
-        requester: who asks, and in which vhost.
+        requester: the user and vhost.
         action: configure, write or read.
         kind: QUEUE or EXCHANGE.
         name: of the queue or exchange, which need not exist.
@@ -67,7 +66,7 @@ def check_any(requester: Requester, kind: str, name: str) -> None:
     """Refuse to describe a resource, or say whether it exists, without any permission for it.
 
     Args:
-        requester: who asks, and in which vhost.
+        requester: the user and vhost.
         kind: QUEUE or EXCHANGE.
         name: of the queue or exchange, which need not exist.
 
@@ -84,7 +83,7 @@ def check_binding_seen(requester: Requester, exchange: str, queue: str, key: str
     """Refuse to say whether a binding exists to users without permissions for both of its ends.
 
     Args:
-        requester: who asks, and in which vhost.
+        requester: the user and vhost.
         exchange: the source.
         queue: the destination; "" when none is asked for.
         key: the binding key, which is the name of a queue at the default exchange.
@@ -114,7 +113,7 @@ def check_topic(
     """Refuse a routing key that the user may not use with an exchange.
 
     Args:
-        requester: who asks, and in which vhost.
+        requester: the user and vhost.
         action: write or read.
         name: of the exchange, which need not exist.
         key: the routing key.

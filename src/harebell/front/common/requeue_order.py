@@ -2,7 +2,7 @@
 
 RabbitMQ gives back what one consumer had, serves the queue, and goes on with the next consumer: by
 the names of the queues, then by the consumer tags, before which comes what was asked for by
-basic.get. Who gets what next depends on it.
+basic.get. The next deliveries depend on this order.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Settings:
         stamp_time: whether every message gets the time it came, and may lose its own; None for no.
         stamp_node: the same with the name of the broker.
         stamp_sent: whether every delivery says when it was sent.
-        anonymous_user: whom everybody may be with SASL ANONYMOUS; "" for nobody.
+        anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled.
         mechanisms: the SASL mechanisms that may be used; none for the usual ones.
         journal: called with a level ("info", "warning", "error") and a line for the log.
     """

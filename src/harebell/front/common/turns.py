@@ -1,14 +1,13 @@
 """Turns: the work budget of each user, so that all users are served.
 
-A turn is a round of the event loop. Every user has an account, whatever the number of their
-connections: what they send is carried out until WORK_USER_UNITS are spent. The rest waits, on the
-connection that it came by, and goes on in the next turn:
+A turn is a round of the event loop. Every user has one account for all connections: input is
+processed until WORK_USER_UNITS are spent. The rest waits in its connection for the next turn:
 
     ready    bob: connection 7, connection 9, a queue that is emptied   ann: connection 3
              one slice each, user by user, then connection by connection
 
-The shell calls `next_turn` in the round after the one in which it was woken. A turn begins anew
-only when somebody has spent half of what they may, so that nobody pays for it who causes little.
+The server calls `next_turn` in the round after the one in which it was woken. A new turn begins
+only when a user has spent half of the budget, so that light load does not pay for turns.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Account:
     """The work that one user has spent in this turn, and what waits for the next.
 
     Args:
-        name: of the user, or the address of who has not logged in.
+        name: of the user, or the address before the login.
 
     Attributes:
         turn: the number of the turn that `spent` is of.
@@ -64,11 +63,11 @@ class Turns:
         work: counts what is done.
 
     Attributes:
-        units: what a user may spend in a turn. Without a shell there are no turns and no limit.
-        wake: asks the shell to call `next_turn` in the next round of its loop.
-        own: the account of what nobody asks for, like timers.
+        units: the budget of a user per turn. Without a server there are no turns and no limit.
+        wake: asks the server to call `next_turn` in the next round of its loop.
+        own: the account of the broker's own work, like timers.
         current: whose work is being done; None between two of them.
-        crowded: somebody has spent all they may in this turn, so what is read may have to wait.
+        crowded: a user has spent the budget of this turn, so input may have to wait.
     """
 
     def __init__(self, work: Work) -> None:

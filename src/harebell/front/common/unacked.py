@@ -11,7 +11,7 @@ class Unacked:
 
     Args:
         queue: where it came from.
-        consumer: who got it; None for basic.get.
+        consumer: its consumer; None for basic.get.
         position: its position in the queue's log.
         tag: its delivery tag.
     """

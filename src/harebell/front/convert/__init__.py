@@ -1,6 +1,6 @@
 """Convert messages between protocol families, and answer what the model asks of them.
 
-A message keeps the octets of the family it was published in. Whoever delivers compares two
+A message keeps the bytes of the family it was published in. A delivery compares two
 integers, and only when they differ asks `converted` for the message as its own family has it.
 What comes out is kept, so a fanout to many peers converts once.
 

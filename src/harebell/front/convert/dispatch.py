@@ -10,7 +10,7 @@ without one, and its exchange and routing key stay, too. What they return is rem
 octets of the list it was made from: a message is converted once for all its consumers, and a run of
 messages with equal properties once altogether.
 
-`FAMILY_BLIND` is basic with blind keys (`harebell.model.blind`), which are left out for everybody.
+`FAMILY_BLIND` is basic with BCC keys (`harebell.model.blind`), which no consumer sees.
 """
 
 from __future__ import annotations

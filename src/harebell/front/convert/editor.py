@@ -1,6 +1,6 @@
 """The message editor of the model: headers, properties, and copies with other headers.
 
-Everything is asked in the words of class basic, whatever the family of the message: one of another
+The model asks in terms of class basic for messages of every family: one of another
 family is converted first, which happens once. What goes on with other headers goes on as basic; the
 headers `x-amqp-...` of docs/protocols/conversion.md let the way back restore what basic has no word
 for.

@@ -12,7 +12,7 @@
     cluster-id                                header x-amqp-cluster-id
 
 A transfer has all of its fields always, so zero and empty are what is absent in basic. Its field
-expiration follows from the ttl: whoever delivers the message computes it.
+expiration follows from the ttl: it is computed at delivery.
 """
 
 from __future__ import annotations

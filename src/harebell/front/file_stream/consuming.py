@@ -2,7 +2,7 @@
 
 The checks are those of basic.consume; what the documents of these classes say otherwise is here: an
 empty queue name without a queue before it, and a consumer tag used twice, end the connection with
-530, and a queue that cannot be had alone is 405.
+530, and a queue in exclusive use is 405.
 """
 
 from __future__ import annotations

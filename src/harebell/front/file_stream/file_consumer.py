@@ -64,7 +64,7 @@ class FileUnacked(Unacked):
 
     Args:
         lane: of its channel.
-        consumer: who got it.
+        consumer: its consumer.
         position: its position in the queue's log.
         tag: its delivery tag.
         octets: of its body.

@@ -39,13 +39,13 @@ class Outgoing:
     """A file on its way.
 
     Args:
-        consumer: who gets it.
+        consumer: its consumer.
         message: the file.
         position: its position in the queue's log.
         redelivered: whether it was delivered before.
 
     Attributes:
-        opened: whether the client was told of it.
+        opened: whether file.open was sent.
     """
 
     def __init__(

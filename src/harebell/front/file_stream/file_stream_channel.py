@@ -5,7 +5,7 @@ Staging, windows and rates are the same in every version; how something is said 
     0-8, 0-9, transitional 0-10     harebell.front.amqp_0_9_1.channel
     final 0-10, beside a session    harebell.front.amqp_0_10.file_stream_adapter
 
-Whoever carries them out sees no more than this.
+The classes know no more of a channel than this.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ open-ok   ->                how much is here already
           <-  publish       by the identifier, perhaps from another channel and before that
 
 A file is never thrown away because a queue is full: its publish waits, the file stays where it is
-staged, and the channel's publisher is told to stop, where its version has a word for that, until
+staged, and the channel's publisher is stopped, where its version has flow control, until
 there is room.
 """
 
@@ -58,7 +58,7 @@ class Arrivals:
     Attributes:
         staging: the staging area of the broker.
         opened: the file that is opened; None for none.
-        told: how much of it the peer was told is here already.
+        told: the staged size that file.open-ok announced.
     """
 
     def __init__(self, channel: FileStreamChannel) -> None:
@@ -148,7 +148,7 @@ class Arrivals:
 
         Raises:
             Refusal: there is no such file, or the user may not publish it.
-            ProtocolError: it is not whole, and nobody is staging it.
+            ProtocolError: the file is incomplete, and no channel is staging it.
         """
         allowed(self.channel, request)
         staged = self.staging.find(self._key(identifier))
@@ -176,7 +176,7 @@ class Arrivals:
         )
 
     def _whole(self, held: _Held) -> None:
-        """Whoever staged a file has let go of it."""
+        """Continue a publish when its file has been staged."""
         if self._over:
             return
         try:

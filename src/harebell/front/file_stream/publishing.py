@@ -76,7 +76,7 @@ def allowed(channel: FileStreamChannel, request: Publish) -> Exchange:
     """The exchange, where the user may publish to it.
 
     Raises:
-        Refusal: he may not, or there is none.
+        Refusal: the user may not write to it, or there is none.
         ProtocolError: 403, it is internal.
     """
     channel.check_presented(request.ticket, WRITE, request.place)

@@ -5,7 +5,7 @@
     publish   the exchange of a publish  purge     what is ready in a queue
     delete    queues and exchanges
 
-Each operation checks permissions and limits, calls the model and tells the event exchange. It knows
+Each operation checks permissions and limits, calls the model and sends events. It knows
 its caller (`Caller`) and no protocol: the version turns its method into a call, and a `Refusal`
 into an error of its own. What only one version checks stands in that version.
 """

@@ -1,4 +1,4 @@
-"""Bind queues and exchanges to exchanges: who may."""
+"""Bind queues and exchanges to exchanges: the permissions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def check_ends(caller: Requester, kind: str, destination: str, source: str) -> N
     """Refuse a binding that the user may not make or undo.
 
     Args:
-        caller: who asks.
+        caller: the user and vhost.
         kind: of the destination, QUEUE or EXCHANGE.
         destination: its name; binding is writing to it.
         source: the exchange; binding is reading from it.

@@ -1,4 +1,4 @@
-"""Who asks for an operation."""
+"""The caller of an operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from harebell.model.vhost import VHost
 
 @dataclass(slots=True)
 class Caller:
-    """Who asks, and in which vhost; a `Requester` for permissions.
+    """The user and vhost of an operation; a `Requester` for permissions.
 
     Args:
         vhost: where the queues and exchanges are.

@@ -80,7 +80,7 @@ def start(
         channel: where it was asked for.
         consumers: those of the channel, by tag.
         consumer: the consumer.
-        confirm: tells the peer; None where nothing is said.
+        confirm: sends the confirmation; None where there is none.
         browses: whether it only looks at messages.
     """
     if consumer.excluded:

@@ -67,7 +67,7 @@ def make_queue(
     """Make a queue that the user may configure, or check that the existing one is the same.
 
     Args:
-        caller: who asks.
+        caller: the user and vhost.
         name: of the queue, never empty.
         options: what it shall be like.
         more_checks: what a version checks beside, before a new queue is made.
@@ -138,7 +138,7 @@ def make_exchange(
     """Make an exchange that the user may configure, or check that the existing one is the same.
 
     Args:
-        caller: who asks.
+        caller: the user and vhost.
         name: of the exchange.
         kind: its type.
         options: what it shall be like.

@@ -39,11 +39,11 @@ def deletion(vhost: VHost, thing: Queue | Exchange | None, finish: Callable[[], 
     """The steps that delete a queue or an exchange: its bindings first.
 
     The conditions of the deletion hold at the beginning and at the end: a queue that has to be
-    empty and is not any more stays, without the bindings that are gone by then.
+    empty and is not any more stays, without the bindings that are removed by then.
 
     Args:
         vhost: of the queue or exchange.
-        thing: what is deleted; None when there is nothing.
+        thing: the queue or exchange; None when there is none.
         finish: deletes it without bindings, and answers.
     """
 

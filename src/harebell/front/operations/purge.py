@@ -13,7 +13,7 @@ class Purged:
     """What became of a purge.
 
     Args:
-        count: how many messages are gone.
+        count: the number of removed messages.
         recorded: whether the answer has to wait for the commit that gathers now.
     """
 
