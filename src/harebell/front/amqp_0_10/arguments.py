@@ -71,7 +71,7 @@ def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
             found[LEVELS] = _levels(value)
             found["x-max-priority"] = max(1, found[LEVELS] - 1)
         elif name == _SHARED:
-            # Groups are always shared: the next message of a key may go to somebody else.
+            # Groups are always shared: the next message of a key may go to another consumer.
             continue
         else:
             found[_SAME.get(name, name)] = _number(value) if name in _SAME else value

@@ -184,7 +184,7 @@ class Connection(FramedConnection):
         self.scanner.fast = False
         self.scanner.hold = False
         if code == FRAMING_ERROR:
-            # The frames cannot be told apart any more, so no close-ok can be found either.
+            # Frame boundaries are lost, so no close-ok can be recognised either.
             self.finish()
 
     def not_attached(self, channel: int) -> None:

@@ -159,7 +159,7 @@ def _modes(command: commands.MessageSubscribe) -> tuple[bool, bool]:
 
 def _check_sharing(session: Session, queue: Queue, *, exclusive: bool) -> None:
     """An exclusive subscription is alone, but for browsers."""
-    # Who is exclusive is alone.
+    # An exclusive consumer is the only one.
     first = queue.consumers.first()
     taken = first is not None and first.exclusive
     if taken or (exclusive and queue.consumers):

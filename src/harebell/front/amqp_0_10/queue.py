@@ -126,7 +126,7 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
     def finish() -> None:
         if queue.deleted:
             return
-        # They are told in slices, if there are many.
+        # Their consumers are told in slices, if there are many.
         session.ending |= own
         try:
             session.vhost.delete_queue(name, session, **conditions)

@@ -370,7 +370,7 @@ class Session(SessionLayer):
                 before = out.size
                 consumer.queue.drain()
                 if out.size > before and consumers.get(tag) is consumer:
-                    # Whoever gets something goes last the next time.
+                    # A consumer that got a message goes last the next time.
                     consumers[tag] = consumers.pop(tag)
         if self.extras is not None:
             self.extras.classes.go_on()

@@ -44,7 +44,7 @@ class Completions:
         self.last = 0
         self.asked = False
         self._told = _UNTOLD
-        # Number -> the commit it waits for, or _UNTOLD for one that nobody said the end of yet.
+        # Number -> the commit it waits for, or _UNTOLD while the command is executed.
         self._open: dict[int, int] = {}
 
     def take(self) -> int:

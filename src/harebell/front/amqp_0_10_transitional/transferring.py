@@ -200,7 +200,7 @@ def _hand_over(
         return 0
     if transfer.immediate:
         asked, queues = queues, takers(queues, message)
-        # A queue that nobody consumes rejects the message: its alternate exchange gets it.
+        # A queue without a ready consumer rejects the message: its alternate exchange gets it.
         left = [_pass_on(channel, q, message) for q in asked if q not in queues]
         if not queues and not any(left):
             _reject(channel, _NOT_IMMEDIATE, f"NO_CONSUMERS - {of}")

@@ -110,7 +110,7 @@ class Reads:
                 break
             channel, method = self._waiting.popleft()
             if connection.channels.get(channel.number) is not channel:
-                # It was closed meanwhile, and nobody expects an answer.
+                # The channel was closed meanwhile: no answer is expected.
                 continue
             try:
                 _answer(channel, method)

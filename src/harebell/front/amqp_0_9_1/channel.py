@@ -205,7 +205,7 @@ class Channel(ChannelPort):
     def return_message(self, message: Message) -> None:
         """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
         if message.family != FAMILY_09:
-            # Imported here and below for who uses the classes file and stream, as hardly any do.
+            # Imported here and below, for few channels use the classes file and stream.
             from harebell.front.amqp_0_9_1.other_contents import send_back
 
             if send_back(self, message, _NO_ROUTE):

@@ -449,7 +449,7 @@ class Connection(FramedConnection):
         self.scanner.fast = False
         self.scanner.hold = False
         if error.code == 501:
-            # The frames cannot be told apart any more, so no close-ok can be found either.
+            # Frame boundaries are lost, so no close-ok can be recognised either.
             self.finish()
 
     def _tell(self) -> None:

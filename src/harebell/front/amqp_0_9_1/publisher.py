@@ -94,7 +94,7 @@ def declare(channel: OpenChannel, method: methods.PublisherDeclare) -> None:
     if channel.publisher is not None:
         channel.publisher.close()
     channel.publisher = Numbered(channel, entry)
-    # Nobody is told of a number that a crash could take back.
+    # The answer waits for the disk: a crash must not take back a number that was sent.
     channel.connection.hold_until(channel.connection.commit.ticket)
     channel.connection.send(channel.number, methods.PublisherDeclareOk(next=entry.next))
 

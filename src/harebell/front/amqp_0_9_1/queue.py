@@ -88,7 +88,7 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
     """queue.bind: binding twice is the same as once."""
     name = check_binding(channel, method)
     key = _binding_key(channel, method)
-    # With both missing the exchange is named, and before a queue that is somebody else's, too.
+    # RabbitMQ's order: a missing exchange comes before a missing or exclusive queue.
     channel.vhost.exchange(clean(method.exchange))
     queue = channel.vhost.queue(name, channel.connection)
     channel.vhost.bind(clean(method.exchange), queue, key, method.arguments)
@@ -107,7 +107,7 @@ def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
     if queue is not None and exchange is not None:
         binding = Binding(exchange, queue, key, method.arguments)
         if binding.identity in exchange.bindings:
-            # Somebody else's queue is in the way only where there is something to undo.
+            # An exclusive queue of others is refused only if there is a binding to remove.
             channel.vhost.queue(name, channel.connection)
     channel.vhost.unbind(clean(method.exchange), queue, key, method.arguments)
     channel.hold_until_recorded()
@@ -140,7 +140,7 @@ def _delete(channel: Channel, method: methods.QueueDelete, name: str, queue: Que
     """Delete the queue after its bindings, unless another queue has its name by now."""
     consumers = channel.consumers if channel.consumers is not None else {}
     # Consumers of this channel hear of it after the reply, as with RabbitMQ: a client that waits
-    # for the reply need not expect to be told of what it does itself.
+    # for the reply need not expect basic.cancel for what it does itself.
     own = {tag: each for tag, each in consumers.items() if each.queue.name == name}
     for tag in own:
         del consumers[tag]

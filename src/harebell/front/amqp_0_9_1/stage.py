@@ -45,7 +45,7 @@ def stage_open(channel: Channel, method: methods.StageOpen) -> None:
     if entry.runs[-1:] != before:
         broker.stages.drop_all(key)
     broker.stages.came(key, channel.connection)
-    # Who is told that the others are fenced can count on it after a crash, too.
+    # The answer waits for the disk: others stay fenced after a crash.
     channel.connection.hold_until(channel.connection.commit.ticket)
     channel.connection.send(channel.number, methods.StageOpenOk(next=entry.next))
 
@@ -111,7 +111,7 @@ def _answer(channel: Channel, work: StagedCommit) -> None:
     """Answer when the batch is on disk."""
     connection = channel.connection
     if connection.channels.get(channel.number) is not channel:
-        # Whoever asked is gone. It is committed all the same.
+        # The channel is closed. The batch is committed all the same.
         return
     connection.published = True
     connection.hold_until(connection.commit.ticket)

@@ -234,7 +234,7 @@ class StagedCommit:
         data = self._broker.stages.read(self._key, method.batch, piece)
         columns, fields = columns_of(piece.columns)
         rows = Rows(columns, fields, method.exchange, method.routing_key, method.delivery_mode)
-        # Nobody could be sent what no frame has room for.
+        # Headers that do not fit into a frame could not be delivered.
         rows.frame_max = self._channel.connection.frame_max
         try:
             rows.load(data, *decode_batch(data, columns, fields))

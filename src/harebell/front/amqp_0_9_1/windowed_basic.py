@@ -34,7 +34,7 @@ def _deliver_again(channel: WindowedChannel) -> list[Unacked]:
         entry: Unacked = channel.unacked.get(tag)
         consumer: Any = entry.consumer
         if consumer is None:
-            # It was asked for by basic.get: nobody is there to be sent anything.
+            # It came by basic.get, so there is no consumer to deliver to.
             continue
         channel.unacked.take(tag)
         read = getattr(entry.queue, "delivered", None)

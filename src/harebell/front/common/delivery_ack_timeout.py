@@ -53,7 +53,7 @@ class DeliveryAckTimeout:
         Args:
             now: the time in seconds.
         """
-        # The marks of channels that are gone, or hold nothing, are left behind.
+        # Marks of closed channels, and of channels without deliveries, are dropped.
         before, self._marks = self._marks, {}
         known: dict[Queue, int | None] = {}
         for connection in list(self._hub.connections):

@@ -179,7 +179,7 @@ class Turns:
                     else:
                         self._ready.append(account)
         finally:
-            # Who had no turn comes first in the next one.
+            # Accounts that had no slice come first in the next turn.
             self._ready.extendleft(reversed(ready))
             if self._ready:
                 self._wake()

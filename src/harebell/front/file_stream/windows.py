@@ -72,6 +72,6 @@ class Rate:
     def sent(self, octets: int, now: int) -> None:
         """A message went."""
         if self.octets:
-            # Who was woken late catches up, and saves no more than that.
+            # A late wake-up catches up, but saves no more than that.
             begin = max(self.free_at, float(now - RATE_SLACK_MS))
             self.free_at = begin + octets * _MS / self.octets
