@@ -7,6 +7,10 @@ import pytest
 from tests.docs.markdown import ROOT, Document, documents, read, rows
 
 DOCUMENTS = documents()
+COLUMNS = 120
+CELL_CHARACTERS = 520
+GENERATED = ("docs/internals/track-record.md", "docs/reference/interop.md")
+"""Pages of long records: what a test ran, and why a suite differs."""
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
@@ -39,3 +43,15 @@ def test_tables_are_complete() -> None:
     for document in DOCUMENTS:
         for row in rows("\n".join(document.prose)):
             assert len(row) > 1, f"{document.name}: {row}"
+
+
+def test_lines_and_cells_are_short_enough_to_read() -> None:
+    for document in DOCUMENTS:
+        if document.name in GENERATED:
+            continue
+        for number, line in enumerate(document.prose, start=1):
+            where = f"{document.name}, line {number}"
+            if line.startswith("|"):
+                assert all(len(cell) <= CELL_CHARACTERS for cell in line.split("|")), where
+            elif "](" not in line and not line.startswith("#"):
+                assert len(line) <= COLUMNS, f"{where}: {len(line)} columns"

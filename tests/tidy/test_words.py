@@ -15,6 +15,28 @@ REGISTRIES = re.compile(r"pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|crates\
 MOCKS = ("unittest.mock", "mock", "pytest_mock")
 SKIPS = ("pytest.skip", "pytest.importorskip", "pytest.mark.skip", "pytest.mark.skipif")
 WORDS_IN_A_NAME = 3
+REPLACED = {
+    r"\bwhoever\b": "name the role: the client, the user, the operator",
+    r"\bnobody's\b": "say that no client or queue has it",
+    r"\blodger": "adapter",
+    r"\bletter chain": "dead-letter scheduler",
+    r"\bgoes round\b": "forms a cycle",
+    r"\b(is|are) told\b": "gets, is notified",
+    r"\bwhat is too much\b": "what exceeds the limit",
+    r"\bnever not at all\b": "at least once",
+    r"\bputs? up with\b": "accepts, has a limit of",
+    r"\bsits? on\b": "uses",
+    r"\banew\b": "again",
+    r"\boutlives?\b": "survives",
+    r"\bheeds?\b": "obeys, applies",
+    r"\bmends?\b": "corrects, fixes, repairs",
+    r"\bvouch": "verifies",
+    r"\bqueue kind\b": "queue type",
+    r"\bsub-?scribers?\b": "consumer",
+}
+"""Words that pages do not use, and what to write instead: see docs/GLOSSARY.md."""
+UNREVISED = ("docs/GLOSSARY.md", "docs/internals/track-record.md", "docs/reference/interop.md")
+"""Pages that quote old words, or keep records as they were written."""
 
 
 def lines_with(pattern: re.Pattern[str]) -> list[str]:
@@ -84,3 +106,16 @@ def test_the_names_of_tests_are_sentences() -> None:
         and len(node.name.removeprefix("test_").split("_")) < WORDS_IN_A_NAME
     ]
     assert not short, "\n".join(short)
+
+
+def test_pages_use_the_words_of_the_glossary() -> None:
+    pages = [path for path in files() if path.suffix == ".md" and path.parts[0] != "src"]
+    found = [
+        f"{path}:{number}: {old!r}; write: {new}"
+        for path in pages
+        if str(path) not in UNREVISED
+        for number, line in enumerate((text_of(path) or "").splitlines(), start=1)
+        for old, new in REPLACED.items()
+        if re.search(old, line, re.IGNORECASE)
+    ]
+    assert not found, "\n".join(found)

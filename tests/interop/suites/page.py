@@ -8,7 +8,7 @@ from tests.interop.suites.catalogue import KNOWN, SUITES, Suite
 from tests.interop.suites.outcomes import Outcomes
 
 _HEAD = """\
-# Other people's tests
+# Tests of other clients
 
 The clients below have test suites of their own, written by their authors against RabbitMQ.
 `make interop` fetches the releases named here, runs their tests on Harebell and on RabbitMQ, and
