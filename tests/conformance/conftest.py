@@ -7,10 +7,12 @@ one that takes `memory` runs in memory only, because it moves the clock or looks
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pytest
 
 from harebell.wire.v09.methods import ExchangeDelete, QueueDelete
+from tests.conformance.peers import peers_of
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite, Site, SocketSite
 
@@ -40,19 +42,6 @@ def memory() -> MemorySite:
     return MemorySite()
 
 
-def _connector(site: Site) -> Iterator[Connect]:
-    peers: list[Peer] = []
-
-    def connect() -> Peer:
-        peers.append(Peer(site, site.connect()))
-        return peers[-1]
-
-    yield connect
-    for peer in peers:
-        peer.done()
-    delete_declared(site, peers)
-
-
 def delete_declared(site: Site, peers: Sequence[Peer]) -> None:
     """Delete what peers have declared on a broker that other tests share."""
     if isinstance(site, SocketSite):
@@ -76,13 +65,13 @@ def _delete(site: SocketSite, names: set[tuple[str, str]]) -> None:
 @pytest.fixture
 def connect(site: Site) -> Iterator[Connect]:
     """Makes peers that have sent nothing yet."""
-    yield from _connector(site)
+    yield from peers_of(site, Peer, partial(delete_declared, site))
 
 
 @pytest.fixture
 def connect_memory(memory: MemorySite) -> Iterator[Connect]:
     """The same, in memory."""
-    yield from _connector(memory)
+    yield from peers_of(memory, Peer)
 
 
 @pytest.fixture

@@ -6,34 +6,23 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.conformance.peers import peers_of
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010.raw import Peer010
 
 Connect010 = Callable[[], Peer010]
 
 
-def _connector(site: Site) -> Iterator[Connect010]:
-    peers: list[Peer010] = []
-
-    def connect() -> Peer010:
-        peers.append(Peer010(site, site.connect()))
-        return peers[-1]
-
-    yield connect
-    for peer in peers:
-        peer.done()
-
-
 @pytest.fixture
 def connect010(site: Site) -> Iterator[Connect010]:
     """Makes peers that have sent nothing yet."""
-    yield from _connector(site)
+    yield from peers_of(site, Peer010)
 
 
 @pytest.fixture
 def memory010(memory: MemorySite) -> Iterator[Connect010]:
     """The same, in memory."""
-    yield from _connector(memory)
+    yield from peers_of(memory, Peer010)
 
 
 @pytest.fixture

@@ -7,34 +7,23 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.conformance.peers import peers_of
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010t.peer import Peer
 
 Connect = Callable[[], Peer]
 
 
-def _connector(site: Site) -> Iterator[Connect]:
-    peers: list[Peer] = []
-
-    def connect() -> Peer:
-        peers.append(Peer(site, site.connect()))
-        return peers[-1]
-
-    yield connect
-    for peer in peers:
-        peer.done()
-
-
 @pytest.fixture
 def connect(site: Site) -> Iterator[Connect]:
     """Makes peers that have sent nothing yet."""
-    yield from _connector(site)
+    yield from peers_of(site, Peer)
 
 
 @pytest.fixture
 def connect_memory(memory: MemorySite) -> Iterator[Connect]:
     """The same, in memory."""
-    yield from _connector(memory)
+    yield from peers_of(memory, Peer)
 
 
 @pytest.fixture

@@ -13,37 +13,22 @@ broker's. What arrives and was not expected fails the test, also at its end.
 
 from __future__ import annotations
 
-import struct
-import time
 from collections import defaultdict
-from typing import Any, TypeVar
+from typing import Any
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_session as s
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
-from harebell.wire.v09.content import BasicProperties, decode_properties, encode_properties
 from harebell.wire.v09.typed_fields import encode_typed
-from tests.conformance.frames import BODY, HEADER, METHOD, Frame, Reader, content_header, frame
-from tests.conformance.frames import body as body_frame
-from tests.conformance.sites import MemorySite, Site, Wire
+from tests.conformance import raw
+from tests.conformance.frames import METHOD, Frame, frame
+from tests.conformance.raw import ids
+from tests.conformance.sites import Site, Wire
 
 HEADER_0_10 = b"AMQP\x01\x01\x00\x0a"
 HEADER_PREVIEW = b"AMQP\x01\x01\x63\x00"
 """Means transitional 0-10 on every listener."""
-WAIT_SECONDS = 60.0
-_QUIET_SECONDS = 0.05
 CONTROLS = (10, 20, 21, 140)
-_BARRIER_CHANNEL = 1_999
-
-M = TypeVar("M", bound=m.Method)
-
-
-def ids(at: str | tuple[int, int]) -> tuple[int, int]:
-    """Class and method id of a method's name."""
-    if isinstance(at, tuple):
-        return at
-    spec = SPEC.named(at)
-    return spec.class_id, spec.method_id
 
 
 def is_command(payload: bytes) -> bool:
@@ -51,40 +36,19 @@ def is_command(payload: bytes) -> bool:
     return int.from_bytes(payload[:2]) not in CONTROLS
 
 
-class Content:
-    """A method with content, as it arrived."""
-
-    def __init__(self, method: Any, raw: bytes, body: bytes) -> None:
-        self.method = method
-        self.raw = raw
-        self.body = body
-
-    @property
-    def properties(self) -> BasicProperties:
-        """The decoded properties; the header table has to be one of letters."""
-        return decode_properties(self.raw)
-
-
-class Peer:
+class Peer(raw.Peer):
     """One connection, driven frame by frame."""
 
+    SPEC = SPEC
+    GREETING = HEADER_PREVIEW
+
     def __init__(self, site: Site, wire: Wire) -> None:
-        self.site = site
-        self.wire = wire
-        self.reader = Reader()
-        self.ended = False
-        self.opened = False
-        self.frame_max = 131_072
+        super().__init__(site, wire)
         self._sent: dict[int, int] = defaultdict(int)
         self._received: dict[int, int] = defaultdict(int)
         self.marks: dict[int, s.ExecutionComplete] = {}
 
     # --- sending --------------------------------------------------------------------------------
-
-    def send_bytes(self, *pieces: bytes) -> Peer:
-        """Any octets, in one write."""
-        self.wire.write(b"".join(pieces))
-        return self
 
     def payload(self, payload: bytes, channel: int = 1) -> int:
         """A method that is encoded already; returns the number of the last command."""
@@ -109,26 +73,11 @@ class Peer:
         """The number of the broker's last command."""
         return self._received[channel]
 
-    def publish(
-        self,
-        exchange: str,
-        routing_key: str,
-        body: bytes = b"",
-        properties: BasicProperties | bytes = b"\0\0",
-        *,
-        channel: int = 1,
-        **fields: Any,
-    ) -> int:
+    def publish(self, exchange: str, routing_key: str, *args: Any, **fields: Any) -> int:
         """basic.publish with its content, in one write; returns its number."""
-        method = m.BasicPublish(exchange=exchange, routing_key=routing_key, **fields)
-        raw = properties if isinstance(properties, bytes) else encode_properties(properties)
-        pieces = [frame(METHOD, channel, SPEC.encode(method))]
-        pieces.append(content_header(len(body), raw, channel=channel))
-        most = self.frame_max - 8
-        places = range(0, len(body), most)
-        pieces += [body_frame(body[at : at + most], channel) for at in places]
+        super().publish(exchange, routing_key, *args, **fields)
+        channel: int = fields.get("channel", 1)
         self._sent[channel] += 1
-        self.send_bytes(*pieces)
         return self._sent[channel]
 
     def complete(self, mark: int, *ranges: tuple[int, int], channel: int = 1) -> None:
@@ -137,50 +86,12 @@ class Peer:
 
     # --- expecting ------------------------------------------------------------------------------
 
-    def next_frame(self, what: str, seconds: float = WAIT_SECONDS) -> Frame:
-        """The next frame, which has to come."""
-        found = self._frame(seconds)
-        if found is None:
-            ended = "the broker ended the connection" if self.ended else f"{seconds} s passed"
-            raise AssertionError(f"{ended} while waiting for {what}")
+    def next_frame(self, what: str, seconds: float = raw.WAIT_SECONDS) -> Frame:
+        """The next frame, which has to come; commands are counted."""
+        found = super().next_frame(what, seconds)
         if found.kind == METHOD and is_command(found.payload):
             self._received[found.channel] += 1
         return found
-
-    def _frame(self, seconds: float) -> Frame | None:
-        until = time.monotonic() + seconds
-        while True:
-            found = self._next()
-            if found is not None or self.ended:
-                return found
-            data = self.wire.read(max(0.0, until - time.monotonic()))
-            if data is None:
-                self.ended = True
-            elif data:
-                self.reader.data += data
-            elif time.monotonic() >= until or isinstance(self.site, MemorySite):
-                return None
-
-    def _next(self) -> Frame | None:
-        return self.reader.next()
-
-    def expect(self, kind: type[M], channel: int = 1, **fields: Any) -> M:
-        """This method, on this channel, with these fields."""
-        if kind.NAME.startswith("connection."):
-            channel = 0
-        found = self.next_frame(kind.NAME)
-        assert found.kind == METHOD, f"expected {kind.NAME}, got {found}"
-        method = SPEC.decode(found.payload)
-        assert isinstance(method, kind), f"expected {kind.NAME}, got {method}"
-        assert found.channel == channel, f"{kind.NAME} came on channel {found.channel}"
-        for name, value in fields.items():
-            assert getattr(method, name) == value, f"{name} of {method}"
-        return method
-
-    def ask(self, method: m.Method, channel: int = 1) -> Any:
-        """A method with a reply, and the first kind of reply that it may have."""
-        self.send(method, channel)
-        return self.expect(m.METHODS[SPEC.spec_of(method).responses[0]], channel)
 
     def run(self, method: m.Method, channel: int = 1) -> int:
         """A command without a reply, until it is complete; returns its number."""
@@ -197,33 +108,12 @@ class Peer:
                 assert answer.ranged_execution_set == ()
                 return answer
 
-    def expect_content(self, kind: type[m.Method], channel: int = 1, **fields: Any) -> Content:
-        """This method with its content."""
-        method = self.expect(kind, channel, **fields)
-        header = self.next_frame("a content header")
-        assert (header.kind, header.channel) == (HEADER, channel), header
-        _, weight, size = struct.unpack_from(">HHQ", header.payload)
-        assert weight == 0
-        body = b""
-        while len(body) < size:
-            found = self.next_frame("a content body")
-            assert (found.kind, found.channel) == (BODY, channel), found
-            body += found.payload
-        assert len(body) == size, "the body is longer than its header says"
-        return Content(method, header.payload[12:], body)
-
-    def expect_delivery(self, body: bytes, channel: int = 1, **fields: Any) -> Content:
-        """basic.deliver with this body."""
-        found = self.expect_content(m.BasicDeliver, channel, **fields)
-        assert found.body == body
-        return found
-
     def expect_channel_close(
         self, code: int, at: str | tuple[int, int], *words: str, channel: int = 1
     ) -> None:
         """channel.close with this code, failing method and these words; then answer it."""
         close = self.expect(m.ChannelClose, channel, reply_code=code)
-        assert (close.class_id, close.method_id) == ids(at)
+        assert (close.class_id, close.method_id) == ids(at, SPEC)
         _check_words(close.reply_text, words)
         self.expect_silence()
         self.send(m.ChannelCloseOk(), channel)
@@ -238,32 +128,11 @@ class Peer:
     ) -> None:
         """connection.close with this code, failing method and these words; answer it: the end."""
         close = self.expect(m.ConnectionClose, reply_code=code)
-        assert (close.class_id, close.method_id) == ids(at)
+        assert (close.class_id, close.method_id) == ids(at, SPEC)
         _check_words(close.reply_text, words)
         if code != 501:
             self.send(m.ConnectionCloseOk())
         self.expect_closed()
-
-    def expect_closed(self) -> None:
-        """The broker ends the connection without a word more."""
-        found = self._frame(WAIT_SECONDS)
-        assert found is None, f"expected the end of the connection, got {found}"
-        assert self.ended, "the broker keeps the connection"
-        self.opened = False
-
-    def expect_parting(self) -> None:
-        """The broker leaves it to us to end the socket, and follows."""
-        self.opened = False
-        assert self._frame(_QUIET_SECONDS) is None
-        assert not self.ended, "the broker ended the connection"
-        self.wire.end()
-        self.expect_closed()
-
-    def expect_silence(self) -> None:
-        """Nothing comes now, and the connection stays."""
-        # The broker answers in order: what is behind this pair would come before it.
-        self.ask(m.ChannelOpen(), _BARRIER_CHANNEL)
-        self.ask(m.ChannelClose(reply_code=200), _BARRIER_CHANNEL)
 
     # --- longer moves ---------------------------------------------------------------------------
 
@@ -317,32 +186,16 @@ class Peer:
         declared: m.QueueDeclareOk = self.ask(m.QueueDeclare(queue=name, **options), channel)
         return declared.queue
 
-    def consume(self, queue: str, channel: int = 1, **options: Any) -> str:
-        """Start a consumer of class basic and return its tag."""
-        started: m.BasicConsumeOk = self.ask(m.BasicConsume(queue=queue, **options), channel)
-        return started.consumer_tag
-
-    def get(self, queue: str, *, channel: int = 1, **options: Any) -> Content:
+    def get(self, queue: str, *, channel: int = 1, **options: Any) -> raw.Content:
         """basic.get of a message that has to be there."""
         self.send(m.BasicGet(queue=queue, **options), channel)
         return self.expect_content(m.BasicGetOk, channel)
-
-    def close(self) -> None:
-        """The whole end."""
-        self.ask(m.ConnectionClose(reply_code=200))
-        self.expect_parting()
 
     def drop(self) -> None:
         """The socket is lost; nothing else is looked at."""
         self.wire.drop()
         self.ended = True
         self.opened = False
-
-    def done(self) -> None:
-        """The end of the test: nothing may have come that nobody expected."""
-        if self.opened:
-            self.expect_silence()
-        self.wire.drop()
 
 
 def _check_words(text: str, words: tuple[str, ...]) -> None:

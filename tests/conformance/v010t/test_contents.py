@@ -7,6 +7,7 @@ peer that speaks this version. Where this one differs a test stands at the end o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -26,6 +27,7 @@ from harebell.wire.v09.methods_stream import StreamConsume, StreamPublish
 from harebell.wire.v09.property_list import FileProperties
 from tests.conformance.conftest import delete_declared
 from tests.conformance.frames import METHOD, frame
+from tests.conformance.peers import peers_of
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010t.peer import HEADER_PREVIEW
 from tests.conformance.v010t.transfers import encoded
@@ -54,29 +56,16 @@ class Peer10t(Peer08):
 Connect = Callable[[], Peer10t]
 
 
-def _peers(site: Site) -> Iterator[Connect]:
-    peers: list[Peer10t] = []
-
-    def connect() -> Peer10t:
-        peers.append(Peer10t(site, site.connect()))
-        return peers[-1]
-
-    yield connect
-    for peer in peers:
-        peer.done()
-    delete_declared(site, peers)
-
-
 @pytest.fixture
 def connect08(site: Site) -> Iterator[Connect]:
     """Makes peers of this version for the tests of 0-8."""
-    yield from _peers(site)
+    yield from peers_of(site, Peer10t, partial(delete_declared, site))
 
 
 @pytest.fixture
 def connect08_memory(memory: MemorySite) -> Iterator[Connect]:
     """The same, with a broker in memory whose clock the test moves."""
-    yield from _peers(memory)
+    yield from peers_of(memory, Peer10t)
 
 
 @pytest.fixture

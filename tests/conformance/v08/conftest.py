@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
 from tests.conformance.conftest import delete_declared
+from tests.conformance.peers import peers_of
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v08.contents import Connect08, Peer08
 from tests.conformance.v08.peer import Peer8, Peer9
@@ -15,40 +17,28 @@ from tests.conformance.v08.peer import Peer8, Peer9
 Connect = Callable[[], Peer8]
 
 
-def _connector(site: Site, kind: type[Peer8]) -> Iterator[Connect]:
-    peers: list[Peer8] = []
-
-    def connect() -> Peer8:
-        peers.append(kind(site, site.connect()))
-        return peers[-1]
-
-    yield connect
-    for peer in peers:
-        peer.done()
-
-
 @pytest.fixture
 def connect(site: Site) -> Iterator[Connect]:
     """Makes peers that have sent nothing yet."""
-    yield from _connector(site, Peer8)
+    yield from peers_of(site, Peer8)
 
 
 @pytest.fixture
 def connect_memory(memory: MemorySite) -> Iterator[Connect]:
     """The same, in memory."""
-    yield from _connector(memory, Peer8)
+    yield from peers_of(memory, Peer8)
 
 
 @pytest.fixture
 def connect_0_9(site: Site) -> Iterator[Connect]:
     """The same for 0-9."""
-    yield from _connector(site, Peer9)
+    yield from peers_of(site, Peer9)
 
 
 @pytest.fixture(params=[Peer8, Peer9], ids=["0-8", "0-9"])
 def connect_older(request: pytest.FixtureRequest, site: Site) -> Iterator[Connect]:
     """Peers of either version."""
-    yield from _connector(site, request.param)
+    yield from peers_of(site, request.param)
 
 
 @pytest.fixture
@@ -69,29 +59,16 @@ def name() -> str:
     return f"t-{uuid.uuid4().hex[:12]}"
 
 
-def _contents(site: Site) -> Iterator[Connect08]:
-    peers: list[Peer08] = []
-
-    def connect() -> Peer08:
-        peers.append(Peer08(site, site.connect()))
-        return peers[-1]
-
-    yield connect
-    for peer in peers:
-        peer.done()
-    delete_declared(site, peers)
-
-
 @pytest.fixture
 def connect08(site: Site) -> Iterator[Connect08]:
     """Makes peers that stage files and send packets, and have sent nothing yet."""
-    yield from _contents(site)
+    yield from peers_of(site, Peer08, partial(delete_declared, site))
 
 
 @pytest.fixture
 def connect08_memory(memory: MemorySite) -> Iterator[Connect08]:
     """The same, with a broker in memory whose clock the test moves."""
-    yield from _contents(memory)
+    yield from peers_of(memory, Peer08)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
 
 from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
 from harebell.client.aio.consumer import Consumer, Delivery, PendingConfirm
-from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
+from harebell.client.errors import AMQPError, BulkPublishFailed
 from harebell.client.message import (
     Body,
     Item,
@@ -25,7 +25,7 @@ from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel import CoreChannel as Core
 from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
-from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.shared_channel import SharedChannel, delivered_by_get
 from harebell.client.protocol.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def awaited(
     return run
 
 
-class Channel:
+class Channel(SharedChannel):
     """A channel: the verbs of AMQP as coroutines. Get one from `Connection.channel()`.
 
     Args:
@@ -60,11 +60,8 @@ class Channel:
 
     def __init__(self, connection: Connection, core: Core) -> None:
         self.connection = connection
-        self.core = core
-        self.inboxes: set[Inbox] = set()
-        self.on_return: Callable[[PublishReturned], None] | None = None
         self._flowing = asyncio.Event()
-        self.adopt(core)
+        super().__init__(connection, core)
 
     declare_exchange = awaited(Verbs.declare_exchange)
     delete_exchange = awaited(Verbs.delete_exchange)
@@ -94,27 +91,10 @@ class Channel:
     publisher_declare = awaited(stages.publisher_declare)
     publisher_forget = awaited(stages.publisher_forget)
 
-    @property
-    def number(self) -> int:
-        """The channel number."""
-        return self.core.number
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the channel can be used (a recovering connection's cannot, for a while)."""
-        return self.core.state is ChannelPhase.OPEN
-
-    @property
-    def confirms(self) -> bool:
-        """Whether `publish` waits for the broker's confirm; not every version of AMQP has them."""
-        return self.core.wants_confirms
-
     def adopt(self, core: Core) -> None:
-        """Go on with the state of a recovered connection."""
-        self.core = core
+        """Continue with the state of a recovered connection."""
+        super().adopt(core)
         core.on_flow = self._on_flow
-        core.on_return = self._on_return
-        core.on_closed = self._on_closed
         self._on_flow(core.flow_active)
 
     def _on_flow(self, active: bool) -> None:
@@ -124,13 +104,9 @@ class Channel:
             self._flowing.clear()
 
     def _on_closed(self, error: AMQPError) -> None:
+        # Wake what waits in `ready_to_publish`: it finds the channel closed.
         self._flowing.set()
-        if not self.connection.survives(error):
-            self.connection.channels.pop(self.number, None)
-
-    def _on_return(self, error: PublishReturned) -> None:
-        if self.on_return is not None:
-            self.on_return(error)
+        super()._on_closed(error)
 
     # --- publishing -----------------------------------------------------------------------------
 
@@ -318,18 +294,7 @@ class Channel:
             raise
         if got is None:
             return None
-        return Delivery(
-            self,
-            core,
-            got.body,
-            got.method.exchange,
-            got.method.routing_key,
-            got.properties,
-            got.method.delivery_tag,
-            got.method.redelivered,
-            "",
-            got.method.message_count,
-        )
+        return Delivery(self, core, *delivered_by_get(got))
 
     async def ack(self, tag: int, *, multiple: bool = False) -> None:
         """Acknowledge by delivery tag."""
@@ -345,19 +310,6 @@ class Channel:
         """Give back one by delivery tag."""
         self.core.reject(tag, requeue=requeue)
         await self.written()
-
-    def speaks_for(self, core: Core) -> bool:
-        """Whether a delivery of that state can still be settled.
-
-        False when its connection was lost and recovered, or is going to be: the broker delivers the
-        message again, and there is nobody to tell. Raises if the channel is closed for good.
-        """
-        if core.state is ChannelPhase.OPEN:
-            return True
-        if core is not self.core or self.connection.survives(core.error):
-            return False
-        core.check_open()
-        return True
 
     # --- the rest -------------------------------------------------------------------------------
 
@@ -394,12 +346,9 @@ class Channel:
         await self.close()
 
     def ended(self, error: AMQPError) -> None:
-        """The connection gave up recovering."""
-        self.core.confirms.fail(error)
-        self.core.error = error
+        """The connection is over: fail what waits."""
+        super().ended(error)
         self._flowing.set()
-        for inbox in list(self.inboxes):
-            inbox.finish(error)
 
 
 def _put_back(core: Core, no_ack: bool, call: Call[Got | None]) -> None:

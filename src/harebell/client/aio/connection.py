@@ -245,6 +245,10 @@ class Connection:
             # Another thread may close the loop at any time.
             self._loop.call_soon_threadsafe(action)
 
+    def remove_channel(self, number: int) -> None:
+        """The channel was closed by the broker."""
+        self.channels.pop(number, None)
+
     def forget_channel(self, number: int) -> None:
         """The program has closed a channel, perhaps without the broker hearing of it."""
         self.channels.pop(number, None)

@@ -6,26 +6,21 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.client.message import Delivered
-from harebell.client.protocol.channel import CoreChannel as Core
 from harebell.client.protocol.channel_parts import ChannelPhase
-from harebell.client.protocol.confirms import Confirm
 from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.shared_channel import SharedDelivery, SharedPendingConfirm
 
 if TYPE_CHECKING:
     from harebell.client.aio.channel import Channel
     from harebell.client.aio.connection import Connection
 
 
-class Delivery(Delivered):
+class Delivery(SharedDelivery):
     """A message from a queue, to be acknowledged, unless it was taken with `no_ack`."""
 
-    __slots__ = ("_channel", "_core")
+    __slots__ = ()
 
-    def __init__(self, channel: Channel, core: Core, *content: Any) -> None:
-        super().__init__(*content)
-        self._channel = channel
-        self._core = core
+    _channel: Channel
 
     async def ack(self, *, multiple: bool = False) -> None:
         """It was processed; with `multiple`, so was everything delivered before it."""
@@ -46,7 +41,7 @@ class Delivery(Delivered):
             await self._channel.written()
 
 
-class PendingConfirm:
+class PendingConfirm(SharedPendingConfirm):
     """A publish on its way; awaiting it waits for the broker's confirm.
 
     Raises (when awaited):
@@ -55,16 +50,9 @@ class PendingConfirm:
         ConnectionLost, ChannelClosed: nobody knows.
     """
 
-    __slots__ = ("_confirm", "_connection")
+    __slots__ = ()
 
-    def __init__(self, connection: Connection, confirm: Confirm) -> None:
-        self._connection = connection
-        self._confirm = confirm
-
-    @property
-    def done(self) -> bool:
-        """Whether the answer is there."""
-        return self._confirm.done
+    _connection: Connection
 
     def __await__(self) -> Generator[Any, None, None]:
         if self._confirm.done:

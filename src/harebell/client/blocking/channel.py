@@ -15,7 +15,7 @@ from harebell.client.blocking.consumer import (
     PendingConfirm,
     Subscription,
 )
-from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
+from harebell.client.errors import AMQPError, BulkPublishFailed
 from harebell.client.message import (
     Body,
     Item,
@@ -31,6 +31,7 @@ from harebell.client.protocol.channel import CoreChannel as Core
 from harebell.client.protocol.channel_parts import ChannelPhase, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
 from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.shared_channel import SharedChannel, delivered_by_get
 from harebell.client.protocol.verbs import Verbs
 from harebell.wire.v09.frames import FrameSink
 
@@ -56,7 +57,7 @@ def waited(
     return run
 
 
-class Channel:
+class Channel(SharedChannel):
     """A channel: the verbs of AMQP as methods. Get one from `Connection.channel()`.
 
     Args:
@@ -66,11 +67,8 @@ class Channel:
 
     def __init__(self, connection: Connection, core: Core) -> None:
         self.connection = connection
-        self.core = core
-        self.inboxes: set[Inbox] = set()
         self.sinks: set[Inbox] = set()
-        self.on_return: Callable[[PublishReturned], None] | None = None
-        self.adopt(core)
+        super().__init__(connection, core)
 
     declare_exchange = waited(Verbs.declare_exchange)
     delete_exchange = waited(Verbs.delete_exchange)
@@ -100,35 +98,6 @@ class Channel:
     stage_discard = waited(stages.stage_discard)
     publisher_declare = waited(stages.publisher_declare)
     publisher_forget = waited(stages.publisher_forget)
-
-    @property
-    def number(self) -> int:
-        """The channel number."""
-        return self.core.number
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the channel can be used, as far as we have heard."""
-        return self.core.state is ChannelPhase.OPEN
-
-    @property
-    def confirms(self) -> bool:
-        """Whether `publish` waits for the broker's confirm; not every version of AMQP has them."""
-        return self.core.wants_confirms
-
-    def adopt(self, core: Core) -> None:
-        """Go on with the state of a recovered connection."""
-        self.core = core
-        core.on_return = self._on_return
-        core.on_closed = self._on_closed
-
-    def _on_return(self, error: PublishReturned) -> None:
-        if self.on_return is not None:
-            self.on_return(error)
-
-    def _on_closed(self, error: AMQPError) -> None:
-        if not self.connection.survives(error):
-            self.connection.channels.pop(self.number, None)
 
     # --- publishing -----------------------------------------------------------------------------
 
@@ -348,18 +317,7 @@ class Channel:
         got = self.connection.finish(core.get(queue, no_ack=no_ack))
         if got is None:
             return None
-        return Delivery(
-            self,
-            core,
-            got.body,
-            got.method.exchange,
-            got.method.routing_key,
-            got.properties,
-            got.method.delivery_tag,
-            got.method.redelivered,
-            "",
-            got.method.message_count,
-        )
+        return Delivery(self, core, *delivered_by_get(got))
 
     def ack(self, tag: int, *, multiple: bool = False) -> None:
         """Acknowledge by delivery tag."""
@@ -375,19 +333,6 @@ class Channel:
         """Give back one by delivery tag."""
         self.core.reject(tag, requeue=requeue)
         self.connection.flush()
-
-    def speaks_for(self, core: Core) -> bool:
-        """Whether a delivery of that state can still be settled.
-
-        False when its connection was lost and recovered, or is going to be: the broker delivers the
-        message again, and there is nobody to tell. Raises if the channel is closed for good.
-        """
-        if core.state is ChannelPhase.OPEN:
-            return True
-        if core is not self.core or self.connection.survives(core.error):
-            return False
-        core.check_open()
-        return True
 
     def put_back(self, inbox: Inbox) -> None:
         """Give back what was read ahead and not taken."""
@@ -429,13 +374,6 @@ class Channel:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def ended(self, error: AMQPError) -> None:
-        """The connection is over."""
-        self.core.confirms.fail(error)
-        self.core.error = error
-        for inbox in list(self.inboxes):
-            inbox.finish(error)
 
 
 def _nobody_sleeps() -> None:

@@ -235,6 +235,10 @@ class Connection:
                 self._over()
         return call.value()
 
+    def remove_channel(self, number: int) -> None:
+        """The channel was closed by the broker."""
+        self.channels.pop(number, None)
+
     def forget_channel(self, number: int) -> None:
         """The program has closed a channel, perhaps without the broker hearing of it."""
         self.channels.pop(number, None)

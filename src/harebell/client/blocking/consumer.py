@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from harebell.client.message import Delivered
-from harebell.client.protocol.channel import CoreChannel as Core
 from harebell.client.protocol.channel_parts import ChannelPhase
-from harebell.client.protocol.confirms import Confirm
 from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.shared_channel import SharedDelivery, SharedPendingConfirm
 
 if TYPE_CHECKING:
     from harebell.client.blocking.channel import Channel
     from harebell.client.blocking.connection import Connection
 
 
-class Delivery(Delivered):
+class Delivery(SharedDelivery):
     """A message from a queue, to be acknowledged, unless it was taken with `no_ack`."""
 
-    __slots__ = ("_channel", "_core")
+    __slots__ = ()
 
-    def __init__(self, channel: Channel, core: Core, *content: Any) -> None:
-        super().__init__(*content)
-        self._channel = channel
-        self._core = core
+    _channel: Channel
 
     def ack(self, *, multiple: bool = False) -> None:
         """It was processed; with `multiple`, so was everything delivered before it."""
@@ -46,19 +41,12 @@ class Delivery(Delivered):
             self._channel.connection.flush()
 
 
-class PendingConfirm:
+class PendingConfirm(SharedPendingConfirm):
     """A publish on its way."""
 
-    __slots__ = ("_confirm", "_connection")
+    __slots__ = ()
 
-    def __init__(self, connection: Connection, confirm: Confirm) -> None:
-        self._connection = connection
-        self._confirm = confirm
-
-    @property
-    def done(self) -> bool:
-        """Whether the answer is there."""
-        return self._confirm.done
+    _connection: Connection
 
     def wait(self) -> None:
         """Wait for the broker's confirm.

@@ -1,0 +1,140 @@
+"""What the channels of the asyncio and the blocking API share: all that does not wait.
+
+A method that waits is written in each API, because they wait in different ways: asyncio awaits a
+future while other tasks read the socket, the blocking API reads the socket itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from harebell.client.errors import AMQPError, PublishReturned
+from harebell.client.message import Delivered
+from harebell.client.protocol.channel import CoreChannel
+from harebell.client.protocol.channel_parts import ChannelPhase, Got
+from harebell.client.protocol.confirms import Confirm
+from harebell.client.protocol.inbox import Inbox
+
+
+class SharedConnection(Protocol):
+    """What a channel asks of its connection."""
+
+    def survives(self, error: AMQPError | None) -> bool:
+        """Whether the connection recovers from this, or is recovering already."""
+
+    def remove_channel(self, number: int) -> None:
+        """The channel was closed by the broker."""
+
+
+class SharedChannel:
+    """A channel of either API.
+
+    Args:
+        connection: the connection.
+        core: its protocol state; another one after a recovery.
+
+    Attributes:
+        inboxes: of its consumers.
+        on_return: called with each message that the broker returns and nobody waits for.
+    """
+
+    def __init__(self, connection: SharedConnection, core: CoreChannel) -> None:
+        self.core = core
+        self.inboxes: set[Inbox] = set()
+        self.on_return: Callable[[PublishReturned], None] | None = None
+        self._shared_connection = connection
+        self.adopt(core)
+
+    @property
+    def number(self) -> int:
+        """The channel number."""
+        return self.core.number
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the channel can be used; False while its connection recovers."""
+        return self.core.state is ChannelPhase.OPEN
+
+    @property
+    def confirms(self) -> bool:
+        """Whether `publish` waits for the broker's confirm; not every version of AMQP has them."""
+        return self.core.wants_confirms
+
+    def adopt(self, core: CoreChannel) -> None:
+        """Continue with the state of a recovered connection."""
+        self.core = core
+        core.on_return = self._on_return
+        core.on_closed = self._on_closed
+
+    def _on_return(self, error: PublishReturned) -> None:
+        if self.on_return is not None:
+            self.on_return(error)
+
+    def _on_closed(self, error: AMQPError) -> None:
+        if not self._shared_connection.survives(error):
+            self._shared_connection.remove_channel(self.number)
+
+    def speaks_for(self, core: CoreChannel) -> bool:
+        """Whether a delivery of that state can still be settled.
+
+        False when its connection was lost and has recovered or will: the broker delivers the
+        message again, and the old delivery tag means nothing.
+
+        Raises:
+            AMQPError: the channel is closed for good.
+        """
+        if core.state is ChannelPhase.OPEN:
+            return True
+        if core is not self.core or self._shared_connection.survives(core.error):
+            return False
+        core.check_open()
+        return True
+
+    def ended(self, error: AMQPError) -> None:
+        """The connection is over: fail what waits."""
+        self.core.confirms.fail(error)
+        self.core.error = error
+        for inbox in list(self.inboxes):
+            inbox.finish(error)
+
+
+class SharedDelivery(Delivered):
+    """A delivery of either API: a message, and the channel state that settles it."""
+
+    __slots__ = ("_channel", "_core")
+
+    def __init__(self, channel: Any, core: CoreChannel, *content: Any) -> None:
+        super().__init__(*content)
+        self._channel = channel
+        self._core = core
+
+
+def delivered_by_get(got: Got) -> tuple[Any, ...]:
+    """The arguments of a `Delivered` for an answer of basic.get."""
+    method = got.method
+    return (
+        got.body,
+        method.exchange,
+        method.routing_key,
+        got.properties,
+        method.delivery_tag,
+        method.redelivered,
+        "",
+        method.message_count,
+    )
+
+
+class SharedPendingConfirm:
+    """A publish whose confirm has not been awaited yet."""
+
+    __slots__ = ("_confirm", "_connection")
+
+    def __init__(self, connection: Any, confirm: Confirm) -> None:
+        self._connection = connection
+        self._confirm = confirm
+
+    @property
+    def done(self) -> bool:
+        """Whether the broker has answered."""
+        return self._confirm.done
