@@ -67,8 +67,8 @@ def main() -> int:
     options = arguments()
     view = View()
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="harebell-demo-") as folder:
-        work = Path(folder)
+    with tempfile.TemporaryDirectory(prefix="harebell-demo-") as directory:
+        work = Path(directory)
         try:
             with running_broker(work) as url:
                 checks = run(view, url, work, options.rows)

@@ -80,14 +80,14 @@ class Chaos:
     """A broker, a driver, and what becomes of them.
 
     Args:
-        folder: for everything.
+        directory: for everything.
         seed: every random choice is made from it.
         sink: options of the queries that write to an exchange.
     """
 
-    def __init__(self, folder: Path, seed: int, sink: dict[str, str] | None = None) -> None:
+    def __init__(self, directory: Path, seed: int, sink: dict[str, str] | None = None) -> None:
         self.counts = Counts()
-        self._folder = folder
+        self._folder = directory
         self._rng = random.Random(seed)
         self.inputs = Inputs(random.Random(seed))
         self._port = free_port()
@@ -97,7 +97,7 @@ class Chaos:
         self._driver: subprocess.Popen[bytes] | None = None
         self._drivers: list[subprocess.Popen[bytes]] = []
         # Executors have their folders in Spark's own, which is not the tests' to fill.
-        home = make_overlay(replace(find_cache(find_java()), folder=folder / "places"))
+        home = make_overlay(replace(find_cache(find_java()), directory=directory / "places"))
         self._environment = {"SPARK_HOME": str(home), "PYTHONPATH": f"{SOURCE}:{ROOT}"}
         self._declare()
 
@@ -328,17 +328,24 @@ class Chaos:
                 for flow in FLOWS
                 if flow.queue != "stream"
             ]
-        asked = [command(), "leases", "list", "--json", "--data-dir", str(self._folder / "data")]
-        groups = json.loads(subprocess.run(asked, capture_output=True, check=True).stdout)
+        requested = [
+            command(),
+            "leases",
+            "list",
+            "--json",
+            "--data-dir",
+            str(self._folder / "data"),
+        ]
+        groups = json.loads(subprocess.run(requested, capture_output=True, check=True).stdout)
         return sum(ready) + sum(group["messages"] for group in groups)
 
 
 @contextmanager
 def chaos(
-    folder: Path, seed: int, cycles: int, sink: dict[str, str] | None = None
+    directory: Path, seed: int, cycles: int, sink: dict[str, str] | None = None
 ) -> Iterator[Chaos]:
     """A run that is over: everything was killed often, and everything is processed."""
-    run = Chaos(folder, seed, sink)
+    run = Chaos(directory, seed, sink)
     try:
         run.start_driver()
         for number in range(cycles):

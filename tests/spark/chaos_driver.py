@@ -73,18 +73,18 @@ class Plan:
     drain: bool = False
     sink: dict[str, str] = field(default_factory=dict)
 
-    def write(self, folder: Path) -> None:
+    def write(self, directory: Path) -> None:
         """Into the driver's folder."""
-        (folder / "plan.json").write_text(json.dumps(asdict(self)))
+        (directory / "plan.json").write_text(json.dumps(asdict(self)))
 
     @classmethod
-    def read(cls, folder: Path) -> Plan:
+    def read(cls, directory: Path) -> Plan:
         """From there."""
-        found: dict[str, Any] = json.loads((folder / "plan.json").read_text())
+        found: dict[str, Any] = json.loads((directory / "plan.json").read_text())
         return cls(**found | {"flows": [Flow(**flow) for flow in found["flows"]]})
 
 
-def start(spark: SparkSession, plan: Plan, flow: Flow, folder: Path) -> Any:
+def start(spark: SparkSession, plan: Plan, flow: Flow, directory: Path) -> Any:
     """Start one of the queries, or go on with it."""
     options = {
         "url": plan.url,
@@ -105,10 +105,12 @@ def start(spark: SparkSession, plan: Plan, flow: Flow, folder: Path) -> Any:
             "to_json(struct(id, text, digest)) AS value",
             f"concat('{flow.name}.', id % 7) AS routing_key",
         )
-    writer = rows.writeStream.option("checkpointLocation", str(folder / flow.name / "checkpoint"))
+    writer = rows.writeStream.option(
+        "checkpointLocation", str(directory / flow.name / "checkpoint")
+    )
     writer = writer.trigger(availableNow=True) if plan.drain else writer
     if flow.exchange is None:
-        return writer.format("parquet").start(str(folder / flow.name / "lake"))
+        return writer.format("parquet").start(str(directory / flow.name / "lake"))
     to = {"url": plan.url, "exchange": flow.exchange} | plan.sink
     return writer.format("harebell").options(**to).start()
 
@@ -138,11 +140,11 @@ def end_of(start: Callable[[], Any], query: Any) -> tuple[Any, str | None]:
     return None, None if error is None else str(error)
 
 
-def main(folder: Path) -> None:
+def main(directory: Path) -> None:
     """Run the queries until told otherwise."""
-    plan = Plan.read(folder)
+    plan = Plan.read(directory)
     settings = {
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.sql.streaming.checkpointFileManagerClass": _LOCAL_DISK,
         "spark.sql.shuffle.partitions": "2",
         "spark.default.parallelism": "2",
@@ -153,15 +155,15 @@ def main(folder: Path) -> None:
     }
     spark = build_session("chaos", master=plan.master, short_lived=True, settings=settings)
     running: dict[str, Any] = {flow.name: None for flow in plan.flows}
-    with (folder / "ends").open("a") as ends:
+    with (directory / "ends").open("a") as ends:
         # The one before may have been killed in the middle of a line.
         ends.write("\n")
-        while running and not (folder / "stop").exists():
+        while running and not (directory / "stop").exists():
             for flow in plan.flows:
                 if flow.name not in running:
                     continue
                 query, why = end_of(
-                    lambda flow=flow: start(spark, plan, flow, folder), running[flow.name]
+                    lambda flow=flow: start(spark, plan, flow, directory), running[flow.name]
                 )
                 running[flow.name] = query
                 if why is not None:
@@ -171,7 +173,7 @@ def main(folder: Path) -> None:
                 elif query is None:
                     del running[flow.name]
             if running and all(running.values()):
-                (folder / "started").touch()
+                (directory / "started").touch()
             time.sleep(_LOOK_SECONDS)
     for query in running.values():
         if query is not None:

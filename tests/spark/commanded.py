@@ -19,17 +19,17 @@ class Commanded:
 
     Args:
         words: the action and its arguments.
-        folder: for its files.
+        directory: for its files.
 
     Attributes:
         registry: where pipelines tell how they are.
     """
 
-    def __init__(self, words: list[str], folder: Path) -> None:
+    def __init__(self, words: list[str], directory: Path) -> None:
         self._command = [command(), "pipeline", *words]
-        self._folder = folder
-        self._log = folder / "command.log"
-        self.registry = folder / "registry"
+        self._folder = directory
+        self._log = directory / "command.log"
+        self.registry = directory / "registry"
 
     @property
     def said(self) -> str:

@@ -22,7 +22,7 @@ def whereabouts(_: int) -> str:
     return f"executor: {harebell.__file__} {chosen()}\n"
 
 
-def move(spark: SparkSession, url: str, first: str, second: str, rows: int, folder: str) -> None:
+def move(spark: SparkSession, url: str, first: str, second: str, rows: int, directory: str) -> None:
     """A streaming query from one queue to the default exchange."""
     stream = (
         spark.readStream.format("harebell")
@@ -34,7 +34,7 @@ def move(spark: SparkSession, url: str, first: str, second: str, rows: int, fold
         stream.select("value", "headers")
         .writeStream.format("harebell")
         .options(url=url, exchange="", routingKey=second, confirmTimeout="300s")
-        .option("checkpointLocation", folder)
+        .option("checkpointLocation", directory)
         .trigger(availableNow=True)
         .start()
     )
@@ -42,7 +42,7 @@ def move(spark: SparkSession, url: str, first: str, second: str, rows: int, fold
     sys.stdout.write(f"micro-batches: {len(query.recentProgress)}\n")
 
 
-def main(master: str, url: str, first: str, second: str, rows: int, folder: str) -> None:
+def main(master: str, url: str, first: str, second: str, rows: int, directory: str) -> None:
     """Write, look, move, and say what was seen."""
     spark = build_session("connect", master=master, settings={"spark.sql.shuffle.partitions": "2"})
     sys.stdout.write(f"session: {type(spark).__module__}\n")
@@ -52,11 +52,11 @@ def main(master: str, url: str, first: str, second: str, rows: int, folder: str)
     numbers.write.format("harebell").options(url=url, queue=first).mode("append").save()
     seen = spark.read.format("harebell").options(url=url, queue=first).load()
     sys.stdout.write(f"looked at: {seen.count()}\n")
-    asked = spark.range(0, 4, 1, 2).select(udf(whereabouts, "string")("id").alias("line"))
-    for line in sorted({row.line for row in asked.collect()}):
+    requested = spark.range(0, 4, 1, 2).select(udf(whereabouts, "string")("id").alias("line"))
+    for line in sorted({row.line for row in requested.collect()}):
         sys.stdout.write(line)
     try:
-        move(spark, url, first, second, rows, folder)
+        move(spark, url, first, second, rows, directory)
     except PySparkException as error:
         sys.stdout.write(f"the query failed: {error}\n")
     spark.stop()

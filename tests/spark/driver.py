@@ -11,9 +11,9 @@ from pathlib import Path
 from harebell.spark.session import build_session
 
 
-def main(url: str, queue: str, folder: Path, delivery: str) -> None:
+def main(url: str, queue: str, directory: Path, delivery: str) -> None:
     """Run the query to its end."""
-    warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
+    warehouse = {"spark.sql.warehouse.dir": str(directory / "warehouse")}
     spark = build_session("to be killed", cores=2, short_lived=True, settings=warehouse)
     stream = (
         spark.readStream.format("harebell")
@@ -21,15 +21,15 @@ def main(url: str, queue: str, folder: Path, delivery: str) -> None:
         .option("queue", queue)
         .option("maxOffsetsPerTrigger", 500)
         .option("fetchTimeout", "300s")
-        .option("spoolDir", str(folder / "spool"))
+        .option("spoolDir", str(directory / "spool"))
         .option("delivery", delivery)
         .schema("value BINARY, redelivered BOOLEAN")
         .load()
     )
     query = (
         stream.writeStream.format("parquet")
-        .option("path", str(folder / "lake"))
-        .option("checkpointLocation", str(folder / "checkpoint"))
+        .option("path", str(directory / "lake"))
+        .option("checkpointLocation", str(directory / "checkpoint"))
         .trigger(availableNow=True)
         .start()
     )

@@ -19,7 +19,7 @@ from tests.patience import eventually
 
 @contextmanager
 def family(
-    command: Sequence[str], log: Path, environment: Mapping[str, str], folder: Path
+    command: Sequence[str], log: Path, environment: Mapping[str, str], directory: Path
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A program that is ended at the end, together with all that it has started.
 
@@ -27,7 +27,7 @@ def family(
         command: the program.
         log: takes what it prints.
         environment: all of it.
-        folder: where it runs.
+        directory: where it runs.
     """
     with log.open("wb") as output:
         leader = subprocess.Popen(
@@ -36,7 +36,7 @@ def family(
             stdout=output,
             stderr=subprocess.STDOUT,
             env=environment,
-            cwd=folder,
+            cwd=directory,
             start_new_session=True,
         )
     try:
@@ -66,13 +66,13 @@ def _kill(processes: list[int]) -> list[int]:
 def members(session: int) -> list[int]:
     """The processes of a session that have not ended, whoever started them."""
     found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdigit():
             try:
                 # The name stands in parentheses and may have anything in it.
-                state, _, _, its = (folder / "stat").read_text().rpartition(") ")[2].split()[:4]
+                state, _, _, its = (directory / "stat").read_text().rpartition(") ")[2].split()[:4]
             except OSError:
                 continue
             if int(its) == session and state not in "ZX":
-                found.append(int(folder.name))
+                found.append(int(directory.name))
     return found

@@ -142,13 +142,13 @@ class Lake:
     batches: list[int]
 
 
-def read_lake(folder: Path) -> Lake:
+def read_lake(directory: Path) -> Lake:
     """Read Parquet as Spark reads what its file sink wrote: only files that are in its log.
 
     _spark_metadata/9.compact    the files of micro-batches 0 to 9, one in a line
     _spark_metadata/10           those of micro-batch 10
     """
-    log = folder / "_spark_metadata"
+    log = directory / "_spark_metadata"
     compact = [int(path.name.removesuffix(".compact")) for path in log.glob("*.compact")]
     single = sorted(int(path.name) for path in log.iterdir() if path.name.isdigit())
     names = [f"{max(compact)}.compact"] if compact else []
@@ -169,8 +169,8 @@ def row_of(body: bytes) -> Row:
     return found["id"], found["text"], found["digest"]
 
 
-def last_of(folder: Path) -> int:
+def last_of(directory: Path) -> int:
     """The highest number of a file in one of Spark's logs; -1 where there is none."""
-    if not folder.is_dir():
+    if not directory.is_dir():
         return -1
-    return max((int(path.name) for path in folder.iterdir() if path.name.isdigit()), default=-1)
+    return max((int(path.name) for path in directory.iterdir() if path.name.isdigit()), default=-1)

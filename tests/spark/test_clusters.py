@@ -39,19 +39,19 @@ def clean(**more: str) -> dict[str, str]:
     return kept | {"SPARK_LOCAL_IP": "127.0.0.1"} | more
 
 
-def linked(folder: Path, *names: str) -> Path:
+def linked(directory: Path, *names: str) -> Path:
     """A folder with links to some installed packages."""
-    folder.mkdir()
+    directory.mkdir()
     for name in names:
         if (PACKAGES / name).exists():
-            (folder / name).symlink_to(PACKAGES / name)
-    return folder
+            (directory / name).symlink_to(PACKAGES / name)
+    return directory
 
 
-def bare_python(folder: Path) -> Path:
+def bare_python(directory: Path) -> Path:
     """A Python that has what Spark needs and nothing else."""
-    spark = linked(folder / "spark-only", "pyspark", "py4j", "pyarrow", "numpy", "pyarrow.libs")
-    program = folder / "python"
+    spark = linked(directory / "spark-only", "pyspark", "py4j", "pyarrow", "numpy", "pyarrow.libs")
+    program = directory / "python"
     program.write_text(
         f'#!/bin/sh\nexport PYTHONPATH="$PYTHONPATH:{spark}"\nexec {sys.executable} -S "$@"\n'
     )
@@ -63,15 +63,15 @@ class Driven:
     """What a driver on a cluster has done.
 
     Args:
-        folder: for its files.
+        directory: for its files.
         url: of the broker.
         source: the queue that it fills and empties.
         target: the queue that the messages are in afterwards.
     """
 
-    def __init__(self, folder: Path, url: str, source: str, target: str) -> None:
-        self._folder = folder
-        self._words = (url, source, target, str(ROWS), str(folder / "checkpoint"))
+    def __init__(self, directory: Path, url: str, source: str, target: str) -> None:
+        self._folder = directory
+        self._words = (url, source, target, str(ROWS), str(directory / "checkpoint"))
         self.printed = ""
 
     def run(self, master: str, **environment: str) -> None:
@@ -140,11 +140,11 @@ def test_executors_of_a_standalone_cluster_get_harebell_from_the_session(
         bare = str(bare_python(tmp_path))
         driven.run(master, PYTHONPATH=f"{SOURCE}:{needed}", PYSPARK_PYTHON=bare)
     told = driven.executors()
-    assert len({folder for folder, _, _ in told}) == 2, told
-    for folder, file, implementation in told:
-        assert Path(folder).is_relative_to(tmp_path / "work")
+    assert len({directory for directory, _, _ in told}) == 2, told
+    for directory, file, implementation in told:
+        assert Path(directory).is_relative_to(tmp_path / "work")
         assert implementation == chosen(), "compiled modules are carried, too"
-        assert file == f"{folder}/harebell_package/harebell/__init__.py"
+        assert file == f"{directory}/harebell_package/harebell/__init__.py"
     assert_moved_once(driven, channel, queue, target)
 
 
@@ -152,7 +152,7 @@ def test_the_executors_of_a_local_cluster_read_and_write(
     driven: Driven, channel: Any, queue: str, target: str, tmp_path: Path
 ) -> None:
     # Executors have their folders in Spark's own, which is not the tests' to fill.
-    home = make_overlay(replace(find_cache(find_java()), folder=tmp_path / "places"))
+    home = make_overlay(replace(find_cache(find_java()), directory=tmp_path / "places"))
     driven.run("local-cluster[2,1,1024]", PYTHONPATH=str(SOURCE), SPARK_HOME=str(home))
-    assert len({folder for folder, _, _ in driven.executors()}) == 2
+    assert len({directory for directory, _, _ in driven.executors()}) == 2
     assert_moved_once(driven, channel, queue, target)

@@ -38,11 +38,11 @@ def listens(port: int) -> bool:
 
 
 @contextmanager
-def server(folder: Path, *packages: Path) -> Iterator[str]:
+def server(directory: Path, *packages: Path) -> Iterator[str]:
     """The address of a server whose Python has what Spark needs, and these packages.
 
     Args:
-        folder: for its files.
+        directory: for its files.
         packages: folders of packages.
     """
     port = free_port()
@@ -50,7 +50,7 @@ def server(folder: Path, *packages: Path) -> Iterator[str]:
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.warehouse.dir": str(directory / "warehouse"),
         "spark.ui.enabled": "false",
     }
     words = [str(installed_spark() / "bin" / "spark-submit"), "--class", _SERVER]
@@ -59,32 +59,32 @@ def server(folder: Path, *packages: Path) -> Iterator[str]:
         words += ["--conf", f"{name}={value}"]
     environment = clean(
         SPARK_HOME=str(installed_spark()),
-        PYSPARK_PYTHON=str(bare_python(folder)),
+        PYSPARK_PYTHON=str(bare_python(directory)),
         PYTHONPATH=":".join(map(str, packages)),
     )
-    log = folder / "server.log"
-    with family([*words, "spark-internal"], log, environment, folder) as process:
+    log = directory / "server.log"
+    with family([*words, "spark-internal"], log, environment, directory) as process:
         up = eventually(lambda: listens(port) or process.poll() is not None, PATIENCE_S)
         assert up, log.read_text()[-4_000:]
         assert process.poll() is None, log.read_text()[-4_000:]
         yield f"sc://127.0.0.1:{port}"
 
 
-def driven(master: str, folder: Path, url: str, source: str, target: str) -> list[str]:
+def driven(master: str, directory: Path, url: str, source: str, target: str) -> list[str]:
     """The lines of the driver, run to its end."""
-    words = [master, url, source, target, str(ROWS), str(folder / "checkpoint")]
-    return run([sys.executable, str(DRIVER), *words], folder)
+    words = [master, url, source, target, str(ROWS), str(directory / "checkpoint")]
+    return run([sys.executable, str(DRIVER), *words], directory)
 
 
-def asking(folder: Path, *words: str) -> list[str]:
+def asking(directory: Path, *words: str) -> list[str]:
     """The lines of the command `harebell`."""
-    return run([command(), *words], folder)
+    return run([command(), *words], directory)
 
 
-def run(words: list[str], folder: Path) -> list[str]:
+def run(words: list[str], directory: Path) -> list[str]:
     """The lines that a program prints."""
-    log = folder / f"{Path(words[1]).stem}.log"
-    with family(words, log, clean(PYTHONPATH=str(SOURCE)), folder) as process:
+    log = directory / f"{Path(words[1]).stem}.log"
+    with family(words, log, clean(PYTHONPATH=str(SOURCE)), directory) as process:
         ended = eventually(lambda: process.poll() is not None, PATIENCE_S)
     printed = log.read_text()
     assert ended, printed[-4_000:]
@@ -113,9 +113,9 @@ def test_a_server_that_has_harebell_moves_a_queue_exactly_once(
     with server(tmp_path, SOURCE, needed) as master:
         lines = driven(master, tmp_path, broker_url, queue, target)
         question = f"SELECT count(DISTINCT value) AS n FROM queue('{target}')"
-        asked = asking(tmp_path, "sql", question, "--url", broker_url, "--master", master)
+        requested = asking(tmp_path, "sql", question, "--url", broker_url, "--master", master)
     # Warnings of Spark may come before it and, when its threads end late, after it.
-    assert asked[asked.index("n") + 1] == str(ROWS), asked
+    assert requested[requested.index("n") + 1] == str(ROWS), requested
     assert "session: pyspark.sql.connect.session" in lines
     assert f"looked at: {ROWS}" in lines
     assert "micro-batches: 2" in lines, lines

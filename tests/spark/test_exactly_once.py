@@ -29,33 +29,33 @@ class Lake:
         spark: the session.
         url: the broker.
         queue: the queue.
-        folder: for results and checkpoint.
+        directory: for results and checkpoint.
     """
 
-    def __init__(self, spark: SparkSession, url: str, queue: str, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, url: str, queue: str, directory: Path) -> None:
         self.spark = spark
-        self.folder = folder
+        self.directory = directory
         self.options = PATIENT | {"url": url, "queue": queue, "maxOffsetsPerTrigger": "40"}
 
     def writer(self) -> Any:
         stream = self.spark.readStream.format("harebell").options(**self.options).load()
         return stream.writeStream.option(
-            "checkpointLocation", str(self.folder / "checkpoint")
+            "checkpointLocation", str(self.directory / "checkpoint")
         ).trigger(availableNow=True)
 
     def run(self) -> Any:
         """Read what there is; the query, which has ended."""
-        query = self.writer().format("parquet").start(str(self.folder / "lake"))
+        query = self.writer().format("parquet").start(str(self.directory / "lake"))
         assert query.awaitTermination(300), "the query should have ended by itself"
         return query
 
     def ids(self) -> list[int]:
-        stored = self.spark.read.parquet(str(self.folder / "lake"))
+        stored = self.spark.read.parquet(str(self.directory / "lake"))
         return sorted(int(row["value"]) for row in stored.select("value").collect())
 
     def forget_last_commit(self) -> None:
         """What a crash between the sink's commit and Spark's own leaves behind."""
-        commits = self.folder / "checkpoint" / "commits"
+        commits = self.directory / "checkpoint" / "commits"
         last = max(int(path.name) for path in commits.iterdir() if path.name.isdigit())
         for name in (f"{last}", f".{last}.crc"):
             (commits / name).unlink(missing_ok=True)
@@ -156,7 +156,7 @@ def test_a_query_that_goes_on_reads_what_comes_and_stops_when_told(
 ) -> None:
     stream = lake.spark.readStream.format("harebell").options(**lake.options).load()
     writer = stream.writeStream.format("memory").queryName("leased")
-    query = writer.option("checkpointLocation", str(lake.folder / "live")).start()
+    query = writer.option("checkpointLocation", str(lake.directory / "live")).start()
     try:
         for first in (0, 10, 20):
             publish(channel, queue, first, first + 10)
@@ -184,7 +184,7 @@ def test_of_two_queries_on_one_checkpoint_the_first_ends_and_says_why(
         writer = stream.writeStream.foreachBatch(taking(who))
         return writer.option("checkpointLocation", str(checkpoint)).start()
 
-    ours, theirs = lake.folder / "ours", lake.folder / "theirs"
+    ours, theirs = lake.directory / "ours", lake.directory / "theirs"
     publish(channel, queue, 0, 10)
     first = started("first", ours)
     try:

@@ -122,13 +122,13 @@ class Restarted:
     """A broker that is killed and started again at the same place.
 
     Args:
-        folder: for its data.
+        directory: for its data.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, directory: Path) -> None:
         self.port = free_port()
-        self._folder = folder
-        self._flags = ("--port", str(self.port), "--data-dir", str(folder / "data"))
+        self._folder = directory
+        self._flags = ("--port", str(self.port), "--data-dir", str(directory / "data"))
         self._broker = RunningBroker(*self._flags)
 
     def again(self, *, lose_stages: bool = False) -> None:

@@ -118,11 +118,11 @@ def write_batch(lake: Path, batch: int, rows: list[Row], *, compact: bool = Fals
 @pytest.fixture
 def lake(rows: list[Row], tmp_path: Path) -> Path:
     """Four micro-batches, the first two drawn together."""
-    folder = tmp_path / "lake"
-    folder.mkdir()
+    directory = tmp_path / "lake"
+    directory.mkdir()
     for batch in range(BATCHES):
-        write_batch(folder, batch, rows[batch::BATCHES], compact=batch == 1)
-    return folder
+        write_batch(directory, batch, rows[batch::BATCHES], compact=batch == 1)
+    return directory
 
 
 def test_a_good_lake_passes(inputs: Inputs, lake: Path) -> None:

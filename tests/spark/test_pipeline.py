@@ -36,32 +36,32 @@ class Bench:
         spark: the session.
         url: the broker.
         queue: the queue that pipelines read.
-        folder: for everything.
+        directory: for everything.
     """
 
-    def __init__(self, spark: SparkSession, url: str, queue: str, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, url: str, queue: str, directory: Path) -> None:
         self.spark = spark
-        self.folder = folder
+        self.directory = directory
         self.variables = {"URL": url, "QUEUE": queue}
         self.said: list[str] = []
 
     def run(self, text: str) -> PipelineState:
         """Run a pipeline to its end."""
-        file = self.folder / "pipeline.yaml"
+        file = self.directory / "pipeline.yaml"
         file.write_text(text)
         pipeline = check(file, self.variables)
         view = View(self.said.append, terminal=False)
-        (state,) = host([pipeline], self.folder / "registry", view, spark=self.spark)
+        (state,) = host([pipeline], self.directory / "registry", view, spark=self.spark)
         return state
 
     def forget_last_commit(self, name: str) -> None:
         """Die between the sinks and Spark's own log of commits: the batch will be done again."""
-        commits = self.folder / "checkpoints" / name / "commits"
+        commits = self.directory / "checkpoints" / name / "commits"
         done = [path for path in commits.iterdir() if path.name.isdigit()]
         max(done, key=lambda path: int(path.name)).unlink()
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        found = self.spark.read.parquet(str(self.folder / name)).collect()
+        found = self.spark.read.parquet(str(self.directory / name)).collect()
         return [row.asDict(recursive=True) for row in found]
 
 
@@ -112,7 +112,7 @@ def test_a_queue_goes_through_sql_into_parquet_and_delta_once(
     assert (state.state, state.rows, state.error) == ("ended", 10, "")
     assert state.written == {"parquet": 10, "delta": 8, "console": 10}
     assert sorted(row["id"] for row in bench.rows("plain")) == list(range(10))
-    table = bench.folder / "table"
+    table = bench.directory / "table"
     assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 10))
     bench.forget_last_commit("orders")
     publish(channel, queue, orders(12)[10:])
@@ -120,7 +120,7 @@ def test_a_queue_goes_through_sql_into_parquet_and_delta_once(
     assert again.state == "ended"
     assert sorted(row["id"] for row in bench.rows("plain")) == list(range(12))
     assert sorted(DeltaTable(table).to_pyarrow_table()["id"].to_pylist()) == list(range(2, 12))
-    assert [state.name for state in states(bench.folder / "registry")] == ["orders"]
+    assert [state.name for state in states(bench.directory / "registry")] == ["orders"]
 
 
 @pytest.mark.timeout(300)
@@ -187,7 +187,7 @@ def test_windows_go_on_after_a_crash_between_the_sinks_and_spark(
         publish(channel, queue, timed(first, last))
         state = bench.run(WINDOWS)
         assert (state.state, state.error) == ("ended", "")
-    kept = DeltaTable(bench.folder / "table").to_pyarrow_table().to_pylist()
+    kept = DeltaTable(bench.directory / "table").to_pyarrow_table().to_pylist()
     for rows in (bench.rows("plain"), kept):
         windows = sorted((row["start"], row["orders"], row["ids"]) for row in rows)
         assert [ids for _, _, ids in windows] == [sum(range(n, n + 10)) for n in range(0, 70, 10)]
@@ -263,7 +263,7 @@ def test_what_goes_wrong_is_one_sentence_and_the_state_keeps_it(
     assert state.state == "failed"
     assert "the body is no JSON with id BIGINT" in state.error
     assert "\n" not in state.error
-    (bench.folder / "broken.py").write_text("def step(frame):\n    return 1\n")
+    (bench.directory / "broken.py").write_text("def step(frame):\n    return 1\n")
     for steps, said in (
         ("steps: [{sql: SELECT nope FROM source}]\n", "`nope`"),
         ("steps: [{python: 'broken:step'}]\n", "broken:step returned int, not a DataFrame"),
@@ -337,10 +337,10 @@ def test_a_queue_is_mirrored_with_all_that_its_messages_have(
         bench.variables["URL"],
         exchange="",
         to_queue=f"{queue}.mirror",
-        checkpoint=bench.folder / "mirror",
+        checkpoint=bench.directory / "mirror",
     )
     view = View(lambda _line: None, terminal=False)
-    (state,) = host([described], bench.folder / "registry", view, spark=bench.spark)
+    (state,) = host([described], bench.directory / "registry", view, spark=bench.spark)
     assert (state.state, state.error) == ("ended", "")
     found = taken(channel, f"{queue}.mirror")
     assert sorted(body for _, body in found) == [b"%d" % number for number in range(5)]

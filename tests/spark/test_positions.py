@@ -260,12 +260,12 @@ def test_the_lag_is_where_the_stream_ends(reader: Readers, channel: Any, stream:
 
 @pytest.mark.parametrize("asked", [{}, {"failOnDataLoss": "false"}])
 def test_a_stream_that_is_a_classic_queue_now_is_not_only_looked_at(
-    reader: Readers, channel: Any, stream: str, asked: dict[str, str]
+    reader: Readers, channel: Any, stream: str, requested: dict[str, str]
 ) -> None:
     start = reader(stream).initialOffset()
     channel.queue_delete(stream)
     channel.queue_declare(stream, durable=True)
-    one = reader(stream, **asked)
+    one = reader(stream, **requested)
     with pytest.raises(
         OffsetError, match=rf"^queue '{stream}' was deleted and .*, and is a classic queue now"
     ):
@@ -274,12 +274,12 @@ def test_a_stream_that_is_a_classic_queue_now_is_not_only_looked_at(
 
 @pytest.mark.parametrize("asked", [{}, {"failOnDataLoss": "false"}])
 def test_a_queue_that_is_a_stream_now_is_told_so(
-    reader: Readers, channel: Any, queue: str, asked: dict[str, str]
+    reader: Readers, channel: Any, queue: str, requested: dict[str, str]
 ) -> None:
     start = reader(queue).initialOffset()
     channel.queue_delete(queue)
     channel.queue_declare(queue, durable=True, arguments=STREAM)
-    one = reader(queue, **asked)
+    one = reader(queue, **requested)
     with pytest.raises(
         OffsetError, match=rf"^queue '{queue}' was deleted and .*, and is a stream queue now"
     ):

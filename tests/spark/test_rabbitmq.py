@@ -45,8 +45,8 @@ def rabbit() -> Iterator[str]:
         node.stop()
 
 
-def reader(url: str, queue: str, folder: Path, **options: str) -> QueueStreamReader:
-    given = {"url": url, "queue": queue, "spoolDir": str(folder)}
+def reader(url: str, queue: str, directory: Path, **options: str) -> QueueStreamReader:
+    given = {"url": url, "queue": queue, "spoolDir": str(directory)}
     source = QueueSource(PATIENT | given | options)
     return source.streamReader(message_schema())
 

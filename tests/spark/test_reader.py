@@ -213,21 +213,21 @@ def test_available_now_takes_messages_that_come_while_the_queue_is_counted(
     one = reader()
     one.prepareForTriggerAvailableNow()
     held = [channel.basic_get(queue)[0].delivery_tag for _ in range(10)]
-    asked: list[int] = []
+    requested: list[int] = []
 
     def ready(intake: QueueConsumer) -> int:
-        asked.append(counted(intake))
-        if len(asked) == answer:
+        requested.append(counted(intake))
+        if len(requested) == answer:
             # They are ours before this is over, and none is left in the queue.
             channel.basic_nack(held[-1], multiple=True, requeue=True)
             waiting(channel, queue)
-            asked.append(counted(intake))
-        return asked[-1]
+            requested.append(counted(intake))
+        return requested[-1]
 
     counted = QueueConsumer.ready
     monkeypatch.setattr(QueueConsumer, "ready", ready)
     assert drained(one, one.initialOffset()) == [list(range(10))]
-    assert asked[:3] == [0, 0, 0]
+    assert requested[:3] == [0, 0, 0]
 
 
 def test_everything_available_is_at_most_what_may_be_held(

@@ -26,11 +26,11 @@ BATCH = 500
 DRIVER = Path(__file__).with_name("driver.py")
 
 
-def start(url: str, queue: str, folder: Path) -> subprocess.Popen[bytes]:
+def start(url: str, queue: str, directory: Path) -> subprocess.Popen[bytes]:
     """A driver in a process group of its own."""
-    with (folder / "driver.log").open("ab") as log:
+    with (directory / "driver.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, str(DRIVER), url, queue, str(folder), "at-least-once"],
+            [sys.executable, str(DRIVER), url, queue, str(directory), "at-least-once"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -44,27 +44,27 @@ def publish(url: str, queue: str, first: int, end: int) -> None:
         connection.channel().publish_many(numbered, routing_key=queue, delivery_mode=2)
 
 
-def planned(folder: Path) -> int:
+def planned(directory: Path) -> int:
     """How many micro-batches Spark has written down."""
-    offsets = folder / "checkpoint" / "offsets"
+    offsets = directory / "checkpoint" / "offsets"
     return sum(path.name.isdigit() for path in offsets.iterdir()) if offsets.is_dir() else 0
 
 
-def committed(folder: Path) -> int:
-    commits = folder / "checkpoint" / "commits"
+def committed(directory: Path) -> int:
+    commits = directory / "checkpoint" / "commits"
     return sum(path.name.isdigit() for path in commits.iterdir()) if commits.is_dir() else 0
 
 
-def killed_in_mid_batch(driver: subprocess.Popen[bytes], folder: Path, batches: int) -> bool:
+def killed_in_mid_batch(driver: subprocess.Popen[bytes], directory: Path, batches: int) -> bool:
     """Kill the driver and all its processes while a micro-batch after so many is under way.
 
     Returns:
         Whether there was time: nobody holds the driver up, and it may have ended before.
     """
     until = time.monotonic() + 400
-    while not (planned(folder) >= batches and planned(folder) > committed(folder)):
+    while not (planned(directory) >= batches and planned(directory) > committed(directory)):
         if (code := driver.poll()) is not None:
-            assert code == 0, (folder / "driver.log").read_text()
+            assert code == 0, (directory / "driver.log").read_text()
             return False
         assert time.monotonic() < until, "the driver made no progress"
         time.sleep(0.002)

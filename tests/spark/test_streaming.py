@@ -25,16 +25,16 @@ class Lake:
         spark: the session.
         url: the broker.
         queue: the queue.
-        folder: for results, checkpoint and spool.
+        directory: for results, checkpoint and spool.
     """
 
-    def __init__(self, spark: SparkSession, url: str, queue: str, folder: Path) -> None:
+    def __init__(self, spark: SparkSession, url: str, queue: str, directory: Path) -> None:
         self.spark = spark
-        self.folder = folder
+        self.directory = directory
         self.options = PATIENT | {
             "url": url,
             "queue": queue,
-            "spoolDir": str(folder / "spool"),
+            "spoolDir": str(directory / "spool"),
             "delivery": "at-least-once",
         }
         self.schema: str | None = None
@@ -46,18 +46,18 @@ class Lake:
     def writer(self) -> Any:
         return (
             self.stream()
-            .writeStream.option("checkpointLocation", str(self.folder / "checkpoint"))
+            .writeStream.option("checkpointLocation", str(self.directory / "checkpoint"))
             .trigger(availableNow=True)
         )
 
     def run(self) -> Any:
         """Read what there is; the query, which has ended."""
-        query = self.writer().format("parquet").start(str(self.folder / "lake"))
+        query = self.writer().format("parquet").start(str(self.directory / "lake"))
         assert query.awaitTermination(300), "the query should have ended by itself"
         return query
 
     def stored(self) -> DataFrame:
-        return self.spark.read.parquet(str(self.folder / "lake"))
+        return self.spark.read.parquet(str(self.directory / "lake"))
 
     def ids(self) -> list[int]:
         return sorted(int(row["value"]) for row in self.stored().select("value").collect())
@@ -111,7 +111,7 @@ def test_a_second_run_takes_only_what_came_since(lake: Lake, channel: Any, queue
     lake.run()
     assert lake.ids() == list(range(130))
     assert waiting(channel, queue) == 0
-    assert list((lake.folder / "spool").iterdir()) == []
+    assert list((lake.directory / "spool").iterdir()) == []
 
 
 def test_only_the_columns_of_the_users_schema_cross(
@@ -188,7 +188,7 @@ def test_a_planned_batch_without_its_spool_is_empty_and_its_messages_come_again(
 
     with pytest.raises(PySparkException, match="the sink is down"):
         lake.writer().foreachBatch(fail).start().awaitTermination(300)
-    shutil.rmtree(lake.folder / "spool")
+    shutil.rmtree(lake.directory / "spool")
     seen: list[tuple[int, list[int]]] = []
 
     def take(rows: DataFrame, batch: int) -> None:
@@ -203,7 +203,7 @@ def test_a_query_that_goes_on_reads_what_comes_and_stops_when_told(
     lake: Lake, channel: Any, queue: str
 ) -> None:
     writer = lake.stream().writeStream.format("memory").queryName("live")
-    query = writer.option("checkpointLocation", str(lake.folder / "live")).start()
+    query = writer.option("checkpointLocation", str(lake.directory / "live")).start()
     shown = "SELECT value, redelivered FROM live"
     try:
         for first in (0, 10, 20):

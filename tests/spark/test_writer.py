@@ -246,9 +246,11 @@ def test_a_broker_that_is_not_there_is_named_without_the_password() -> None:
 
 
 def test_exactly_once_is_refused_where_the_broker_cannot_do_it(rabbit: str) -> None:
-    for asked in ("exactly-once", "publishing-id"):
-        given = {"url": rabbit, "queue": "q", "delivery": asked}
-        with pytest.raises(SinkError, match=f"delivery={asked} needs a Harebell .* is RabbitMQ"):
+    for requested in ("exactly-once", "publishing-id"):
+        given = {"url": rabbit, "queue": "q", "delivery": requested}
+        with pytest.raises(
+            SinkError, match=f"delivery={requested} needs a Harebell .* is RabbitMQ"
+        ):
             Query(given, TEXTS).run(0, texts("k", 0, 3))
 
 

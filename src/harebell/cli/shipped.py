@@ -355,7 +355,7 @@ def _watch(
             keys=keys,
             trigger=trigger,
             checkpoint=checkpoint,
-            folder=folder,
+            directory=folder,
         )
         run_all([described], *where)
 

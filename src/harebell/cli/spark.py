@@ -63,7 +63,7 @@ def warm(again: bool, as_json: bool) -> None:
     def make() -> Any:
         from harebell.spark.runtime.warming import warm as make_archive
 
-        return make_archive(again=again)
+        return make_archive(rebuild=again)
 
     begun = time.monotonic()
     archive, made = _needs_spark(make)

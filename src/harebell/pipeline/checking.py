@@ -92,7 +92,7 @@ class _Reader:
         found = Description(
             name=name,
             file=self._path,
-            folder=self._folder,
+            directory=self._folder,
             sources=sources,
             steps=steps,
             sinks=sinks,
@@ -348,12 +348,12 @@ class _Reader:
                 break
 
 
-def _importable(module: str, folder: Path) -> bool:
+def _importable(module: str, directory: Path) -> bool:
     from importlib.machinery import PathFinder
     from importlib.util import find_spec
 
     first = module.partition(".")[0]
-    return PathFinder.find_spec(first, [str(folder)]) is not None or find_spec(first) is not None
+    return PathFinder.find_spec(first, [str(directory)]) is not None or find_spec(first) is not None
 
 
 def _line_of(word: str, sql: str, node: Node) -> int:

@@ -89,13 +89,13 @@ class PipelineEntry:
     """A pipeline's place in the registry, held as a context while it runs.
 
     Args:
-        folder: the registry.
+        directory: the registry.
         name: of the pipeline.
     """
 
-    def __init__(self, folder: Path, name: str) -> None:
-        self._file = folder / f"{name}.json"
-        self._lock = folder / f"{name}.lock"
+    def __init__(self, directory: Path, name: str) -> None:
+        self._file = directory / f"{name}.json"
+        self._lock = directory / f"{name}.lock"
         self._descriptor = -1
 
     def __enter__(self) -> PipelineEntry:
@@ -132,20 +132,20 @@ class PipelineEntry:
         fresh.replace(self._file)
 
 
-def states(folder: Path) -> list[PipelineState]:
+def states(directory: Path) -> list[PipelineState]:
     """All states, by name."""
-    return [_state(file) for file in sorted(folder.glob("*.json"))]
+    return [_state(file) for file in sorted(directory.glob("*.json"))]
 
 
-def state_of(folder: Path, name: str) -> PipelineState:
+def state_of(directory: Path, name: str) -> PipelineState:
     """The state of one pipeline.
 
     Raises:
         PipelineError: there is none of that name.
     """
-    file = folder / f"{name}.json"
+    file = directory / f"{name}.json"
     if "/" in name or not file.is_file():
-        known = ", ".join(each.name for each in states(folder))
+        known = ", ".join(each.name for each in states(directory))
         raise PipelineError(
             f"no pipeline named {name!r} has run here; there are {known}"
             if known
@@ -154,10 +154,10 @@ def state_of(folder: Path, name: str) -> PipelineState:
     return _state(file)
 
 
-def alive(folder: Path, name: str) -> bool:
+def alive(directory: Path, name: str) -> bool:
     """Whether a pipeline runs."""
     try:
-        descriptor = os.open(folder / f"{name}.lock", os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(directory / f"{name}.lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     try:

@@ -136,15 +136,15 @@ def select(schema: StructType, body_format: str = BINARY) -> ColumnSelection:
     """
     if not schema.fields:
         raise SchemaError(f"the schema has no columns; a message has {_names(MESSAGE)}")
-    asked = StructType([field for field in schema.fields if field.name != "value"])
+    requested = StructType([field for field in schema.fields if field.name != "value"])
     known = EVERYTHING
     if "value" not in schema.names:
         body_format = BINARY
     if body_format == BINARY:
-        asked = schema
+        requested = schema
     if body_format == JSON:
         known = StructType([*EVERYTHING.fields, _CORRUPT])
-    _check(asked, known, "")
+    _check(requested, known, "")
     if body_format != BINARY:
         _check_body(schema, body_format)
     fields: tuple[str, ...] = ()
@@ -180,9 +180,9 @@ def _check_body(schema: StructType, body_format: str) -> None:
         )
 
 
-def _check(asked: StructType, known: StructType, prefix: str) -> None:
+def _check(requested: StructType, known: StructType, prefix: str) -> None:
     seen: set[str] = set()
-    for field in asked.fields:
+    for field in requested.fields:
         name = prefix + field.name
         if field.name not in known.names:
             raise SchemaError(_unknown(name, field.name, known))
@@ -200,10 +200,10 @@ def _check(asked: StructType, known: StructType, prefix: str) -> None:
             raise SchemaError(f"column {name} cannot be NOT NULL: messages may come without it")
 
 
-def _same(asked: DataType, wanted: DataType) -> bool:
-    if isinstance(asked, MapType) and not asked.valueContainsNull:
+def _same(requested: DataType, wanted: DataType) -> bool:
+    if isinstance(requested, MapType) and not requested.valueContainsNull:
         return False
-    return asked.simpleString() == wanted.simpleString()
+    return requested.simpleString() == wanted.simpleString()
 
 
 def _unknown(name: str, last: str, known: StructType) -> str:
@@ -213,8 +213,8 @@ def _unknown(name: str, last: str, known: StructType) -> str:
     return f"a message has no column {name}; it has {_names(known)}"
 
 
-def _mistyped(name: str, asked: DataType, wanted: DataType) -> str:
-    text = f"column {name} is {wanted.simpleString()}, not {asked.simpleString()}"
+def _mistyped(name: str, requested: DataType, wanted: DataType) -> str:
+    text = f"column {name} is {wanted.simpleString()}, not {requested.simpleString()}"
     if name == "value":
         text += ": cast it in the query, CAST(value AS STRING)"
     return text

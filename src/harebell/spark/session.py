@@ -108,7 +108,7 @@ def build_session(
     if _JAVA_OPTIONS not in given:
         chosen[_JAVA_OPTIONS] = java_options(places, chosen.get(_JAVA_OPTIONS, ""))
     if not place.threads:
-        chosen |= shipping.settings(shipping.make_archive(places.folder), chosen)
+        chosen |= shipping.settings(shipping.make_archive(places.directory), chosen)
     builder = SparkSession.builder.appName(name)
     for key, value in chosen.items():
         if value:

@@ -62,14 +62,14 @@ class QueueSource(SinkSource):
 
     def schema(self) -> StructType | str:
         """All columns of a message that were not excluded."""
-        asked = self._asked
+        requested = self._asked
         columns = message_schema(
-            properties=asked.include_properties,
-            headers=asked.include_headers,
-            json=asked.include_headers_json,
-            raw=asked.include_raw_headers,
+            properties=requested.include_properties,
+            headers=requested.include_headers,
+            json=requested.include_headers_json,
+            raw=requested.include_raw_headers,
         )
-        return with_body(columns, asked)
+        return with_body(columns, requested)
 
     def streamReader(self, schema: StructType) -> QueueStreamReader:  # noqa: N802 - Spark's name
         """A reader for the columns that the user wants."""
@@ -77,11 +77,11 @@ class QueueSource(SinkSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader that looks at what is there and leaves it there."""
-        asked = for_batch(self._asked)
+        requested = for_batch(self._asked)
         return (
-            FilteredBatchReader(asked, schema)
-            if asked.pushdown
-            else (QueueBatchReader(asked, schema))
+            FilteredBatchReader(requested, schema)
+            if requested.pushdown
+            else (QueueBatchReader(requested, schema))
         )
 
     @property

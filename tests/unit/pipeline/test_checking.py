@@ -33,9 +33,9 @@ spark: {spark.sql.shuffle.partitions: 4}
 """
 
 
-def described(folder: Path, text: str, **variables: str) -> Description:
-    (folder / "my_steps.py").write_text("")
-    file = folder / "p.yaml"
+def described(directory: Path, text: str, **variables: str) -> Description:
+    (directory / "my_steps.py").write_text("")
+    file = directory / "p.yaml"
     file.write_text(text.lstrip("\n"))
     return check(file, variables)
 
@@ -43,7 +43,7 @@ def described(folder: Path, text: str, **variables: str) -> Description:
 def test_a_file_becomes_a_description(tmp_path: Path) -> None:
     found = described(tmp_path, RIGHT)
     (source,) = found.sources
-    assert (found.name, found.folder) == ("orders", tmp_path.resolve())
+    assert (found.name, found.directory) == ("orders", tmp_path.resolve())
     assert source.options == {"queue": "orders", "maxOffsetsPerTrigger": "1000"}
     assert source.body == Body("json", "id BIGINT, total DOUBLE", "drop")
     big, enrich = found.steps

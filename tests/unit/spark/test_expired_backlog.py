@@ -29,7 +29,7 @@ class Broker:
         self.expired = expired
         self.held = held
         self.fresh = fresh
-        self.asked = 0
+        self.requested = 0
 
     def call(self, what: Callable[[Any], Any]) -> Any:
         return what(self)
@@ -42,7 +42,7 @@ class Broker:
         return Lease(1, "g", 0, 0, 0, 0, ())
 
     def lease_claim(self, queue: str, group: str, epoch: int, messages: int, octets: int) -> Any:
-        self.asked += 1
+        self.requested += 1
         looked = min(AT_ONCE, self.expired)
         self.expired -= looked
         found = min(messages, self.fresh) if looked < AT_ONCE and not self.held else 0
@@ -63,10 +63,10 @@ def ended(broker: Broker) -> int:
 def test_a_query_that_is_to_end_asks_until_nothing_expires_any_more() -> None:
     broker = Broker(expired=1_000, held=0, fresh=5)
     assert ended(broker) == 1
-    assert (broker.expired, broker.fresh, broker.asked) == (0, 0, 21)
+    assert (broker.expired, broker.fresh, broker.requested) == (0, 0, 21)
 
 
 def test_what_others_hold_is_not_asked_for_again_and_again() -> None:
     broker = Broker(expired=0, held=7, fresh=0)
     assert ended(broker) == 0
-    assert broker.asked == 2
+    assert broker.requested == 2

@@ -31,7 +31,7 @@ from harebell.spark.schema import (
 TEXT = StringType()
 
 
-def asked(**columns: DataType) -> StructType:
+def requested(**columns: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in columns.items()])
 
 
@@ -80,35 +80,35 @@ def test_headers_and_properties_can_be_left_out() -> None:
 
 
 def test_the_order_of_the_user_is_kept() -> None:
-    selection = select(asked(offset=LongType(), value=BinaryType()))
+    selection = select(requested(offset=LongType(), value=BinaryType()))
     assert selection.columns == ("offset", "value")
     assert selection.fields == ()
 
 
 def test_some_properties_can_be_chosen() -> None:
-    selection = select(asked(properties=asked(type=TEXT, priority=IntegerType())))
+    selection = select(requested(properties=requested(type=TEXT, priority=IntegerType())))
     assert selection.columns == ("properties",)
     assert selection.fields == ("type", "priority")
 
 
 def test_an_unknown_column_is_answered_with_the_nearest_one() -> None:
-    assert refused(asked(routingKey=TEXT)) == (
+    assert refused(requested(routingKey=TEXT)) == (
         "a message has no column routingKey: did you mean routing_key?"
     )
 
 
 def test_an_unknown_property_is_answered_with_the_nearest_one() -> None:
-    assert refused(asked(properties=asked(mesage_id=TEXT))) == (
+    assert refused(requested(properties=requested(mesage_id=TEXT))) == (
         "a message has no column properties.mesage_id: did you mean message_id?"
     )
 
 
 def test_a_column_like_no_other_is_answered_with_all_of_them() -> None:
-    assert "it has value, routing_key, exchange" in refused(asked(zzz=TEXT))
+    assert "it has value, routing_key, exchange" in refused(requested(zzz=TEXT))
 
 
 def test_a_body_as_text_is_answered_with_the_cast() -> None:
-    assert refused(asked(value=TEXT)) == (
+    assert refused(requested(value=TEXT)) == (
         "column value is binary, not string: cast it in the query, CAST(value AS STRING)"
     )
 
@@ -124,7 +124,7 @@ def test_a_body_as_text_is_answered_with_the_cast() -> None:
     ],
 )
 def test_a_wrong_type_is_named(name: str, kind: DataType) -> None:
-    assert f"column {name} is " in refused(asked(**{name: kind}))
+    assert f"column {name} is " in refused(requested(**{name: kind}))
 
 
 def test_a_column_named_twice_is_refused() -> None:
@@ -135,7 +135,7 @@ def test_a_column_named_twice_is_refused() -> None:
 def test_what_may_be_absent_cannot_be_not_null() -> None:
     headers = never_null("headers", MapType(TEXT, TEXT))
     assert "column headers cannot be NOT NULL" in refused(headers)
-    properties = asked(properties=never_null("type", TEXT))
+    properties = requested(properties=never_null("type", TEXT))
     assert "column properties.type cannot be NOT NULL" in refused(properties)
 
 
@@ -147,7 +147,7 @@ def test_a_schema_without_columns_is_refused() -> None:
     with pytest.raises(SchemaError, match="has no columns"):
         select(StructType([]))
     with pytest.raises(SchemaError, match="column properties of the schema has no fields"):
-        select(asked(properties=StructType([])))
+        select(requested(properties=StructType([])))
 
 
 JSON = {"queue": "q", "bodyFormat": "json"}
@@ -155,7 +155,7 @@ JSON = {"queue": "q", "bodyFormat": "json"}
 
 def test_two_more_columns_can_be_asked_for() -> None:
     assert message_schema(json=True, raw=True) == EVERYTHING
-    assert select(asked(headers_json=TEXT, headers_raw=BinaryType())).columns == (
+    assert select(requested(headers_json=TEXT, headers_raw=BinaryType())).columns == (
         "headers_json",
         "headers_raw",
     )
@@ -163,22 +163,22 @@ def test_two_more_columns_can_be_asked_for() -> None:
 
 def test_text_bodies_are_strings() -> None:
     options = parse({"queue": "q", "bodyFormat": "text"}, {})
-    assert str(with_body(asked(value=BinaryType(), offset=LongType()), options)) == (
+    assert str(with_body(requested(value=BinaryType(), offset=LongType()), options)) == (
         "`value` STRING, `offset` bigint"
     )
-    assert select(asked(value=TEXT), "text").columns == ("value",)
+    assert select(requested(value=TEXT), "text").columns == ("value",)
     with pytest.raises(SchemaError, match="value is string with bodyFormat=text, not binary"):
-        select(asked(value=BinaryType()), "text")
+        select(requested(value=BinaryType()), "text")
 
 
 def test_json_bodies_are_structs_and_bad_ones_are_kept() -> None:
     options = parse(JSON | {"schema": "id BIGINT, total DOUBLE"}, {})
-    assert str(with_body(asked(value=BinaryType()), options)) == (
+    assert str(with_body(requested(value=BinaryType()), options)) == (
         "`value` STRUCT<id BIGINT, total DOUBLE>, `_corrupt_record` STRING"
     )
     strict = parse(JSON | {"schema": "id BIGINT", "mode": "failfast"}, {})
-    assert str(with_body(asked(value=BinaryType()), strict)) == "`value` STRUCT<id BIGINT>"
-    body = asked(value=asked(id=LongType()), _corrupt_record=TEXT, offset=LongType())
+    assert str(with_body(requested(value=BinaryType()), strict)) == "`value` STRUCT<id BIGINT>"
+    body = requested(value=requested(id=LongType()), _corrupt_record=TEXT, offset=LongType())
     assert select(body, "json").columns == ("value", "offset")
 
 
@@ -188,19 +188,19 @@ def test_somebody_has_to_say_what_is_in_json() -> None:
     with pytest.raises(SchemaError, match="value is a struct with bodyFormat=json, not binary"):
         select(MESSAGE, "json")
     with pytest.raises(SchemaError, match="no column _corrupt_record"):
-        select(asked(_corrupt_record=TEXT))
+        select(requested(_corrupt_record=TEXT))
 
 
 def test_json_makes_no_maps() -> None:
-    body = asked(value=asked(tags=MapType(TEXT, TEXT)))
+    body = requested(value=requested(tags=MapType(TEXT, TEXT)))
     with pytest.raises(SchemaError, match=r"bodyFormat=json makes no map<string, string>.*from_js"):
         select(body, "json")
 
 
 def test_json_bodies_may_be_null() -> None:
     with pytest.raises(SchemaError, match="value cannot be NOT NULL with bodyFormat=json"):
-        select(never_null("value", asked(id=LongType())), "json")
+        select(never_null("value", requested(id=LongType())), "json")
 
 
 def test_a_query_without_bodies_needs_no_format() -> None:
-    assert select(asked(offset=LongType()), "json").columns == ("offset",)
+    assert select(requested(offset=LongType()), "json").columns == ("offset",)

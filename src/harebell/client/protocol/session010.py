@@ -120,7 +120,7 @@ class CoreSession(CoreChannel):
             self._record(method, None)
             return _answered(convert(m.BasicQosOk()))
         if isinstance(method, m.BasicRecover):
-            self._release(list(self._out), again=True)
+            self._release(list(self._out), redelivered=True)
             return self._run([c.ExecutionSync()], lambda results: convert(m.BasicRecoverOk()))
         commands, reply = plans.plan(method, self._queue_name, self._prefetch)
 
@@ -209,7 +209,7 @@ class CoreSession(CoreChannel):
         self.check_open()
         tags = self._taken(tag, multiple)
         if requeue:
-            self._release(tags, again=True)
+            self._release(tags, redelivered=True)
         else:
             ranges = self._numbers(tags)
             self._command(c.MessageReject(transfers=ranges))
@@ -219,10 +219,10 @@ class CoreSession(CoreChannel):
         """Give back one delivery; without `requeue` it is dropped or dead-lettered."""
         self.nack(tag, requeue=requeue)
 
-    def _release(self, tags: list[int], *, again: bool) -> None:
+    def _release(self, tags: list[int], *, redelivered: bool) -> None:
         ranges = self._numbers(tags)
         if ranges:
-            self._command(c.MessageRelease(transfers=ranges, set_redelivered=again))
+            self._command(c.MessageRelease(transfers=ranges, set_redelivered=redelivered))
             self._control(controls.SessionCompleted(commands=ranges))
 
     # --- receiving messages ---------------------------------------------------------------------

@@ -44,7 +44,7 @@ _SHOWN_ROWS = 1_000
 def archive(
     url: str,
     queue: str,
-    folder: Path,
+    directory: Path,
     *,
     kind: str = LAKES[0],
     period: str = "day",
@@ -56,7 +56,7 @@ def archive(
     Args:
         url: of the broker.
         queue: the queue.
-        folder: of the table.
+        directory: of the table.
         kind: one of `LAKES`.
         period: one of `PERIODS`: what the table is partitioned by.
         trigger: when; what is there now without it.
@@ -64,19 +64,19 @@ def archive(
     """
     columns = f", {PERIODS[period]}" if PERIODS[period] else ""
     step = Step("archived", sql=f"SELECT *{columns} FROM {SOURCE}")
-    folder = folder.resolve()
+    directory = directory.resolve()
     options = {"compactEvery": str(compact_every), "compression": "zstd"}
-    sink = Sink("lake", kind, step.name, str(folder), "", options, _PARTITIONS[period])
+    sink = Sink("lake", kind, step.name, str(directory), "", options, _PARTITIONS[period])
     name = f"archive-{_named(queue)}"
     return Description(
         name=name,
         file=None,
-        folder=folder,
+        directory=directory,
         sources=(Source(SOURCE, {"url": url, "queue": queue} | _WHOLE),),
         steps=(step,),
         sinks=(sink,),
         trigger=trigger or Trigger(),
-        checkpoint=folder / _HOME / name,
+        checkpoint=directory / _HOME / name,
     )
 
 
@@ -121,7 +121,7 @@ def mirror(
     return Description(
         name=name,
         file=None,
-        folder=checkpoint.resolve(),
+        directory=checkpoint.resolve(),
         sources=(Source(SOURCE, {"url": source, "queue": queue} | _WHOLE | columns),),
         steps=(step,),
         sinks=(Sink("mirror", "exchange", step.name, "" if to_queue else exchange, "", options),),
@@ -138,7 +138,7 @@ def stats(
     keys: int | None,
     trigger: Trigger,
     checkpoint: Path,
-    folder: Path | None = None,
+    directory: Path | None = None,
 ) -> Description:
     """Watch the flow of a queue; nothing is taken from it.
 
@@ -149,26 +149,28 @@ def stats(
         keys: so many top keys of each window instead of its numbers.
         trigger: how often.
         checkpoint: where the pipeline remembers how far it is.
-        folder: of a Delta table that gets each window once it is over; None shows every window
+        directory: of a Delta table that gets each window once it is over; None shows every window
             on the console whenever it has changed.
     """
     options = {"url": url, "queue": queue, "delivery": "peek"} | _WHOLE
     step = Step("stats", sql=flow(SOURCE, seconds, keys), stateful=True)
-    if folder is None:
+    if directory is None:
         sink = Sink("stats", "console", step.name, "", "", {"rows": str(_SHOWN_ROWS)})
     else:
-        sink = Sink("stats", "delta", step.name, str(folder.resolve()), "", {"compactEvery": "20"})
+        sink = Sink(
+            "stats", "delta", step.name, str(directory.resolve()), "", {"compactEvery": "20"}
+        )
     name = f"stats-{_named(queue)}"
     return Description(
         name=name,
         file=None,
-        folder=checkpoint.resolve(),
+        directory=checkpoint.resolve(),
         sources=(Source(SOURCE, options, watermark=Watermark("timestamp", interval_of(seconds))),),
         steps=(step,),
         sinks=(sink,),
         trigger=trigger,
         checkpoint=checkpoint.resolve() / name,
-        mode="update" if folder is None else "append",
+        mode="update" if directory is None else "append",
     )
 
 

@@ -76,18 +76,18 @@ def stats(queue: str, seconds: float) -> SelectStatement:
     )
 
 
-def top_keys(queue: str, most: int) -> SelectStatement:
+def top_keys(queue: str, limit: int) -> SelectStatement:
     """The routing keys with most messages, and their share.
 
     Args:
         queue: the queue, or a stream.
-        most: how many keys.
+        limit: how many keys.
     """
     return SelectStatement(
         "SELECT routing_key, count(*) AS messages, "
         "round(100 * count(*) / sum(count(*)) OVER (), 1) AS percent, "
         f"{_SIZES} FROM {_VIEW} GROUP BY routing_key "
-        f"ORDER BY messages DESC, routing_key LIMIT {most}",
+        f"ORDER BY messages DESC, routing_key LIMIT {limit}",
         (TableReference("queue", queue, _VIEW),),
     )
 

@@ -99,14 +99,14 @@ def watched(frame: DataFrame, source: Source | Step) -> DataFrame:
 def follow(spark: SparkSession, pipeline: Description) -> None:
     """Make the views of all steps; those of the sources exist."""
     for step in pipeline.steps:
-        frame = _stepped(spark, step, pipeline.folder)
+        frame = _stepped(spark, step, pipeline.directory)
         watched(frame, step).createOrReplaceTempView(step.name)
 
 
-def _stepped(spark: SparkSession, step: Step, folder: Path) -> DataFrame:
+def _stepped(spark: SparkSession, step: Step, directory: Path) -> DataFrame:
     if step.sql:
         return spark.sql(step.sql)
-    function = function_of(step.python, folder)
+    function = function_of(step.python, directory)
     frame = function(spark.table(step.source))
     if not hasattr(frame, "createOrReplaceTempView"):
         raise PipelineError(
@@ -116,15 +116,15 @@ def _stepped(spark: SparkSession, step: Step, folder: Path) -> DataFrame:
     return made
 
 
-def function_of(name: str, folder: Path) -> Any:
+def function_of(name: str, directory: Path) -> Any:
     """The function of a Python step.
 
     Raises:
         PipelineError: there is none.
     """
     module, _, attribute = name.partition(":")
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    if str(directory) not in sys.path:
+        sys.path.insert(0, str(directory))
     try:
         found = getattr(importlib.import_module(module), attribute, None)
     except (ImportError, SyntaxError, NameError) as error:
@@ -138,7 +138,7 @@ def ship_modules(spark: SparkSession, pipeline: Description) -> None:
     """Let executors import the modules of Python steps that stand beside the file."""
     for step in pipeline.steps:
         module = step.python.partition(":")[0].partition(".")[0]
-        file = pipeline.folder / f"{module}.py"
+        file = pipeline.directory / f"{module}.py"
         if module and file.is_file():
             spark.sparkContext.addPyFile(str(file))
 

@@ -29,20 +29,20 @@ class ParquetSink:
     """A folder of Parquet files.
 
     Args:
-        folder: the folder.
+        directory: the folder.
         transaction: names this sink of this query, for ever.
         partition_by: columns that become folders.
         compression: of the files.
     """
 
     def __init__(
-        self, folder: Path, transaction: str, partition_by: tuple[str, ...], compression: str
+        self, directory: Path, transaction: str, partition_by: tuple[str, ...], compression: str
     ) -> None:
-        self._folder = folder
+        self._folder = directory
         self._key = staging.key_of(transaction)
         self._partition_by = partition_by
         self._compression = compression
-        self._note = folder / staging.HIDDEN / f"{self._key}.json"
+        self._note = directory / staging.HIDDEN / f"{self._key}.json"
 
     def write(self, frame: DataFrame, batch: int) -> int:
         """Put a batch in, unless it is in; how many rows were put in.

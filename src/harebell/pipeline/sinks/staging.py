@@ -67,14 +67,14 @@ def stage(
         compression: of the files.
     """
     clear(table, key)
-    folder = table / HIDDEN / key / uuid.uuid4().hex
+    directory = table / HIDDEN / key / uuid.uuid4().hex
     # Delta and every newer reader want microseconds, Spark writes INT96 unless told.
     frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
     writer = frame.write.option("compression", compression)
     if partition_by:
         writer = writer.partitionBy(*partition_by)
-    writer.parquet(str(folder))
-    return _files(folder)
+    writer.parquet(str(directory))
+    return _files(directory)
 
 
 def pass_over(frame: DataFrame) -> None:
@@ -90,12 +90,12 @@ def clear(table: Path, key: str) -> None:
     shutil.rmtree(table / HIDDEN / key, ignore_errors=True)
 
 
-def _files(folder: Path) -> list[StagedFile]:
+def _files(directory: Path) -> list[StagedFile]:
     import pyarrow.parquet as pq
 
     found = []
-    for path in sorted(folder.rglob("*.parquet")):
-        relative = path.relative_to(folder)
+    for path in sorted(directory.rglob("*.parquet")):
+        relative = path.relative_to(directory)
         state = path.stat()
         rows = pq.ParquetFile(path).metadata.num_rows
         if rows:
@@ -113,7 +113,7 @@ def _files(folder: Path) -> list[StagedFile]:
 
 
 def _partition(folders: tuple[str, ...]) -> dict[str, str | None]:
-    pairs = (folder.partition("=") for folder in folders)
+    pairs = (directory.partition("=") for directory in folders)
     return {unquote(name): None if value == _NULL else unquote(value) for name, _, value in pairs}
 
 
@@ -128,8 +128,8 @@ def move(files: list[tuple[Path, Path]]) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             source.rename(target)
         folders.add(target.parent)
-    for folder in sorted(folders):
-        sync(folder)
+    for directory in sorted(folders):
+        sync(directory)
 
 
 def sync(path: Path) -> None:

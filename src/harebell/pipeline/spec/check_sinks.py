@@ -36,14 +36,14 @@ COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
 
 
 def sink_of(
-    node: Node, last: str, folder: Path, taken: Sequence[str], complaints: Complaints
+    node: Node, last: str, directory: Path, taken: Sequence[str], complaints: Complaints
 ) -> Sink | None:
     """One sink.
 
     Args:
         node: what the file says.
         last: the view that is taken when it names none.
-        folder: what relative paths begin from.
+        directory: what relative paths begin from.
         taken: the names of the sinks before it.
         complaints: what is wrong.
     """
@@ -67,7 +67,7 @@ def sink_of(
     if kind == "console":
         target, options = "", _console(keys, complaints)
     elif kind in ("delta", "parquet"):
-        target = str(folder_of(keys[kind], kind, folder, complaints))
+        target = str(folder_of(keys[kind], kind, directory, complaints))
         options = _files(kind, keys, complaints)
     else:
         target, options = _publishing(kind, keys, complaints)

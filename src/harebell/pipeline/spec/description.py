@@ -160,7 +160,7 @@ class Description:
     Args:
         name: of the pipeline.
         file: where it stands; None for the pipelines of commands.
-        folder: what relative paths begin from.
+        directory: what relative paths begin from.
         sources: what is read.
         steps: what is done with it.
         sinks: where it goes.
@@ -173,7 +173,7 @@ class Description:
 
     name: str
     file: Path | None
-    folder: Path
+    directory: Path
     sources: tuple[Source, ...]
     steps: tuple[Step, ...]
     sinks: tuple[Sink, ...]

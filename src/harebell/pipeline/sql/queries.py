@@ -41,7 +41,7 @@ class Settled:
     settled: int
 
 
-def select(spark: SparkSession, selection: SelectStatement, url: str, folder: Path) -> DataFrame:
+def select(spark: SparkSession, selection: SelectStatement, url: str, directory: Path) -> DataFrame:
     """A query as a data frame; nothing is taken from any queue.
 
     Raises:
@@ -51,7 +51,7 @@ def select(spark: SparkSession, selection: SelectStatement, url: str, folder: Pa
 
     for table in selection.tables:
         if table.kind == "lake":
-            frame = lake_of(spark, table.name, folder)
+            frame = lake_of(spark, table.name, directory)
         else:
             frame = browse(spark, url, table.name)
         frame.createOrReplaceTempView(table.view)

@@ -288,17 +288,17 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
     prefetch = count if count <= PREFETCH_MOST else 0
     deliveries = channel.consume(queue, prefetch=prefetch, timeout=_LOOK_SECONDS)
     found: list[Delivered] = []
-    left, asked, until = 0, False, time.monotonic() + _QUIET_SECONDS
+    left, requested, until = 0, False, time.monotonic() + _QUIET_SECONDS
     while len(found) < count:
         before = len(found)
         _receive(queue, deliveries, found, count)
         if len(found) > before:
-            asked, until = False, time.monotonic() + _QUIET_SECONDS
-        elif asked:
+            requested, until = False, time.monotonic() + _QUIET_SECONDS
+        elif requested:
             break
         elif time.monotonic() >= until:
             # It may be slow: what it has sent until it answers this is read before the answer.
-            left, asked = channel.declare_queue(queue, passive=True).message_count, True
+            left, requested = channel.declare_queue(queue, passive=True).message_count, True
     if not found and left:
         raise PipelineError(
             f"queue {queue!r} has {count} messages, and none came in {_QUIET_SECONDS:g} s: it is a "

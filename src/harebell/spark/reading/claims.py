@@ -24,20 +24,20 @@ _FEWEST = 2
 
 
 def claim_together(
-    link: BrokerConnection, asked: Sequence[tuple[LeasedReader, ClaimRequest]]
+    link: BrokerConnection, requested: Sequence[tuple[LeasedReader, ClaimRequest]]
 ) -> None:
     """Make claims, and commit those before them, in one round trip.
 
     Args:
         link: the connection of the parts.
-        asked: the parts, and what each wants.
+        requested: the parts, and what each wants.
     """
-    if len(asked) < _FEWEST:
+    if len(requested) < _FEWEST:
         return
     calls: list[tuple[Call[int] | None, Call[ClaimInfo | None]]] = []
     try:
         channel = link.opened()
-        calls = [_sent(channel, ask) for _, ask in asked]
+        calls = [_sent(channel, ask) for _, ask in requested]
         for committed, claimed in calls:
             if committed is not None:
                 channel.connection.finish(committed)
@@ -47,10 +47,10 @@ def claim_together(
         link.channel_is_over()
     except LOST:
         link.lost()
-        for part, _ in asked:
+        for part, _ in requested:
             part.forget_group()
         return
-    for (part, ask), (committed, claimed) in zip(asked, calls, strict=False):
+    for (part, ask), (committed, claimed) in zip(requested, calls, strict=False):
         if committed is not None and _answered(committed):
             part.committed(ask.commit)
         if _answered(claimed):

@@ -130,7 +130,7 @@ class LeasedReader:
         self._left = self._waiting()
         self._over = False
 
-    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
         """Commit what Spark has committed, and claim what comes next."""
         here = self._own(start)
         if self._over:
@@ -141,22 +141,22 @@ class LeasedReader:
         if following:
             # Claimed by a process that died before Spark wrote it down.
             return replace(here, claim=following[0])
-        return self._claimed(here, most, octets)
+        return self._claimed(here, max_messages, octets)
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
         """One more claim."""
         here = self._own(end)
         group = self._held(here)
         if any(number > here.claim for number in group.claims):
             return here
-        return self._claimed(here, most, octets)
+        return self._claimed(here, max_messages, octets)
 
     # --- claims that are made together ----------------------------------------------------------
 
     def wanted(
-        self, point: QueueOffset, most: int, octets: int | None, *, more: bool
+        self, point: QueueOffset, max_messages: int, octets: int | None, *, more: bool
     ) -> ClaimRequest | None:
         """What `advance` would ask the broker now, or with `more` `extend`.
 
@@ -172,11 +172,11 @@ class LeasedReader:
         if group.newest != point.claim or group.missing(0, point.claim):
             return None
         if self._left is not None:
-            most = min(most, self._left)
-        if most <= 0:
+            max_messages = min(max_messages, self._left)
+        if max_messages <= 0:
             return None
         commit = 0 if more else max(group.claims, default=0)
-        messages = min(most, LEASE_CLAIM_MESSAGES)
+        messages = min(max_messages, LEASE_CLAIM_MESSAGES)
         return ClaimRequest(self.queue, group.name, group.epoch, commit, messages, octets or 0)
 
     def committed(self, upto: int) -> None:
@@ -338,7 +338,7 @@ class LeasedReader:
             self.committed(upto)
         return here
 
-    def _claimed(self, here: ClaimOffset, most: int, octets: int | None) -> ClaimOffset:
+    def _claimed(self, here: ClaimOffset, max_messages: int, octets: int | None) -> ClaimOffset:
         group = self._held(here)
         answered, claim = self._answered, self._answer
         self._answered, self._answer = False, None
@@ -347,13 +347,13 @@ class LeasedReader:
         if answered and self._left is None:
             return here
         if self._left is not None:
-            most = min(most, self._left)
-        if most <= 0:
+            max_messages = min(max_messages, self._left)
+        if max_messages <= 0:
             return here
         # The broker gives no more at once; a million is a claim, whatever was asked for.
-        most = min(most, LEASE_CLAIM_MESSAGES)
+        max_messages = min(max_messages, LEASE_CLAIM_MESSAGES)
         made = self._link.made
-        claim = self._found(group, most, octets)
+        claim = self._found(group, max_messages, octets)
         if self._link.made != made:
             return self._told_again(here, group)
         return here if claim is None else self._taken(here, group, claim)
@@ -376,11 +376,11 @@ class LeasedReader:
             self._left -= sum(group.claims[number].messages for number in fresh)
         return replace(here, claim=fresh[0]) if fresh else here
 
-    def _found(self, group: _Group, most: int, octets: int | None) -> ClaimInfo | None:
+    def _found(self, group: _Group, max_messages: int, octets: int | None) -> ClaimInfo | None:
         """A claim. Where the query ends without one, it is looked for behind what has expired."""
 
         def call(channel: Channel, queue: str, name: str, epoch: int) -> ClaimInfo | None:
-            return channel.lease_claim(queue, name, epoch, most, octets or 0)
+            return channel.lease_claim(queue, name, epoch, max_messages, octets or 0)
 
         claim: ClaimInfo | None = self._ask("claim", group, call)
         waiting = 0 if claim is not None or self._left is None else self._waiting()

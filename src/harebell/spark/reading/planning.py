@@ -62,7 +62,7 @@ class RangePartition(InputPartition):
 def cut(
     ranges: Sequence[OffsetRange],
     partitions: int,
-    most: int | None,
+    max_messages: int | None,
     *,
     least: int = SPARK_ROWS_PER_PARTITION,
     by_queue: bool = False,
@@ -72,7 +72,7 @@ def cut(
     Args:
         ranges: in their order.
         partitions: how many are wanted; small ranges make fewer.
-        most: most messages of a partition, or None.
+        max_messages: most messages of a partition, or None.
         least: messages that are worth a partition.
         by_queue: make one partition of every queue.
     """
@@ -82,8 +82,8 @@ def cut(
         return [[one for one in ranges if one.queue == queue] for queue in queues]
     total = sum(one.messages for one in ranges)
     count = max(1, min(partitions, -(-total // least)))
-    if most is not None:
-        count = max(count, -(-total // most))
+    if max_messages is not None:
+        count = max(count, -(-total // max_messages))
     bounds = [total * number // count for number in range(1, count + 1)]
     made: list[list[OffsetRange]] = [[] for _ in bounds]
     number = before = 0

@@ -66,13 +66,13 @@ class PositionReader:
         """Remember where the queue ends."""
         self._target = span_of(self._link, self._options).end
 
-    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
         """So many messages further, if there are any."""
         here = self._own(start)
         span = span_of(self._link, self._options)
         here = self._checked(here, span)
         end = span.end if self._target is None else min(span.end, self._target)
-        end = min(end, here.position + most)
+        end = min(end, here.position + max_messages)
         if octets is not None and span.messages:
             # The broker knows the size of all messages together.
             size = max(1, span.octets // span.messages)
@@ -83,10 +83,10 @@ class PositionReader:
         return self._found
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
         """Further still."""
-        return self.advance(end, most, octets)
+        return self.advance(end, max_messages, octets)
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
         """The range between two points."""

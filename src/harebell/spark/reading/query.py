@@ -28,8 +28,8 @@ class ClaimAhead(Protocol):
 
     def __call__(
         self,
-        asked: Sequence[tuple[QueueReader, QueueOffset]],
-        most: int,
+        requested: Sequence[tuple[QueueReader, QueueOffset]],
+        max_messages: int,
         octets: int | None,
         *,
         more: bool,
@@ -37,8 +37,8 @@ class ClaimAhead(Protocol):
         """Ask.
 
         Args:
-            asked: the parts, and the points that `advance` or `extend` will get.
-            most: as they will get it.
+            requested: the parts, and the points that `advance` or `extend` will get.
+            max_messages: as they will get it.
             octets: the same.
             more: whether it will be `extend`.
         """
@@ -61,12 +61,12 @@ class QueueReader(Protocol):
     def prepare(self) -> None:
         """Remember how much there is: the query ends when that is processed."""
 
-    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
         """Everything before `start` is committed: settle it, and say where the next rows end.
 
         Args:
             start: where they begin.
-            most: most messages.
+            max_messages: most messages.
             octets: about how many octets of messages; None for any number.
 
         Returns:
@@ -74,7 +74,7 @@ class QueueReader(Protocol):
         """
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
         """A later end of the same rows, for a micro-batch that has room left."""
 
@@ -144,13 +144,13 @@ class SourceQuery:
                 self._leave(queue)
 
     def advance(
-        self, start: Mapping[str, QueueOffset], most: int, octets: int | None
+        self, start: Mapping[str, QueueOffset], max_messages: int, octets: int | None
     ) -> dict[str, QueueOffset]:
         """Settle what is committed and find the end of the next micro-batch.
 
         Args:
             start: where it begins.
-            most: most messages.
+            max_messages: most messages.
             octets: about how many octets of messages; None for any number.
 
         Returns:
@@ -165,7 +165,7 @@ class SourceQuery:
         until = time.monotonic() + self._long_poll
         pause, longest = _POLL_SECONDS
         while True:
-            ends = self._round(points, most, octets)
+            ends = self._round(points, max_messages, octets)
             if ends != start:
                 return ends
             if self._draining:
@@ -179,7 +179,7 @@ class SourceQuery:
             pause = min(longest, pause * 2)
 
     def _round(
-        self, points: Mapping[str, QueueOffset], most: int, octets: int | None
+        self, points: Mapping[str, QueueOffset], max_messages: int, octets: int | None
     ) -> dict[str, QueueOffset]:
         """Ask every part once, and those that have more than their share once more."""
         queues = sorted(self.parts)
@@ -189,14 +189,14 @@ class SourceQuery:
         shift = self._turn % len(queues)
         queues = queues[shift:] + queues[:shift]
         ends = dict(points)
-        share = max(1, most // len(queues))
+        share = max(1, max_messages // len(queues))
         octet_share = None if octets is None else max(1, octets // len(queues))
         busy: list[str] = []
         if self._ahead is not None:
             known = [(self.parts[queue], points[queue]) for queue in queues if queue in points]
-            self._ahead(known[:most], share, octet_share, more=False)
+            self._ahead(known[:max_messages], share, octet_share, more=False)
         for queue in queues:
-            if len(busy) == most:
+            if len(busy) == max_messages:
                 # More queues than messages: each has its turn.
                 break
             try:
@@ -212,7 +212,7 @@ class SourceQuery:
             elif queue in points:
                 ends[queue] = points[queue]
         idle = len(queues) - len(busy)
-        more = (most - share * len(busy)) // len(busy) if busy else 0
+        more = (max_messages - share * len(busy)) // len(busy) if busy else 0
         if more:
             octet_share = None if octets is None else max(1, octets // len(queues) * idle)
             if self._ahead is not None:

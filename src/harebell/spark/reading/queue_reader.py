@@ -236,11 +236,11 @@ class QueueReaders:
         """
         if self._options.pattern is not None:
             return
-        asked, found = set(self._options.queues), set(points)
-        if not asked <= found:
+        requested, found = set(self._options.queues), set(points)
+        if not requested <= found:
             raise OffsetError(
                 f"the checkpoint belongs to a query over {', '.join(sorted(found))}, and this one "
-                f"reads {', '.join(sorted(asked))}: use another checkpoint"
+                f"reads {', '.join(sorted(requested))}: use another checkpoint"
             )
 
     # --- made of --------------------------------------------------------------------------------
@@ -259,15 +259,17 @@ class QueueReaders:
 
     def _claim_together(
         self,
-        asked: Sequence[tuple[QueueReader, QueueOffset]],
-        most: int,
+        requested: Sequence[tuple[QueueReader, QueueOffset]],
+        max_messages: int,
         octets: int | None,
         *,
         more: bool,
     ) -> None:
         """Make the claims of all leased parts in one round trip."""
-        leased = [(part, point) for part, point in asked if isinstance(part, LeasedReader)]
-        wanted = [(part, part.wanted(point, most, octets, more=more)) for part, point in leased]
+        leased = [(part, point) for part, point in requested if isinstance(part, LeasedReader)]
+        wanted = [
+            (part, part.wanted(point, max_messages, octets, more=more)) for part, point in leased
+        ]
         if self._link is not None:
             claim_together(self._link, [(part, ask) for part, ask in wanted if ask is not None])
 

@@ -92,13 +92,13 @@ class Receiver:
                 return None
 
     def advance(
-        self, start: SpoolOffset, most: int, octets: int | None = None, *, draining: bool
+        self, start: SpoolOffset, max_messages: int, octets: int | None = None, *, draining: bool
     ) -> SpoolOffset:
         """Everything before `start` is committed: acknowledge it and gather the next micro-batch.
 
         Args:
             start: where the micro-batch begins.
-            most: most messages in it.
+            max_messages: most messages in it.
             octets: octets of messages after which it is full; None for any number.
             draining: whether to wait for messages that are known to be in the queue.
 
@@ -110,7 +110,7 @@ class Receiver:
             AMQPError: the broker cannot be reached, or refuses.
         """
         with self._lock:
-            return self._patiently(lambda: self._advance(start, most, octets, draining))
+            return self._patiently(lambda: self._advance(start, max_messages, octets, draining))
 
     def _patiently(self, ask: Callable[[], T]) -> T:
         """What is answered, on as many connections as it takes."""
@@ -208,7 +208,7 @@ class Receiver:
     # --- a micro-batch --------------------------------------------------------------------------
 
     def _advance(
-        self, start: SpoolOffset, most: int, octets: int | None, draining: bool
+        self, start: SpoolOffset, max_messages: int, octets: int | None, draining: bool
     ) -> SpoolOffset:
         if self._failure is not None:
             failure, self._failure = self._failure, None
@@ -225,7 +225,7 @@ class Receiver:
         if start.spool and start.spool != intake.spool.name:
             spools.drop(self._root, start.spool)
         intake.consume()
-        end = self._gather(intake, start.position, most, octets, draining)
+        end = self._gather(intake, start.position, max_messages, octets, draining)
         if end == start.position:
             return start
         intake.seal()
@@ -233,12 +233,20 @@ class Receiver:
         return SpoolOffset(end, intake.spool.name)
 
     def _gather(
-        self, intake: QueueConsumer, first: int, most: int, octets: int | None, draining: bool
+        self,
+        intake: QueueConsumer,
+        first: int,
+        max_messages: int,
+        octets: int | None,
+        draining: bool,
     ) -> int:
         """Receive until there is enough, or nothing more comes; where the micro-batch ends."""
         began = changed = time.monotonic()
         seen = intake.position
-        while intake.position < first + most and intake.within(first, octets) == intake.position:
+        while (
+            intake.position < first + max_messages
+            and intake.within(first, octets) == intake.position
+        ):
             intake.pump(SPARK_QUIET_SECONDS)
             now = time.monotonic()
             if intake.position > seen:
@@ -254,7 +262,7 @@ class Receiver:
                     return first
             elif self._no_more(intake, now - changed):
                 break
-        return min(intake.position, intake.within(first, octets), first + most)
+        return min(intake.position, intake.within(first, octets), first + max_messages)
 
     def _enough(self, have: bool, gathered: float, quiet: float) -> bool:
         if have:

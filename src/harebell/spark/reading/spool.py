@@ -266,8 +266,8 @@ def _check(path: Path, rows: int) -> None:
         raise FileNotFoundError(f"{path} has {found} rows instead of {rows}")
 
 
-def _files(folder: Path) -> list[tuple[int, int, Path]]:
-    if not folder.is_dir():
+def _files(directory: Path) -> list[tuple[int, int, Path]]:
+    if not directory.is_dir():
         return []
-    found = [(_FILE.match(path.name), path) for path in folder.iterdir()]
+    found = [(_FILE.match(path.name), path) for path in directory.iterdir()]
     return [(int(match[1]), int(match[2]), path) for match, path in found if match]

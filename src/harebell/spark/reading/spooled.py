@@ -66,23 +66,23 @@ class SpooledReader:
         self._backlog = self._receiver.backlog()
         self._target = None
 
-    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
         """Acknowledge what is committed and receive the next micro-batch."""
         here = _own(start)
         draining = self._backlog is not None
         if self._backlog is not None:
             if self._target is None:
                 self._target = here.position + self._backlog
-            most = min(most, self._target - here.position)
-        if most <= 0:
+            max_messages = min(max_messages, self._target - here.position)
+        if max_messages <= 0:
             return here
-        end = self._receiver.advance(here, most, octets, draining=draining)
+        end = self._receiver.advance(here, max_messages, octets, draining=draining)
         if self._options.delivery == AT_MOST_ONCE and end != here:
             self._receiver.settle_early(end)
         return end
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
         """What one question has gathered is enough."""
         return end

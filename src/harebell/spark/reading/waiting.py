@@ -41,10 +41,10 @@ def waiting(
     """
     began = clock()
     while True:
-        asked = clock()
+        requested = clock()
         found = ask()
         now = clock()
-        doubtful = consuming or now - asked >= SPARK_DOUBT_SECONDS
+        doubtful = consuming or now - requested >= SPARK_DOUBT_SECONDS
         if found.message_count or found.consumer_count or not doubtful or now - began >= patience:
             return found.message_count
         pause(SPARK_DOUBT_SECONDS)

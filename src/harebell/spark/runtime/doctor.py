@@ -94,15 +94,15 @@ def _archive() -> Finding:
 
 
 def _cache() -> Finding:
-    folder = cache_folder()
+    directory = cache_folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        writable = os.access(folder, os.W_OK)
+        directory.mkdir(parents=True, exist_ok=True)
+        writable = os.access(directory, os.W_OK)
     except OSError as error:
-        return Finding("cache", NOTE, f"{folder} cannot be made: {error.strerror}")
+        return Finding("cache", NOTE, f"{directory} cannot be made: {error.strerror}")
     if not writable:
-        return Finding("cache", NOTE, f"{folder} cannot be written: Python workers start slower")
-    return Finding("cache", GOOD, str(folder))
+        return Finding("cache", NOTE, f"{directory} cannot be written: Python workers start slower")
+    return Finding("cache", GOOD, str(directory))
 
 
 def _loopback() -> Finding:

@@ -53,11 +53,11 @@ def python_files() -> Iterator[tuple[str, Path]]:
             yield name, path
 
 
-def make_archive(folder: Path, chosen: Iterable[tuple[str, Path]] | None = None) -> Path:
+def make_archive(directory: Path, chosen: Iterable[tuple[str, Path]] | None = None) -> Path:
     """The archive in a folder; it is made when there is none of these files.
 
     Args:
-        folder: where it is kept.
+        directory: where it is kept.
         chosen: names in the archive, and the files; None for all that executors need.
 
     Raises:
@@ -68,11 +68,11 @@ def make_archive(folder: Path, chosen: Iterable[tuple[str, Path]] | None = None)
     for name, path in found:
         state = path.stat()
         digest.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\0".encode())
-    target = folder / f"harebell-{digest.hexdigest()[:16]}.zip"
+    target = directory / f"harebell-{digest.hexdigest()[:16]}.zip"
     if target.exists():
         return target
-    folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"draft-{os.getpid()}-{secrets.token_hex(4)}.zip"
+    directory.mkdir(parents=True, exist_ok=True)
+    draft = directory / f"draft-{os.getpid()}-{secrets.token_hex(4)}.zip"
     try:
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, path in found:

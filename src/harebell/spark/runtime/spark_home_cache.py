@@ -35,23 +35,23 @@ class SparkHomeCache:
 
     Args:
         spark: the Spark that is installed, or that SPARK_HOME says.
-        folder: what is cached for it.
+        directory: what is cached for it.
         given: whether SPARK_HOME says it, so that no overlay may take its place.
     """
 
     spark: Path
-    folder: Path
+    directory: Path
     given: bool
 
     @property
     def archive(self) -> Path:
         """The class-data archive, which may not exist yet."""
-        return self.folder / "classes.jsa"
+        return self.directory / "classes.jsa"
 
     @property
     def overlay(self) -> Path:
         """The overlay, which may not exist yet."""
-        return self.folder / "home"
+        return self.directory / "home"
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
@@ -110,7 +110,7 @@ def make_overlay(places: SparkHomeCache) -> Path:
     if places.given or places.overlay.is_dir():
         return places.spark if places.given else places.overlay
     # Whole or not at all, also when two sessions start at once.
-    draft = places.folder / f"home-{os.getpid()}-{secrets.token_hex(4)}"
+    draft = places.directory / f"home-{os.getpid()}-{secrets.token_hex(4)}"
     library = draft / "python" / "lib"
     library.mkdir(parents=True)
     try:

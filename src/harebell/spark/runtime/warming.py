@@ -93,11 +93,11 @@ class LessonSource(DataSource):
         return LessonWriter()
 
 
-def warm(*, again: bool = False) -> tuple[Path, bool]:
+def warm(*, rebuild: bool = False) -> tuple[Path, bool]:
     """Make the archive in a process of its own.
 
     Args:
-        again: also when there is one.
+        rebuild: also when there is one.
 
     Returns:
         The archive, and whether it was made now.
@@ -106,10 +106,10 @@ def warm(*, again: bool = False) -> tuple[Path, bool]:
         SessionError: Spark cannot be started here, or the archive could not be made.
     """
     places = find_cache(find_java())
-    if places.archive.is_file() and not again:
+    if places.archive.is_file() and not rebuild:
         return places.archive, False
-    places.folder.mkdir(parents=True, exist_ok=True)
-    draft = places.folder / f"classes-{os.getpid()}-{secrets.token_hex(4)}.jsa"
+    places.directory.mkdir(parents=True, exist_ok=True)
+    draft = places.directory / f"classes-{os.getpid()}-{secrets.token_hex(4)}.jsa"
     try:
         code, printed = _run_lesson(draft)
         if code != 0 or not draft.is_file():
@@ -156,7 +156,7 @@ def _run_lesson(draft: Path) -> tuple[int, str]:
         return lesson.returncode, said.read()
 
 
-def teach(spark: SparkSession, folder: Path) -> None:
+def teach(spark: SparkSession, directory: Path) -> None:
     """Use what pipelines use."""
     spark.dataSource.register(LessonSource)
     rows = spark.read.format("harebell_lesson").load()
@@ -165,8 +165,8 @@ def teach(spark: SparkSession, folder: Path) -> None:
         "SELECT from_json(CAST(value AS STRING), 'n BIGINT').n AS n, count(*) AS many "
         "FROM lesson GROUP BY 1 ORDER BY 1"
     )
-    counted.write.mode("overwrite").parquet(str(folder / "lake"))
-    spark.read.parquet(str(folder / "lake")).collect()
+    counted.write.mode("overwrite").parquet(str(directory / "lake"))
+    spark.read.parquet(str(directory / "lake")).collect()
     stream = spark.readStream.format("harebell_lesson").load()
 
     def take(batch: DataFrame, number: int) -> None:
@@ -177,7 +177,7 @@ def teach(spark: SparkSession, folder: Path) -> None:
     for number, writer in enumerate(
         (stream.writeStream.foreachBatch(take), stream.writeStream.format("harebell_lesson"))
     ):
-        query = writer.option("checkpointLocation", str(folder / f"checkpoint-{number}")).start()
+        query = writer.option("checkpointLocation", str(directory / f"checkpoint-{number}")).start()
         query.processAllAvailable()
         query.stop()
 
@@ -187,16 +187,16 @@ def main(archive: Path) -> None:
     # Imported here: the module is also imported by executors, for LessonReader.
     from harebell.spark.session import build_session
 
-    with tempfile.TemporaryDirectory(prefix="harebell-warm-") as folder:
+    with tempfile.TemporaryDirectory(prefix="harebell-warm-") as directory:
         session = build_session(
             "warm",
             settings={
                 "spark.driver.extraJavaOptions": f"-XX:ArchiveClassesAtExit={archive}",
-                "spark.sql.warehouse.dir": f"{folder}/warehouse",
+                "spark.sql.warehouse.dir": f"{directory}/warehouse",
             },
         )
         gateway = session.sparkContext._gateway  # noqa: SLF001 - there is no public way to its end
-        teach(session, Path(folder))
+        teach(session, Path(directory))
         session.stop()
         assert gateway is not None, "a session here has a JVM"
         gateway.shutdown()

@@ -90,15 +90,15 @@ class WriteTarget:
         Raises:
             SinkError: the option asks for what the broker cannot.
         """
-        asked = self.options.delivery
-        need = needs.get(asked or default)
+        requested = self.options.delivery
+        need = needs.get(requested or default)
         if need is None or need in connection.extensions:
-            return asked or default
-        if asked is None:
+            return requested or default
+        if requested is None:
             return AT_LEAST_ONCE
         product = connection.server_properties.get("product", "another broker")
         raise SinkError(
-            f"delivery={asked} needs a Harebell with the class {need}, and "
+            f"delivery={requested} needs a Harebell with the class {need}, and "
             f"{self.options.url.address} is {product} without it: use delivery=at-least-once there"
         )
 

@@ -8,10 +8,10 @@ from harebell.pipeline.checking import check
 from harebell.pipeline.spec.explaining import explain
 
 
-def explained(folder: Path, text: str) -> list[str]:
-    file = folder / "p.yaml"
+def explained(directory: Path, text: str) -> list[str]:
+    file = directory / "p.yaml"
     file.write_text(text)
-    return explain(check(file)).replace(str(folder.resolve()), "HERE").splitlines()
+    return explain(check(file)).replace(str(directory.resolve()), "HERE").splitlines()
 
 
 def test_a_pipeline_is_explained_from_source_to_sinks(tmp_path: Path) -> None:

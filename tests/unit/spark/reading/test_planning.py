@@ -56,13 +56,13 @@ def test_there_is_no_partition_without_positions() -> None:
     st.none() | st.integers(1_000, 10**6),
 )
 def test_every_position_is_in_exactly_one_partition(
-    sizes: list[tuple[int, int]], partitions: int, most: int | None
+    sizes: list[tuple[int, int]], partitions: int, max_messages: int | None
 ) -> None:
     ranges, first = [], 0
     for length, messages in sizes:
         ranges.append(one(first, first + length, max(1, min(length, messages))))
         first += length
-    found = [each for part in cut(ranges, partitions, most) for each in part]
+    found = [each for part in cut(ranges, partitions, max_messages) for each in part]
     assert sum(each.end - each.first for each in found) == first
     end = 0
     for each in found:

@@ -32,15 +32,15 @@ class Numbers:
     def prepare(self) -> None:
         pass
 
-    def advance(self, start: QueueOffset, most: int, octets: int | None) -> QueueOffset:
+    def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
         assert isinstance(start, LogOffset)
-        room = most if octets is None else min(most, octets // 10)
+        room = max_messages if octets is None else min(max_messages, octets // 10)
         return LogOffset("g", min(self.count, start.position + room))
 
     def extend(
-        self, start: QueueOffset, end: QueueOffset, most: int, octets: int | None
+        self, start: QueueOffset, end: QueueOffset, max_messages: int, octets: int | None
     ) -> QueueOffset:
-        return self.advance(end, most, octets)
+        return self.advance(end, max_messages, octets)
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
         assert isinstance(start, LogOffset)

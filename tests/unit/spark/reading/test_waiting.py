@@ -23,12 +23,12 @@ class Broker:
 
     def __init__(self, *answers: Answer) -> None:
         self.now = 0.0
-        self.asked = 0
+        self.requested = 0
         self._answers: Iterator[Answer] = iter(answers)
         self._last = answers[-1]
 
     def ask(self) -> Answer:
-        self.asked += 1
+        self.requested += 1
         self._last = next(self._answers, self._last)
         self.now += self._last.seconds
         return self._last
@@ -50,13 +50,13 @@ EMPTY = Answer(0, 0, 0.001)
 def test_a_busy_queue_is_asked_until_it_answers(consuming: bool) -> None:
     broker = Broker(BUSY, BUSY, Answer(100, 2, 0.01))
     assert broker.waiting(consuming=consuming) == 100
-    assert broker.asked == 3
+    assert broker.requested == 3
 
 
 def test_an_empty_queue_of_which_nobody_consumes_is_believed_at_once() -> None:
     broker = Broker(EMPTY, Answer(1, 0, 0.001))
     assert broker.waiting(consuming=False) == 0
-    assert broker.asked == 1
+    assert broker.requested == 1
 
 
 def test_an_answer_that_misses_our_own_consumers_is_not_believed() -> None:
@@ -67,7 +67,7 @@ def test_an_answer_that_misses_our_own_consumers_is_not_believed() -> None:
 def test_an_empty_queue_that_counts_our_consumers_is_believed_at_once() -> None:
     broker = Broker(Answer(0, 2, 0.5), Answer(1, 2, 0.001))
     assert broker.waiting(consuming=True) == 0
-    assert broker.asked == 1
+    assert broker.requested == 1
 
 
 def test_a_broker_that_never_says_more_is_believed_in_the_end() -> None:

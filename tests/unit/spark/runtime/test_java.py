@@ -9,9 +9,9 @@ import pytest
 from harebell.spark.runtime.java import SessionError, find_java, major_of
 
 
-def fake(folder: Path, says: str, code: int = 0) -> Path:
+def fake(directory: Path, says: str, code: int = 0) -> Path:
     """A program `bin/java` that says something about its version."""
-    program = folder / "bin" / "java"
+    program = directory / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{says}\nEND\nexit {code}\n")
     program.chmod(0o755)

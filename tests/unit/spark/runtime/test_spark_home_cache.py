@@ -18,14 +18,14 @@ from harebell.spark.runtime.spark_home_cache import (
 JAVA = Java(Path("/usr/bin/java"), 17, "17.0.1")
 
 
-def cached(folder: Path, **more: str) -> dict[str, str]:
-    return {"XDG_CACHE_HOME": str(folder), **more}
+def cached(directory: Path, **more: str) -> dict[str, str]:
+    return {"XDG_CACHE_HOME": str(directory), **more}
 
 
-def spark_folder(folder: Path) -> Path:
-    (folder / "jars").mkdir(parents=True)
-    (folder / "jars" / "one.jar").touch()
-    return folder
+def spark_folder(directory: Path) -> Path:
+    (directory / "jars").mkdir(parents=True)
+    (directory / "jars" / "one.jar").touch()
+    return directory
 
 
 def test_the_cache_is_where_the_desktop_says(tmp_path: Path) -> None:
@@ -40,9 +40,9 @@ def test_another_java_or_other_jars_have_another_folder(tmp_path: Path) -> None:
     first = find_cache(JAVA, environment)
     assert find_cache(JAVA, environment) == first
     other = find_cache(Java(JAVA.program, 21, "21.0.2"), environment)
-    assert other.folder != first.folder
+    assert other.directory != first.directory
     (home / "jars" / "two.jar").touch()
-    assert find_cache(JAVA, environment).folder != first.folder
+    assert find_cache(JAVA, environment).directory != first.directory
 
 
 def test_the_overlay_has_the_installed_spark_without_its_zip(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_overlay_has_the_installed_spark_without_its_zip(tmp_path: Path) -> 
     (library,) = (overlay / "python" / "lib").iterdir()
     assert library.name.startswith("py4j-")
     assert make_overlay(places) == overlay
-    assert [entry.name for entry in places.folder.iterdir()] == ["home"]
+    assert [entry.name for entry in places.directory.iterdir()] == ["home"]
 
 
 def test_the_overlay_of_many_starts_at_once_is_whole(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_the_overlay_of_many_starts_at_once_is_whole(tmp_path: Path) -> None:
     for thread in threads:
         thread.join(60)
     assert made == [places.overlay] * 8
-    assert [entry.name for entry in places.folder.iterdir()] == ["home"]
+    assert [entry.name for entry in places.directory.iterdir()] == ["home"]
 
 
 def test_a_spark_home_of_the_user_is_left_alone(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_spark_home_of_the_user_is_left_alone(tmp_path: Path) -> None:
     places = find_cache(JAVA, cached(tmp_path, SPARK_HOME=str(home)))
     assert places.given
     assert make_overlay(places) == home
-    assert not places.folder.exists()
+    assert not places.directory.exists()
 
 
 def test_the_overlay_of_an_earlier_session_is_no_spark_home_of_the_user(tmp_path: Path) -> None:
