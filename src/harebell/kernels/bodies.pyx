@@ -1,7 +1,4 @@
-"""A body that arrives in pieces, put together as it comes, in C.
-
-bodies.py beside this file says why.
-"""
+"""Join the pieces of a body as they arrive, in C; see bodies.py."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
@@ -15,9 +12,11 @@ cdef extern from "Python.h":
     char* raw_string "PyBytes_AS_STRING"(PyObject* octets)
 
 cdef enum:
-    FIRST = 16384               # octets that there is room for at first
-    AHEAD_FROM = 1048576        # so much has to be there before room is made for all of it
-    MOST_AHEAD = 67108864       # room that is made at most for what is not there: it costs nothing
+    FIRST = 16384               # smallest block, in octets
+    AHEAD_FROM = 1048576        # octets that must have come before room is made for the whole body
+    # Largest room for octets that have not come. Pages that were never written take no memory, and
+    # a peer that announces a large body and sends nothing costs nothing.
+    AHEAD_MAX = 67108864
 
 
 cdef class GatheredBody:
@@ -30,7 +29,7 @@ cdef class GatheredBody:
     cdef readonly Py_ssize_t size
 
     def __cinit__(self, Py_ssize_t expected=0):
-        self._expected = min(expected, <Py_ssize_t>MOST_AHEAD)
+        self._expected = min(expected, <Py_ssize_t>AHEAD_MAX)
         self._octets = NULL
         self._capacity = 0
         self.size = 0
@@ -44,7 +43,7 @@ cdef class GatheredBody:
         cdef Py_ssize_t wanted = self.size + more
         cdef bytes only = self._only
         if self.size == 0:
-            # It may stay the only one.
+            # It may be the whole body: keep a reference, copy nothing.
             self._only = piece
             self.size = more
             return 0
@@ -62,7 +61,7 @@ cdef class GatheredBody:
         return 0
 
     cdef int _grow(self, Py_ssize_t wanted) except -1:
-        """Make room; large blocks are moved by the system, page by page, without a copy."""
+        """Make room. The system moves large blocks page by page (mremap), without a copy."""
         cdef Py_ssize_t capacity = max(2 * wanted, <Py_ssize_t>FIRST)
         if self._expected >= wanted and (capacity > self._expected or wanted >= AHEAD_FROM):
             capacity = self._expected
@@ -72,7 +71,7 @@ cdef class GatheredBody:
             try:
                 _PyBytes_Resize(&self._octets, capacity)
             except MemoryError:
-                # The pieces are gone with the block.
+                # _PyBytes_Resize frees the block when it fails: the pieces are lost.
                 self._capacity = self.size = 0
                 raise
         self._capacity = capacity

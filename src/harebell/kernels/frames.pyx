@@ -1,6 +1,10 @@
 """Scan frames in C, and hand whole contents to the sink in one call.
 
-frames.py beside this file says in pure Python what this does; both agree call for call.
+frames.py beside this file is the same in pure Python; both agree call for call.
+
+The fast path takes a publish or delivery whose method, header and body frames lie side by side in
+the input, as clients write them. Anything else goes to the sink frame by frame, which also finds
+the errors: the fast path never raises for a content that it does not like, it leaves it alone.
 
     frame    type(1) channel(2) size(4) payload(size) 0xCE           AMQP 0-9-1 4.2.3
     publish  00 3C 00 28 ticket(2) exchange(shortstr) routing-key(shortstr) bits(1)
@@ -28,8 +32,9 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, WORK_FRAME_UNITS
 
 cdef enum:
-    TICKET_SHIFT = 8
-    HEAD = 7
+    TICKET_SHIFT = 8            # an access ticket (0-8, 0-9) travels above the flags of a publish
+    HEAD = 7                    # octets of a frame before its payload
+    # Class and method id, as the first four octets of a payload.
     BASIC_PUBLISH = 0x003C0028
     BASIC_DELIVER = 0x003C003C
     BASIC_ACK = 0x003C0050
@@ -48,6 +53,7 @@ cdef str _text(const unsigned char* p, Py_ssize_t n):
 
 cdef inline int _extend(bytearray kept, const unsigned char* data, Py_ssize_t n) except -1:
     cdef Py_ssize_t size = PyByteArray_GET_SIZE(kept)
+    # It may move: take the address after, not before.
     PyByteArray_Resize(kept, size + n)
     memcpy(PyByteArray_AS_STRING(kept) + size, data, n)
     return 0
@@ -133,6 +139,7 @@ cdef class FrameScanner:
         cdef Py_buffer view
         cdef const unsigned char* start
         cdef Py_ssize_t length, used
+        # While the view is held, nobody can resize the buffer that `start` points into.
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             start = <const unsigned char*>view.buf
@@ -176,6 +183,7 @@ cdef class FrameScanner:
             have += take
             if have < want:
                 return used
+        # Before the scan, which may raise: the same octets must not be scanned again.
         self._rest = None
         take = self._scan(<const unsigned char*>PyByteArray_AS_STRING(rest), have)
         if take < have and not self.stopped:
@@ -194,6 +202,7 @@ cdef class FrameScanner:
             return HEAD
         size = u32(p + 3)
         if size > self.frame_max - OVERHEAD + FUDGE:
+            # Too large: `_scan` refuses it, and needs no more octets for that.
             return have
         if have < size + OVERHEAD:
             return size + OVERHEAD
@@ -250,6 +259,7 @@ cdef class FrameScanner:
         while length - at >= HEAD:
             p = data + at
             size = u32(p + 3)
+            # RabbitMQ's texts. FUDGE forgives clients that forget the frame's own eight octets.
             if size > self.frame_max - OVERHEAD + FUDGE:
                 raise ProtocolError(
                     501, f"type {p[0]}, all octets = <<>>: "
@@ -263,6 +273,7 @@ cdef class FrameScanner:
             channel = u16(p + 1)
             if self.fast and p[0] == METHOD and size >= 4:
                 which = u32(p + HEAD)
+                # While the sink assembles a content from single frames, this one goes the same way.
                 if which == content and self.pending == 0:
                     used = self._whole_content(p, length - at, channel, size, not self.client)
                     if used:
@@ -274,6 +285,7 @@ cdef class FrameScanner:
                             return at
                         continue
                     if self._awaited(p, length - at, size, False) > length - at:
+                        # Cut by the end of the input: keep it, and take it whole with the rest.
                         break
                 elif which == BASIC_ACK and size == ACK_SIZE:
                     self._sink.ack(channel, u64(p + 11), p[19] & 1)
@@ -350,6 +362,8 @@ cdef class FrameScanner:
         """Call the sink; 1 when the method cannot be read, which is found out frame by frame."""
         cdef Py_ssize_t exchange_size, key_size
         cdef int flags
+        # A publisher mostly sends the same exchange and routing key again. Then the texts of the
+        # last publish are given again: one comparison instead of two decodings.
         if not (PyBytes_GET_SIZE(self._last_method) == n
                 and memcmp(PyBytes_AS_STRING(self._last_method), p, n) == 0):
             if n < 5:
@@ -364,6 +378,7 @@ cdef class FrameScanner:
                     and PyBytes_GET_SIZE(self._last_method) >= 3 + exchange_size
                     and memcmp(PyBytes_AS_STRING(self._last_method) + 2, p + 2,
                                exchange_size + 1) == 0):
+                # Forgotten first: if decoding fails, octets and texts must not disagree.
                 self._last_method = b""
                 try:
                     self._last_exchange = _text(p + 3, exchange_size)

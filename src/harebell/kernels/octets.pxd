@@ -1,4 +1,4 @@
-"""Numbers and names in network order, and the head of a frame: inlined wherever they are used.
+"""Inline functions for numbers and names in network byte order, and for the head of a frame.
 
 A frame of AMQP 0-9-1 (4.2.3):
 
@@ -9,7 +9,8 @@ from libc.string cimport memcpy
 
 cdef extern from *:
     """
-    /* The octets of a text. Nearly all names are ASCII, which Python stores as they are. */
+    /* The UTF-8 octets of a text, owned by the text. Nearly all names are ASCII, and CPython stores
+       those as their own UTF-8. PyUnicode_AsUTF8AndSize would answer the same, by a call. */
     static inline const char* harebell_utf8(PyObject* text, Py_ssize_t* size) {
         if (PyUnicode_CheckExact(text) && PyUnicode_IS_COMPACT_ASCII(text)) {
             *size = PyUnicode_GET_LENGTH(text);
@@ -41,6 +42,7 @@ cdef inline unsigned long long u64(const unsigned char* p) noexcept:
     return (<unsigned long long>u32(p) << 32) | u32(p + 4)
 
 
+# Each `put` returns the address behind what it wrote, so that calls follow each other.
 cdef inline unsigned char* put16(unsigned char* p, unsigned int v) noexcept:
     p[0] = (v >> 8) & 0xFF
     p[1] = v & 0xFF

@@ -1,4 +1,9 @@
-"""Find the number that a publisher gives a message, in C; publishing.py says what this does."""
+"""Find the header `x-publishing-id`, in C; see publishing.py.
+
+A property list (AMQP 0-9-1 4.2.6.1) is two octets of flags, then the properties that they announce:
+0x80 content-type and 0x40 content-encoding are short strings, 0x20 is the header table. Only what
+stands before the table has to be skipped.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.string cimport memcmp
@@ -11,7 +16,7 @@ cdef bytes NUMBER_NAME = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID
 
 
 cdef Py_ssize_t _fixed_size(unsigned char tag) noexcept:
-    """Octets of a value behind its tag; -1 for one that says it itself."""
+    """Octets of a value after its type tag; -1 if a length comes first."""
     if tag == c"V":
         return 0
     if tag == c"t" or tag == c"b" or tag == c"B":
@@ -26,7 +31,7 @@ cdef Py_ssize_t _fixed_size(unsigned char tag) noexcept:
 
 
 cdef long long _number(const unsigned char* p, unsigned char tag, Py_ssize_t size) noexcept:
-    """The integer of a value; -1 for anything else, and for what is below 0."""
+    """The integer of a value; -1 for another type and for a negative number."""
     cdef unsigned long long found = 0
     cdef Py_ssize_t at
     cdef bint is_signed = tag == c"b" or tag == c"s" or tag == c"I" or tag == c"l" or tag == c"L"
@@ -48,7 +53,7 @@ def publishing_id(bytes raw not None):
     cdef unsigned char tag
     if n < 6 or not p[0] & 0x20:
         return -1
-    if p[0] & 0x80:
+    if p[0] & 0x80:             # content-type
         at += 1 + p[at]
     if p[0] & 0x40 and at < n:
         at += 1 + p[at]
@@ -67,6 +72,7 @@ def publishing_id(bytes raw not None):
         at += 1
         size = _fixed_size(tag)
         if size < 0:
+            # A long string, table or array: its length comes first, and what is in it is skipped.
             if at + 4 > end:
                 return -1
             size = 4 + <Py_ssize_t>u32(p + at)

@@ -1,6 +1,8 @@
-"""Records of the message log, encoded and checked in C.
+"""Encode and check the records of the message log, in C.
 
-records.py beside this file says in pure Python what this does; both agree octet for octet.
+records.py beside this file is the same in pure Python; both agree octet for octet. Numbers in a
+record are little-endian (store/FORMAT.md), unlike those on the wire. They are written octet by
+octet, so alignment and the processor's own order do not matter; compilers make one store of it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -17,6 +19,11 @@ cdef extern from *:
     #include <stddef.h>
     #include <string.h>
 
+    /* CRC-32C (Castagnoli, reflected polynomial 0x82F63B78).
+
+       Table t gives the remainder of an octet with t zero octets behind it, so that eight octets
+       take eight independent look-ups ("slicing by 8"). The processor's own instruction is used
+       where it exists; -1 means that nobody has asked yet. */
     static uint32_t harebell_crc_table[8][256];
     static int harebell_crc_hardware = -1;
 
@@ -59,7 +66,7 @@ cdef extern from *:
         uint64_t wide = crc;
         while (n >= 8) {
             uint64_t word;
-            memcpy(&word, p, 8);
+            memcpy(&word, p, 8);  /* one load, allowed at any address */
             wide = __builtin_ia32_crc32di(wide, word);
             p += 8;
             n -= 8;
@@ -97,22 +104,23 @@ CLOSED = 5
 STAGED = 16
 
 cdef enum:
-    HEAD = 36
-    COVERED = 8
-    ALIGN = 8
+    HEAD = 36                   # octets of the fixed part
+    COVERED = 8                 # where the part under the checksum begins: after size and checksum
+    ALIGN = 8                   # records begin at multiples of this: recovery searches only there
     KIND_MESSAGE = 1
+    # Bits of the flags octet.
     HAS_HEADERS = 1
     HAS_PRIORITY = 2
     KEEP = 4
     STAGED_ROW = 16
     DUE = 8
     DUE_OCTETS = 8
-    NAME_MOST = 255
+    NAME_MAX = 255
     FAMILY = 9                  # FAMILY_09: the others are converted
     FIRST_CAPACITY = 512
-    LAST_MOST = 1 << 20
+    LAST_MAX = 1 << 20          # a buffer starts at most this large
 
-# Texts that the last message read had: the next one mostly has the same.
+# The names of the last message read. The next one mostly has the same, and then no text is made.
 cdef str _last_exchange = ""
 cdef str _last_key = ""
 
@@ -186,14 +194,15 @@ cdef class RecordBuffer:
         cdef PyObject* grown
         if wanted > capacity:
             if self._bytes == NULL:
-                # As much as last time: growing step by step copies everything once more.
-                capacity = max(min(self._last, <Py_ssize_t>LAST_MOST), wanted)
-                # Not the same for all logs: those that get the same messages would all grow, and
-                # copy what they have, at the same one.
+                # As large as last time: growing in steps would copy everything again.
+                capacity = max(min(self._last, <Py_ssize_t>LAST_MAX), wanted)
+                # A little more, by a hash of the seed: logs that get the same messages would all
+                # grow, and copy, at the same message. The multiplier is Knuth's (2^32 / golden
+                # ratio); the shift keeps its five highest bits, so up to 31/32 is added.
                 capacity += (capacity >> 5) * <Py_ssize_t>((self._seed * 2654435761u) >> 27)
                 self._bytes = new_bytes(NULL, capacity)
             else:
-                # Not resized in place: what was gathered must be there still when that fails.
+                # Not resized in place: if that fails, the records gathered so far must survive.
                 capacity = max(capacity * 2, wanted)
                 grown = new_bytes(NULL, capacity)
                 memcpy(raw_string(grown), self._base, self.size)
@@ -219,12 +228,13 @@ cdef class RecordBuffer:
         cdef Py_ssize_t body_size = PyBytes_GET_SIZE(message.body)
         cdef Py_ssize_t due_size = DUE_OCTETS if message.due > 0 else 0
         cdef Py_ssize_t size = HEAD + due_size + exchange_size + key_size + raw_size + body_size
+        # Rounded up to a multiple of ALIGN, which is a power of two.
         cdef Py_ssize_t padded = (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
         cdef unsigned char* begin = self._room(padded)
         cdef unsigned char* p = begin
         cdef int flags = 0
-        if exchange_size > NAME_MOST or key_size > NAME_MOST:
-            raise ValueError(f"a name has at most {NAME_MOST} octets")
+        if exchange_size > NAME_MAX or key_size > NAME_MAX:
+            raise ValueError(f"a name has at most {NAME_MAX} octets")
         if message.has_headers:
             flags |= HAS_HEADERS
         if message.priority >= 0:
@@ -252,6 +262,8 @@ cdef class RecordBuffer:
         p += raw_size
         memcpy(p, PyBytes_AS_STRING(message.body), body_size)
         memset(begin + size, 0, padded - size)
+        # The checksum comes last, for it covers all that follows it, without the padding. The seed
+        # is the checksum of the log's identity: a record of another log never passes for one of it.
         put32(begin + 4, harebell_crc(self._seed, begin + COVERED, size - COVERED))
         self.size += padded
         return self.start + self.size - padded
@@ -287,6 +299,7 @@ cdef class RecordBuffer:
         if self.size == 0:
             return b""
         self._last = self.size
+        # Nobody else refers to the object yet, so shrinking it in place is allowed.
         if self.size < self._capacity:
             _PyBytes_Resize(&self._bytes, self.size)
         taken = <bytes>(<object>self._bytes)
@@ -306,8 +319,8 @@ cpdef Py_ssize_t message_octets(Message message) except -1:
     cdef Py_ssize_t size
     utf8(message.exchange, &exchange)
     utf8(message.routing_key, &key)
-    if exchange > NAME_MOST or key > NAME_MOST:
-        raise ValueError(f"a name has at most {NAME_MOST} octets")
+    if exchange > NAME_MAX or key > NAME_MAX:
+        raise ValueError(f"a name has at most {NAME_MAX} octets")
     size = HEAD + exchange + key + PyBytes_GET_SIZE(message.raw) + PyBytes_GET_SIZE(message.body)
     if message.due > 0:
         size += DUE_OCTETS
@@ -357,7 +370,7 @@ def payload(bytes data, Py_ssize_t at):
 
 
 cdef str _text(const char* p, Py_ssize_t n, str last):
-    """A text, which is mostly the last one."""
+    """Decode a text; give the last one again if the octets are the same."""
     cdef Py_ssize_t known = 0
     cdef const char* octets = utf8(last, &known)
     if known == n and memcmp(octets, p, n) == 0:
@@ -440,6 +453,7 @@ cdef bint poured(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, long lo
     if fixed + exchange + key + raw > size:
         return False
     if (p[30] | p[31] << 8) != FAMILY:
+        # Another protocol family: decode the message, so that its properties can be converted.
         message = decode(base, n, at)
         if message is None:
             return False
@@ -473,6 +487,8 @@ def find_good(bytes data, Py_ssize_t begin, unsigned int seed, unsigned long lon
     cdef unsigned long long position
     while at + HEAD <= n:
         if get32(base + at) >= HEAD:
+            # The position is checked before the checksum: it is cheap, and rules out nearly every
+            # place where no record begins.
             position = get64(base + at + 8)
             if low <= position <= high and whole(base, n, at, seed):
                 return at

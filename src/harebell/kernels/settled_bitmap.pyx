@@ -1,6 +1,12 @@
-"""Where a segment's messages stand, and which of them are settled, in C.
+"""File offsets of the messages of a segment, and which of them are settled, in C.
 
-settled_bitmap.py beside this file says in pure Python what this does; both agree call for call.
+settled_bitmap.py beside this file is the same in pure Python; both agree call for call.
+
+    index      0 ............ _front ................ count
+    settled    all of them    a bit each in _bits     not there
+
+Bit `index & 7` of octet `index >> 3` belongs to an index. Octets behind `_mapped` do not exist and
+count as zero: a queue that is settled in order has no bitmap at all.
 """
 
 from libc.stdlib cimport free, realloc
@@ -85,9 +91,11 @@ cdef class SettledBitmap:
             return True
         octet = index >> 3
         if octet >= self._mapped:
+            # Half as much again, so that settling backwards and forwards does not grow each time.
             wanted = octet + 1 + (octet >> 1)
             grown = <unsigned char*>realloc(self._bits, <size_t>wanted)
             if grown == NULL:
+                # Undo the count above: the position is not settled.
                 self.live += 1
                 raise MemoryError()
             memset(grown + self._mapped, 0, <size_t>(wanted - self._mapped))
@@ -101,6 +109,7 @@ cdef class SettledBitmap:
         cdef long long done = 0
         end = min(end, self.first + self.count)
         if position <= self.first + self._front and end == self.first + self.count:
+            # Everything is settled now, whatever the bits say: no loop is needed.
             done = self.live
             self.live = 0
             self._front = self.count
@@ -135,6 +144,7 @@ cdef class SettledBitmap:
         cdef long long behind, size
         while index < most and count < messages:
             if not self._bit(index):
+                # A record ends where the next one that exists begins.
                 behind = index + 1
                 while behind < self.count and self._offsets[behind] == LOST:
                     behind += 1
