@@ -1,4 +1,4 @@
-"""What can go wrong for a client, each with the reply code and text where the broker gave one.
+"""Errors of the client, with the reply code and text of the broker where it sent them.
 
     AMQPError
     +-- ConnectionFailed          no connection was made
@@ -315,7 +315,7 @@ class RecordDamaged(ChannelClosed):
 
 
 class Fenced(ChannelClosed):
-    """412: somebody else works for the group or the publisher now."""
+    """412: another client has opened the group or the publisher."""
 
 
 _HARD: dict[int, type[AMQPConnectionClosed]] = {

@@ -1,6 +1,6 @@
 """Messages as an application sees them: a body, its route, and its properties by name.
 
-Encoded properties stay encoded until somebody looks at one, and equal properties are encoded once:
+Encoded properties stay encoded until one is read, and equal properties are encoded once:
 most messages of a program differ only in their body.
 """
 

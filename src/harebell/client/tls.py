@@ -1,4 +1,4 @@
-"""TLS for amqps:// addresses: the certificate is checked unless the address says no, aloud."""
+"""TLS for amqps:// addresses. The certificate is checked unless the address disables it."""
 
 from __future__ import annotations
 

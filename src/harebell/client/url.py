@@ -62,7 +62,7 @@ class URL:
         certfile: PEM file of our own certificate.
         keyfile: PEM file of its key.
         verify: verify_peer, or verify_none together with `insecure`.
-        insecure: says aloud that the broker's certificate is not to be checked.
+        insecure: disables the check of the broker's certificate, with a warning.
         server_name_indication: the name asked for and checked instead of `host`.
         version: of AMQP, for example "0-8".
     """

@@ -1,4 +1,4 @@
-"""A pipeline's file to its `Description`, or to everything that is wrong with it.
+"""Check a pipeline file: return its `Description`, or raise all errors in it.
 
 Nothing here starts Spark or connects to a broker: `harebell pipeline check` takes a moment, and a
 wrong file is told before anything was read from a queue.

@@ -1,4 +1,4 @@
-"""One driver that hosts pipelines: a session of Spark, the runs in it, and how these are stopped.
+"""Host pipelines in one driver: a Spark session, the runs in it, and how they are stopped.
 
 A JVM takes seconds to start and half a gigabyte, so pipelines that are named together share one.
 SIGTERM and SIGINT let every micro-batch under way end; a second one does not wait.

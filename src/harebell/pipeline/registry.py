@@ -1,4 +1,4 @@
-"""Which pipelines run on this machine, and how they are: a folder with a file for each.
+"""The pipelines of this machine and their states: a directory with a file for each.
 
 A pipeline writes its state there while it runs (`harebell pipeline list`, `status`, `stop` read
 it), and holds a lock on it, which is how the others know whether it lives: process numbers come
@@ -35,7 +35,7 @@ __getattr__ = deprecated_names(
 
 @dataclass
 class PipelineState:
-    """How a pipeline is.
+    """The state of a pipeline.
 
     Args:
         name: of the pipeline.

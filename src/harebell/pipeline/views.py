@@ -1,4 +1,4 @@
-"""What a person sees of running pipelines: a live table on a terminal, else a line per batch."""
+"""Show running pipelines: a live table on a terminal, else a line per batch."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ MESSAGE = StructType(
         StructField("headers", MapType(_STRING, _STRING)),
     ]
 )
-"""What a message has unless told otherwise."""
+"""The columns of a message by default."""
 
 HEADERS_JSON = StructField("headers_json", _STRING)
 HEADERS_RAW = StructField("headers_raw", BinaryType())
@@ -104,7 +104,7 @@ def with_body(schema: StructType, options: Options) -> StructType | str:
     """The schema with `value` in its format; a text where Spark has to read the user's part.
 
     Raises:
-        SchemaError: bodies are JSON, and nobody said what is in it.
+        SchemaError: bodies are JSON, and no schema is given.
     """
     if options.body_format == BINARY:
         return schema

@@ -276,7 +276,7 @@ class Channel(SharedChannel):
             exclusive: refuse if anybody else consumes from the queue.
             tag: the consumer tag; "" makes one.
             arguments: for example {"x-priority": 10}.
-            timeout: end the iteration when nothing came for so many seconds.
+            timeout: end the iteration after this many seconds without a message.
         """
         options = {"tag": tag, "no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
         return Consumer(self, queue, options, prefetch, timeout)
@@ -289,7 +289,7 @@ class Channel(SharedChannel):
         try:
             got = await self.connection.finish(call)
         except asyncio.CancelledError:
-            # The message is on its way although nobody waits for it any more.
+            # The message is on its way, and nothing awaits it any more: requeue it.
             call.when_done(functools.partial(_put_back, core, no_ack))
             raise
         if got is None:

@@ -146,7 +146,7 @@ class Connection:
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """What the broker told about itself."""
+        """The server properties of the broker."""
         return self._core.server_properties
 
     @property
@@ -230,7 +230,7 @@ class Connection:
             self._link.resume_reading()
 
     def _throttle(self) -> None:
-        """Stop reading while deliveries pile up and nobody waits for anything else."""
+        """Stop reading while deliveries pile up and nothing else is awaited."""
         if self.buffered > CLIENT_BUFFER_MESSAGES and self._awaiting == 0 and self._link:
             self._link.pause_reading()
 
@@ -256,7 +256,7 @@ class Connection:
             self._topology.forget_channel(number)
 
     def forget_consumer(self, number: int, tag: str) -> None:
-        """The program has dropped a consumer without a word."""
+        """The program dropped a consumer without cancelling it."""
         if self._topology is not None:
             self._topology.forget_consumer(number, tag)
 
@@ -325,7 +325,7 @@ class Connection:
                     return
         finally:
             if self.recovering and not self._closing:
-                # Whatever ended this, nobody may wait for ever.
+                # Whatever the reason, what awaits the connection must not wait for ever.
                 given_up = RecoveryFailed(f"gave up after {backoff.tried} attempts: {error}")
                 given_up.__cause__ = error
                 self._end(given_up)
@@ -445,7 +445,7 @@ def connect(
         recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
             says how.
         rng: entropy for the jitter of the delays between attempts.
-        properties: added to what the broker is told about this client.
+        properties: added to the client properties.
         ssl_context: settings of TLS, instead of the parameters of an amqps:// address.
 
     Raises:

@@ -47,7 +47,7 @@ class PendingConfirm(SharedPendingConfirm):
     Raises (when awaited):
         PublishNacked: the broker did not take it.
         PublishReturned: it was mandatory and there was no queue for it.
-        ConnectionLost, ChannelClosed: nobody knows.
+        ConnectionLost, ChannelClosed: the outcome is unknown.
     """
 
     __slots__ = ()

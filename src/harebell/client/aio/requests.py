@@ -79,7 +79,7 @@ class Requester:
             if channel is not None and channel.is_open:
                 return channel
             channel = await self.connection.channel()
-            # Nobody waits for the reply to a request that was sent again.
+            # Do not resend requests after a recovery: nothing waits for their replies.
             channel.core.confirms.keep = False
             channel.on_return = self.requests.returned
             if not self.requests.direct:

@@ -1,4 +1,4 @@
-"""One socket under asyncio: octets to and from the core, a timer, back-pressure both ways.
+"""One socket under asyncio: octets to and from the core, a timer, back-pressure in both directions.
 
 Output is written once per turn of the loop, however many publishes the turn made.
 """
@@ -51,7 +51,7 @@ class AsyncTransport(asyncio.BufferedProtocol):
         return self._view
 
     def buffer_updated(self, nbytes: int) -> None:
-        """So many octets were read."""
+        """Take octets that asyncio has put into the buffer."""
         self.core.receive(self._view[:nbytes], self._loop.time())
         self.flush()
         if self.on_read is not None:
@@ -115,7 +115,7 @@ class AsyncTransport(asyncio.BufferedProtocol):
         return not self._can_write.is_set()
 
     def pause_reading(self) -> None:
-        """Read nothing more for now: nobody takes what was read."""
+        """Stop reading for now: what was read is not taken."""
         if self._transport is not None and not self.core.finished:
             self.core.reading_paused = True
             self._transport.pause_reading()

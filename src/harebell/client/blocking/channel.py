@@ -241,7 +241,7 @@ class Channel(SharedChannel):
             exclusive: refuse if anybody else consumes from the queue.
             tag: the consumer tag; "" makes one.
             arguments: for example {"x-priority": 10}.
-            timeout: end the iteration when nothing came for so many seconds.
+            timeout: end the iteration after this many seconds without a message.
         """
         inbox = Inbox(self.connection, no_ack, _nobody_sleeps)
         options = {"no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
@@ -377,4 +377,4 @@ class Channel(SharedChannel):
 
 
 def _nobody_sleeps() -> None:
-    """Whoever waits for a delivery is the one who reads."""
+    """Wake nothing: the caller that waits for a delivery is the one that reads."""

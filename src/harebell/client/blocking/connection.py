@@ -48,7 +48,7 @@ class Connection:
         url: the address.
         recovery: how to recover; None not to.
         rng: entropy for the delays.
-        properties: told to the broker.
+        properties: added to the client properties.
         call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
         background_heartbeats: whether a thread beats while no call is made.
         ssl_context: settings of TLS, instead of those of the address.
@@ -126,12 +126,12 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection can be used, as far as we have heard."""
+        """Whether the connection can be used, as of the last read."""
         return self._error is None and not self._core.finished
 
     @property
     def blocked(self) -> bool:
-        """Whether the broker takes no publishes now, as far as we have heard."""
+        """Whether the broker takes no publishes (connection.blocked), as of the last read."""
         return self._core.blocked is not None
 
     @property
@@ -141,7 +141,7 @@ class Connection:
 
     @property
     def server_properties(self) -> dict[str, Any]:
-        """What the broker told about itself."""
+        """The server properties of the broker."""
         return self._core.server_properties
 
     @property
@@ -246,7 +246,7 @@ class Connection:
             self._topology.forget_channel(number)
 
     def _drop_abandoned(self) -> None:
-        """End the subscriptions that the program dropped without a word."""
+        """Cancel the consumers that the program dropped without cancelling them."""
         while self.abandoned:
             channel, inbox, tag = self.abandoned.pop()
             channel.inboxes.discard(inbox)
@@ -383,7 +383,7 @@ def connect(
         recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
             says how.
         rng: entropy for the jitter of the delays between attempts.
-        properties: added to what the broker is told about this client.
+        properties: added to the client properties.
         call_timeout: seconds after which a call that got no answer raises `CallTimeout`.
         background_heartbeats: beat in a thread while the program makes no calls.
         ssl_context: settings of TLS, instead of the parameters of an amqps:// address.

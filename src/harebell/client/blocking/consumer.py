@@ -54,7 +54,7 @@ class PendingConfirm(SharedPendingConfirm):
         Raises:
             PublishNacked: the broker did not take it.
             PublishReturned: it was mandatory and there was no queue for it.
-            ConnectionLost, ChannelClosed: nobody knows.
+            ConnectionLost, ChannelClosed: the outcome is unknown.
         """
         self._connection.finish(self._confirm)
 

@@ -27,7 +27,7 @@ class RowPublisher:
 
     Attributes:
         tally: what became of the rows.
-        returned: messages that came back and that nobody has taken yet.
+        returned: messages that the broker returned and that were not taken yet.
         keep_returned: how many of these are kept; more are only counted.
     """
 
@@ -86,7 +86,7 @@ class RowPublisher:
         return end
 
     def settle(self, left: int = 0) -> None:
-        """Wait until no more than so many rows wait for their confirm.
+        """Wait until at most this many rows wait for their confirm.
 
         Raises:
             AMQPError: the channel or the connection ended, or nothing was confirmed in time.

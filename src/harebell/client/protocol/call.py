@@ -1,4 +1,4 @@
-"""A question put to the broker, and its answer when it comes.
+"""A request to the broker, and its answer when it comes.
 
 The core knows neither tasks nor threads, so a verb that has to wait for the broker returns a
 `Call`. The asyncio API turns it into a future; the blocking API reads the socket until it is done.

@@ -188,7 +188,7 @@ class CoreChannel(Verbs):
             message: what to publish.
             flags: MANDATORY or 0.
             waiting: hears about the confirm.
-            token: told to `waiting` with the confirm.
+            token: passed to `waiting` with the confirm.
 
         Returns:
             Whether there will be a confirm.
@@ -308,7 +308,7 @@ class CoreChannel(Verbs):
             consumer.on_end(None)
 
     def abandon(self, tag: str) -> None:
-        """End a subscription that nobody reads any more; what still comes is put back."""
+        """Cancel an abandoned consumer; deliveries that still come are requeued."""
         consumer = self.consumers.get(tag)
         if consumer is None or self.state is not ChannelPhase.OPEN:
             return
@@ -450,7 +450,7 @@ class CoreChannel(Verbs):
             self.on_flow(method.active)
 
     def _on_recovered(self, method: m.BasicRecoverOk) -> None:
-        """Brokers of one layout of 0-8 answer basic.recover; nobody has waited for it."""
+        """Ignore the answer to basic.recover of brokers with another layout of 0-8."""
         if self._host.dialect.recovers:
             self._reply(method)
 

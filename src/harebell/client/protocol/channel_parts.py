@@ -1,4 +1,4 @@
-"""What a channel is made of: states, subscriptions, waiting calls, and its surroundings."""
+"""Types of a channel: its phase, its consumers, its pending calls, and its connection."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OnEnd = Callable[[AMQPError | None], None]
 
 
 class ChannelPhase(enum.Enum):
-    """Where a channel is in its life."""
+    """The phases of a channel, from channel.open to channel.close-ok."""
 
     OPENING = "opening"
     OPEN = "open"
@@ -128,4 +128,4 @@ def got(reply: Got | m.BasicGetEmpty) -> Got | None:
 
 
 def drop(*rest: object) -> None:
-    """A delivery without acknowledgement, or the end, of a consumer that nobody reads."""
+    """Ignore a delivery without acknowledgement, or the end, of an abandoned consumer."""

@@ -1,4 +1,4 @@
-"""Publisher confirms: which publishes wait for the broker's word, and who wants to hear it.
+"""Publisher confirms: which publishes wait for an answer, and what to call when it comes.
 
 The broker numbers the publishes of a channel in confirm mode from 1, as we do, and settles them
 with basic.ack and basic.nack, one by one or all up to a number. A basic.return carries no number:
@@ -23,14 +23,14 @@ _ACK = 80
 
 
 class ConfirmWaiter(Protocol):
-    """Whoever wants to hear what became of a publish."""
+    """Receives the outcome of a publish."""
 
     def settle(self, token: int, error: AMQPError | None) -> None:
         """The publish that was registered with `token` was taken, or not."""
 
 
 class Confirm(Call[None]):
-    """The broker's word on one publish."""
+    """The confirm of one publish."""
 
     __slots__ = ()
 
@@ -43,13 +43,13 @@ class Confirm(Call[None]):
 
 
 class Bulk:
-    """The broker's word on many publishes, without an object for each.
+    """The confirms of many publishes, without an object for each.
 
     Attributes:
         outstanding: publishes without an answer yet.
         confirmed: publishes that the broker took.
         failures: (token, error) of the first ones that it did not take.
-        low: `on_low` is called when no more than so many are outstanding.
+        low: `on_low` is called when at most this many are outstanding.
     """
 
     __slots__ = ("confirmed", "failures", "low", "on_low", "outstanding")
@@ -151,14 +151,14 @@ class ConfirmTracker:
             if sent.raw == message.raw:
                 self._returned[sequence] = error
                 return True
-            # A broker may encode the properties anew; then the rest has to be enough.
+            # A broker may encode the properties differently; then the other fields must be enough.
             second = second or sequence
         if second:
             self._returned[second] = error
         return second != 0
 
     def fail(self, error: AMQPError) -> None:
-        """The channel is gone: nobody will ever know."""
+        """Fail every pending confirm: the channel is gone, and no answer will come."""
         entries = list(self._waiting.values())
         self._forget()
         for waiting, token in entries:

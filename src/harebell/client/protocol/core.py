@@ -1,4 +1,4 @@
-"""The client's half of AMQP 0-8 to 0-9-1 without I/O: octets and time in, octets and answers out.
+"""The client side of AMQP 0-8 to 0-9-1 without I/O: octets and time in, octets and answers out.
 
     shell                               core
     data read        -> receive(data, now)      -> callbacks, calls settled
@@ -62,7 +62,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self.frame_max = FRAME_MIN_BYTES
         self.scanner = FrameScanner(self)
         self.scanner.client = True
-        # A broker's connection.start may be longer than AMQP's minimal frame; nobody minds.
+        # connection.start of a broker may be longer than AMQP's minimal frame: accept it.
         self.scanner.frame_max = FRAME_MAX_BYTES
         self.recorder: Recorder | None = None
         self._greeted = False
@@ -247,7 +247,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
     def _on_close(self, method: m.ConnectionClose) -> None:
         self._send(m.ConnectionCloseOk())
         if self.state is ConnectionPhase.CLOSING:
-            # Both sides close at once (AMQP 0-9-1 2.2.4): close-ok of ours is as good as due.
+            # Both sides close at once (AMQP 0-9-1 2.2.4): our own close-ok is due as well.
             self._finish(None)
         elif self.state is ConnectionPhase.TUNING and method.reply_code == _ACCESS_REFUSED:
             self._finish(AuthenticationFailed(f"{method.reply_code} {method.reply_text}"))

@@ -1,4 +1,4 @@
-"""The client's half of final 0-10 without I/O; `protocol.core` says what a shell does.
+"""The client side of final 0-10 without I/O; `protocol.core` says what a shell does.
 
     client                                    broker
       |  protocol header "AMQP" 1 1 0 10  ------>  |     AMQP 0-10 4.3

@@ -46,7 +46,7 @@ class CountedConfirms(ConfirmTracker):
         return self.sequence - self.confirmed - self.refused
 
     def count(self, publishes: int) -> None:
-        """So many publishes have just been written."""
+        """Count publishes that were just written."""
         self.sequence += publishes
 
     def expect(self, waiting: ConfirmWaiter, token: int, message: WireMessage, flags: int) -> None:
@@ -98,4 +98,4 @@ class CountedConfirms(ConfirmTracker):
         return True
 
     def fail(self, error: AMQPError) -> None:
-        """The channel is gone; whoever counts sees it there."""
+        """The channel is gone; its owner sees that on the channel."""

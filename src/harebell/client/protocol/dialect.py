@@ -1,4 +1,4 @@
-"""The versions of AMQP that the client speaks over the frames of 0-9: what tells them apart.
+"""Differences between the versions of AMQP that the client speaks over the frames of 0-9.
 
     version  header      connection.start says   confirms, nack, exchange.bind   field tables
     0-8      1 1 8 0     8-0                     no                              S I D T F
@@ -46,7 +46,7 @@ class ClientDialect:
         capabilities: whether it is usual to tell what one is capable of.
         recovers: whether basic.recover is answered.
 
-    A ticket of 0 is the default one, so nobody has to ask for one.
+    Ticket 0 is the default one, so the client requests none.
     """
 
     version: str
@@ -72,7 +72,7 @@ class ClientDialect:
     def introduced(self, properties: dict[str, Any]) -> Any:
         """The client properties as connection.start-ok has them.
 
-        Transitional 0-10 has no word for which types of table values one reads: brokers send those
+        Transitional 0-10 cannot say which types of table values one reads: brokers send those
         that they have seen, so one of each kind is shown to them.
         """
         if self.version != TRANSITIONAL:
@@ -110,6 +110,6 @@ _BEGINNINGS = {
     "0-8": (b"AMQP\x01\x01\x08\x00", (8, 0)),
     "0-9": (b"AMQP\x01\x01\x00\x09", (0, 9)),
     "0-9-1": (b"AMQP\x00\x00\x09\x01", (0, 9)),
-    # Its own number would be that of final 0-10; under this later one nobody can mistake it.
+    # Its own number is also that of final 0-10. This later number is unambiguous.
     "0-10t": (b"AMQP\x01\x01\x63\x00", (0, 10)),
 }

@@ -1,4 +1,4 @@
-"""Deliveries that were read from the socket and wait to be taken by the application."""
+"""Deliveries that were read from the socket and that the application has not taken yet."""
 
 from __future__ import annotations
 

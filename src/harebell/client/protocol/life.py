@@ -150,7 +150,7 @@ class Life(Generic[C]):
         except AMQPError as error:
             self._finish(error)
         except BaseException:
-            # A callback of ours failed; what it was in the middle of is lost.
+            # A callback of the program raised: the content that was being assembled is lost.
             self._finish(ConnectionLost("a callback of the client failed while reading"))
             raise
 
@@ -178,7 +178,7 @@ class Life(Generic[C]):
         return min(times) if times else None
 
     def excuse(self, late: float) -> None:
-        """Do not count so many seconds, in which the program itself read nothing."""
+        """Do not count seconds in which the program did not read as silence of the broker."""
         self.last_received += late
         if self._deadline is not None:
             self._deadline += late

@@ -1,4 +1,4 @@
-"""Coming back after a lost connection: when to try again, and in which order to restore things.
+"""Recover a lost connection: when to try again, and in which order to restore the topology.
 
 Attempts are spaced by an exponential delay with full jitter, so that the clients of a broker that
 restarts do not all return in the same instant. On the new connection everything is restored in
@@ -76,7 +76,7 @@ def refused(error: AMQPError) -> bool:
 
 
 def recoverable(error: AMQPError | None) -> bool:
-    """Whether connecting again can help: the network or the broker went away, nobody refused us."""
+    """Whether connecting again can help: the network or broker failed, without refusing us."""
     return isinstance(error, _RECOVERABLE)
 
 
@@ -156,7 +156,7 @@ def _declare(channel: CoreChannel, topology: Topology) -> Generator[Call[Any], N
     for exchange in list(topology.exchanges.values()):
         yield channel.call(exchange, (m.ExchangeDeclareOk,), _itself)
     for name, record in list(topology.queues.items()):
-        # A queue that the broker named is declared anew under "": clients may not use its reserved
+        # A queue that the broker named is declared again under "": clients may not use its reserved
         # names. If it outlived the connection after all, it stays behind, as with every client that
         # recovers.
         call = channel.call(record.method, (m.QueueDeclareOk,), _itself)

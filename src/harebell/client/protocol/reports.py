@@ -1,4 +1,4 @@
-"""What connections log about themselves: that they were lost, and that they are there again.
+"""The log messages of connections: lost, retried, recovered, given up.
 
 The loggers are `harebell.client.aio` and `harebell.client.blocking`. A loss is a warning, the end
 of all attempts an error, an attempt and a recovery are information. No text has a password in it.
@@ -25,21 +25,21 @@ class Reports:
         self._address = url.address if url.name is None else f"{url.address} ({url.name})"
 
     def lost(self, error: AMQPError) -> None:
-        """The connection was lost and is going to be made again."""
+        """Log that the connection was lost and will be recovered."""
         self._log.warning("lost the connection to %s, recovering: %s", self._address, error)
 
     def failed(self, attempt: int, error: AMQPError) -> None:
-        """An attempt to recover failed."""
+        """Log that an attempt to recover failed."""
         self._log.info(
             "attempt %d to connect to %s again failed: %s", attempt, self._address, error
         )
 
     def regained(self, attempts: int) -> None:
-        """The connection was made again, and everything declared through it."""
+        """Log that the connection and its topology were recovered."""
         self._log.info("connected to %s again after %d attempts", self._address, attempts)
 
     def ended(self, error: AMQPError) -> None:
-        """The connection is over, and nobody makes it again."""
+        """Log that the connection ended and will not be recovered."""
         if isinstance(error, RecoveryFailed):
             self._log.error("the connection to %s is over: %s", self._address, error)
         elif not isinstance(error, ClientClosed):

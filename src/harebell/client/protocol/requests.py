@@ -85,7 +85,7 @@ class Requests:
         properties: Properties,
         body: bytes,
     ) -> None:
-        """A reply came (`channel_parts.OnDelivery`). One that nobody waits for is dropped."""
+        """A reply came (`channel_parts.OnDelivery`). One without a waiting request is dropped."""
         reply = Reply(body, exchange, routing_key, properties, tag, redelivered)
         call = self._waiting.pop(reply.correlation_id or "", None)
         if call is not None:
@@ -107,7 +107,7 @@ class Requests:
         return CallTimeout(f"no reply from {where} in {seconds:g} s")
 
     def forget(self, number: str) -> None:
-        """Nobody waits for that reply any more."""
+        """Stop waiting for a reply; it is dropped when it comes."""
         self._waiting.pop(number, None)
 
     def _confirmed(self, number: str, error: AMQPError | None) -> None:

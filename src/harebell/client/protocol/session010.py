@@ -360,7 +360,7 @@ class CoreSession(CoreChannel):
             waiting.results.append(command.value)
 
     def _on_exception(self, command: c.ExecutionException) -> None:
-        # session.detached follows and ends it; whoever waits hears of this.
+        # session.detached follows and ends the session; pending calls fail with this error.
         self.error = closed_channel(
             command.error_code,
             command.description or "",

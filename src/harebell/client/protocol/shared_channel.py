@@ -36,7 +36,7 @@ class SharedChannel:
 
     Attributes:
         inboxes: of its consumers.
-        on_return: called with each message that the broker returns and nobody waits for.
+        on_return: called with each message that the broker returns and no publish waits for.
     """
 
     def __init__(self, connection: SharedConnection, core: CoreChannel) -> None:

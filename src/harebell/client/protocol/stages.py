@@ -81,7 +81,7 @@ def stage_append(
 
     Raises:
         Fenced: another run has taken its place.
-        NotFound: nobody has opened the run.
+        NotFound: the run was not opened.
         PreconditionFailed: the columns are wrong, a piece is missing, or there is no room.
     """
     channel.need(wire.NAME)

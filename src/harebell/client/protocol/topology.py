@@ -1,7 +1,7 @@
 """What was declared on a connection, so that a recovered connection can declare it again.
 
 Exchanges, queues and bindings belong to the connection; quality of service, mode and consumers to a
-channel. Things that were only asked for passively are not ours and are not recorded. A queue that
+channel. Resources that were only declared passively are not recorded. A queue that
 the broker named gets another name the second time; its bindings and consumers follow, and its old
 name is understood from then on.
 """

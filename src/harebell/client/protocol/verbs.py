@@ -1,4 +1,4 @@
-"""The verbs of a channel that ask and wait: one method out, one answer back.
+"""The synchronous methods of a channel: one method out, one answer back.
 
 Both APIs take their verbs from here (`awaited` in `aio`, `waited` in `blocking`), so that they
 cannot differ.
@@ -59,7 +59,7 @@ class Verbs(BulkVerbs):
         self._host.check_extension(extension)
 
     def publish_rows(self, rows: Rows, flags: int, first: int, end: int) -> int:
-        """Append publishes of some rows of a batch; whoever asks counts their confirms.
+        """Append publishes of some rows of a batch; the caller counts their confirms.
 
         Raises:
             BatchError: a row cannot become a message; nothing is appended then.

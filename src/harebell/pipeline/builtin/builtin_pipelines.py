@@ -1,4 +1,4 @@
-"""Pipelines that are commands of their own: what they do is described here, as a file would.
+"""The pipelines behind `archive`, `mirror` and `stats`, described as a file would.
 
 archive   queue, stream or exchange -> partitioned Parquet or Delta
 mirror    a queue of one broker -> an exchange or queue of another

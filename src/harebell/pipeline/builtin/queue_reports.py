@@ -1,4 +1,4 @@
-"""Questions about queues that come up every day, as SQL: dead letters, and the flow of messages.
+"""Reports about queues, as SQL: dead letters by reason, and the flow of messages.
 
 triage   dead letters by the queue they died in, the reason, the key and the shape of the body
 stats    messages by time and key: rates, sizes, how long they have waited, hot keys, skew

@@ -1,4 +1,4 @@
-"""Rows of a lake back onto an exchange: by time, by SQL, at a rate, in the order they had.
+"""Replay rows of a table to an exchange: by time, by SQL, at a rate, in their old order.
 
     lake --where--> rows by timestamp and offset --confirmed publishes--> exchange
 

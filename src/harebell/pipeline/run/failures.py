@@ -1,4 +1,4 @@
-"""What went wrong in Spark, as one sentence for people.
+"""Reduce an error of Spark to one sentence.
 
 Spark wraps an error of Python in an error of Java in an error of Python, with the traceback of
 each in the text. The sentence stands in the last line of the innermost traceback, or in the first
@@ -15,7 +15,7 @@ from typing import Any
 from harebell.client.errors import ConnectionFailed, InvalidPath, NotAllowed
 
 _RAISED = re.compile(
-    # Of ours, whatever it is called; of others by what they call their errors.
+    # Any class of Harebell; classes of others by the name Error or Exception.
     r"^(?:harebell\.[\w.]+|(?:[\w.]+\.)?(?P<other>\w+(?:Error|Exception))): (?P<said>.+)$"
 )
 _CLASS = re.compile(r"^\[([A-Z0-9_.]+)\] ")
@@ -33,11 +33,11 @@ _TOLD_ANYWAY = (
     *("sql.execution.datasources.v2.AppendDataExec", "scheduler.TaskSetManager"),
     *("executor.Executor", "util.Utils"),
 )
-"""Loggers of Spark that say with a traceback why a query or a job failed, which ends with that."""
+"""Loggers of Spark that print a traceback for a failed query or job."""
 
 
 def hush(session: Any = None) -> None:
-    """Let Spark not print the tracebacks of what is told in a sentence anyway.
+    """Silence tracebacks of Spark for errors that are reported in one sentence.
 
     Args:
         session: of the JVM that says them; None for what PySpark itself says of mistakes in SQL.
@@ -61,7 +61,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def reason_of(error: BaseException) -> str:
-    """The sentence."""
+    """Find the sentence that explains an error."""
     text = str(error).strip() or type(error).__name__
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     found = [match for line in lines if (match := _RAISED.match(line)) is not None]
@@ -83,4 +83,4 @@ _WRAPPERS = (
     *("StreamingQueryException", "PythonException", "Py4JJavaError", "Py4JException"),
     *("SparkException", "PySparkRuntimeError"),
 )
-"""What only passes an error on."""
+"""Classes that only wrap another error."""

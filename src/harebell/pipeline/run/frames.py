@@ -1,4 +1,4 @@
-"""A description as Spark's data frames: sources with their bodies read, and the steps over them.
+"""Make Spark data frames of a description: sources with decoded bodies, steps, bad rows.
 
     source  --decoded-->  source, data, _bad  --sorted-->  good rows: the view `source`
                                               --sorted-->  bad rows, with the reason in _bad
@@ -150,7 +150,7 @@ KEY = "x-original-routing-key"
 
 
 def as_dead_letters(frame: DataFrame, source: Source, pipeline: str) -> DataFrame:
-    """The messages as they came, with headers that say why and whence they were sent away."""
+    """Make dead letters of bad rows: the messages, with headers for reason and origin."""
     from pyspark.sql import functions as f
 
     route = source.body.dead_letter

@@ -1,4 +1,4 @@
-"""One driver per checkpoint: a lock that the system takes back when its holder dies.
+"""One driver per checkpoint: a lock that the system releases when its holder dies.
 
 Spark lets two queries share a checkpoint until they overwrite each other's work.
 """

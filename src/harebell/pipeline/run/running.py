@@ -1,4 +1,4 @@
-"""A pipeline while it runs: one query of Spark, whose micro-batches go to the sinks.
+"""Run a pipeline: one Spark query, whose micro-batches go to the sinks.
 
     start --> the views of sources and steps --> query --foreachBatch--> sinks, one after the other
     stop  --> the micro-batch under way is finished, a new one is refused, the query ends

@@ -1,4 +1,4 @@
-"""Micro-batches on the console: the first rows of each, as a table."""
+"""Sink: the first rows of each micro-batch on the console, as a table."""
 
 from __future__ import annotations
 

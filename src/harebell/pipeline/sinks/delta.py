@@ -1,4 +1,4 @@
-"""Micro-batches as versions of a Delta table, each batch once, without jars.
+"""Sink: micro-batches as versions of a Delta table, each batch once, without jars.
 
 Spark writes the files; delta-rs adds them to the table's log together with the sink's name and the
 number of the batch, as an application transaction. A batch whose number is in the log already is

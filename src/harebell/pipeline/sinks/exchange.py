@@ -1,4 +1,4 @@
-"""Micro-batches as messages, through the format `harebell`.
+"""Sink: micro-batches as messages to an exchange, through the format `harebell`.
 
 Rows with a column `value` are messages, and their columns of the names that the format knows are
 used as they are: what a source has read can be written unchanged. Any other row becomes a JSON

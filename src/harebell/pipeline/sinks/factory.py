@@ -1,4 +1,4 @@
-"""The sinks of a running pipeline, made from what its description says."""
+"""Make the sinks of a running pipeline from its description."""
 
 from __future__ import annotations
 

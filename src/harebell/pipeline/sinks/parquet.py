@@ -1,4 +1,4 @@
-"""Micro-batches as Parquet files in a folder, each batch once.
+"""Sink: micro-batches as Parquet files in a directory, each batch once.
 
     1  Spark writes the batch beside the folder's files (staging)
     2  <folder>/_harebell/<key>.json says which files belong where, and to which batch: from here

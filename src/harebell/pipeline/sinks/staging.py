@@ -1,4 +1,4 @@
-"""Micro-batches as Parquet files beside a table, before they are part of it.
+"""Stage micro-batches as Parquet files beside a table, before they are part of it.
 
     <table>/_harebell/<key>/<uuid>/[date=2026-01-01/]part-....parquet
 

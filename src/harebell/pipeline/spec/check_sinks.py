@@ -1,4 +1,4 @@
-"""The sinks of a pipeline's file: where rows go, which of them, and how."""
+"""Check the sinks of a pipeline file: where rows go, which of them, and how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sources of a pipeline's file: options of the format `harebell`, and how bodies are read."""
+"""Check the sources of a pipeline file: options of the format `harebell`, and bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pipeline is, once its file has been understood: values without lines, YAML or Spark.
+"""The description of a pipeline: the values of its file, without lines, YAML or Spark.
 
 Commands that are pipelines themselves (`archive`, `mirror`, `stats`) make a `Description` without
 a file, and everything behind it is the same.

@@ -1,4 +1,4 @@
-"""`harebell pipeline explain`: what a pipeline will do, in sentences, without Spark or a broker."""
+"""`harebell pipeline explain`: describe a pipeline in sentences, without Spark or a broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the SQL of a pipeline says, found out without Spark.
+"""Parse the SQL of a pipeline without Spark.
 
 Is it a query, of which views, and does it keep anything from one micro-batch to the next?
 

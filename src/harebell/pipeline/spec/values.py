@@ -1,4 +1,4 @@
-"""Simple values of a pipeline's file: texts, times, paths, each with its complaint."""
+"""Parse simple values of a pipeline file: texts, times, paths, each with its error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The messages of a queue as a data frame, without taking them away.
+"""Read the messages of a queue as a data frame, without consuming them.
 
 A Harebell that serves ranges of its logs (class bulk) is asked for them, which changes nothing.
 Of any other broker messages are taken and given back: they are marked as redelivered then, and

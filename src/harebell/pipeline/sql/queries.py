@@ -1,4 +1,4 @@
-"""`harebell sql`: statements of `verbs` on a session of Spark and a broker."""
+"""`harebell sql`: run the statements of `verbs` on a Spark session and a broker."""
 
 from __future__ import annotations
 

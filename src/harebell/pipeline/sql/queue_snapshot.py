@@ -1,10 +1,10 @@
-"""The messages of a queue, taken by a consumer and settled one by one: what DELETE and MOVE act on.
+"""A snapshot of a queue, for DELETE and MOVE: messages held by a consumer, settled one by one.
 
     take --> all messages that are there, unacknowledged, as Arrow columns
          --> a WHERE selects some by their row
     settle --> transactions: publish where they go, acknowledge; the others go back when we leave
 
-What was selected is what is settled: nobody else can get a message meanwhile. Publishing and
+What was selected is what is settled: no other consumer can get a message meanwhile. Publishing and
 acknowledging are one transaction (class tx), so a message is in one place or the other, whatever
 dies. Messages that are not selected go back to their places, marked as redelivered.
 
@@ -73,7 +73,7 @@ class Change:
 
 
 class QueueSnapshot:
-    """The messages of a queue while nobody else can have them.
+    """The messages of a queue, held unacknowledged so that no other consumer gets them.
 
     Args:
         queue: the queue.

@@ -1,4 +1,4 @@
-"""Tables on disk as data frames: Delta where a folder has its log, else Parquet."""
+"""Read tables on disk as data frames: Delta if the directory has its log, else Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the broker is and as whom: the options that reading and writing have in common.
+"""The options for the address of the broker and the login, for reading and writing.
 
 Everything may stand in `url`; what single options say counts more. A password stands in `url` or
 `password`, which Spark redacts in plans, or in a file on the driver's machine, and no text of ours
@@ -33,7 +33,7 @@ _PARTS = [target for target, _ in ACCESS.values() if target != "url"]
 
 
 def default_url(values: dict[str, str], environment: Mapping[str, str]) -> None:
-    """Give the option `url` the value that it has when nobody says it.
+    """Set the default of the option `url`.
 
     Args:
         values: the options, by their names in small letters.

@@ -1,4 +1,4 @@
-"""Where reading begins or ends: the options startingOffsets, endingTimestamp and their kin.
+"""Where reading begins or ends: startingOffsets, endingTimestamp and the related options.
 
     earliest   latest                the ends of what is kept
     250000                           a position
@@ -28,7 +28,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class OffsetLimit:
-    """A place in a queue.
+    """Where reading a queue begins or ends.
 
     Args:
         kind: EARLIEST, LATEST, POSITION or TIME.
@@ -39,7 +39,7 @@ class OffsetLimit:
     number: int = 0
 
     def __str__(self) -> str:
-        """As it stands in an option."""
+        """The text of an option."""
         if self.kind == POSITION:
             return str(self.number)
         if self.kind == TIME:
@@ -52,10 +52,10 @@ class OffsetLimit:
 
 @dataclass(frozen=True)
 class OffsetLimits:
-    """Places, perhaps another one for every queue.
+    """Limits of all queues, or of each queue.
 
     Args:
-        everywhere: of queues that are not named; None where nothing was said.
+        everywhere: of queues that are not named; None if not given.
         named: by queue.
     """
 
@@ -63,12 +63,12 @@ class OffsetLimits:
     named: Mapping[str, OffsetLimit] = field(default_factory=dict)
 
     def of(self, queue: str) -> OffsetLimit | None:
-        """The place of one queue."""
+        """The limit of one queue."""
         return self.named.get(queue, self.everywhere)
 
     @property
     def all(self) -> tuple[OffsetLimit, ...]:
-        """Every place that was said."""
+        """Every limit that was given."""
         own = () if self.everywhere is None else (self.everywhere,)
         return (*own, *self.named.values())
 
@@ -120,7 +120,7 @@ def _place(name: str, value: Any) -> OffsetLimit:
 
 
 def _moment(name: str, value: Any) -> int:
-    """Milliseconds since 1970, or a time in words, as microseconds."""
+    """Parse milliseconds since 1970, or an ISO 8601 time, as microseconds."""
     number = value if type(value) is int else None
     if isinstance(value, str):
         number = _number(value)
@@ -136,14 +136,14 @@ def _moment(name: str, value: Any) -> int:
 
 
 def _number(text: str) -> int | None:
-    """A number of no more digits than the largest position has."""
+    """Parse a number that has no more digits than the largest position."""
     if text.isascii() and text.isdigit() and len(text.lstrip("0")) < _DIGITS:
         return int(text.lstrip("0") or "0")
     return None
 
 
 def _iso(text: str) -> int | None:
-    """ISO 8601; without a zone it is UTC. No message is from before 1970."""
+    """Parse ISO 8601; without a zone it is UTC. Times before 1970 count as 1970."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

@@ -83,7 +83,7 @@ def parse_sink(
         environment: used where the option `url` is not given.
 
     Raises:
-        OptionError: which one is wrong and how to mend it.
+        OptionError: an option is wrong; the text says how to correct it.
     """
     values = {name.lower(): value for name, value in given.items()}
     for name in given:

@@ -126,7 +126,7 @@ class Options:
 
     @property
     def least_rows(self) -> int:
-        """Rows of a partition below which it is not worth one, unless somebody asks for it."""
+        """Smallest number of rows for which a partition is made, unless the option says so."""
         return limits.SPARK_ROWS_PER_PARTITION if self.min_partitions is None else 1
 
     def about(self, queue: str) -> Options:
@@ -142,7 +142,7 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
         environment: used where the option `url` is not given.
 
     Raises:
-        OptionError: which one is wrong and how to mend it.
+        OptionError: an option is wrong; the text says how to correct it.
     """
     values = {name.lower(): value for name, value in given.items()}
     check_names(given)

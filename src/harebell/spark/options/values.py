@@ -1,4 +1,4 @@
-"""How the text of one option becomes a value, for every kind of value that options have.
+"""Parse the text of one option, for every kind of value that options have.
 
 Each reader takes the option's name, for its error, and the text that was given.
 """
@@ -171,7 +171,7 @@ def read_folder(name: str, value: str) -> Path:
 
 
 def choice(*allowed: str) -> Callable[[str, str], str]:
-    """A reader of one word out of some, whatever its case."""
+    """Make a parser for one of some words, in any case."""
     words = {word.lower(): word for word in allowed}
 
     def read(name: str, value: str) -> str:

@@ -1,4 +1,4 @@
-"""The batch reader: what is in the queues now, looked at and left there.
+"""The batch reader: read what is in the queues now, without consuming it.
 
 Spark has no moment after a batch read at which messages could be acknowledged, so this only peeks.
 With the option `pushdown` it takes filters on queue, routing_key, offset and timestamp, so that the

@@ -37,7 +37,7 @@ LOST = (ConnectionLost, AMQPConnectionClosed, ConnectionFailed, CallTimeout)
 
 
 def turned_away(error: AMQPError, *, known: bool) -> bool:
-    """Whether the broker is there and does not let us in: to try again would not help.
+    """Whether the broker refuses the login, so that trying again does not help.
 
     Args:
         error: why there is no connection.

@@ -1,4 +1,4 @@
-"""The claims of many leased queues, made together: all are sent before the first answer is awaited.
+"""Make the claims of many leased queues together: all are sent before an answer is awaited.
 
     lease.commit a | lease.claim a | lease.commit b | lease.claim b | ...        one write
     answers, when the broker's disk has all of it                                one wait

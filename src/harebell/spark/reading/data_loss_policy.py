@@ -1,4 +1,4 @@
-"""What becomes of a query when messages that it counted on are not there: `failOnDataLoss`."""
+"""What a query does when expected messages are missing: the option `failOnDataLoss`."""
 
 from __future__ import annotations
 

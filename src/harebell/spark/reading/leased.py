@@ -1,4 +1,4 @@
-"""A queue of Harebell that is leased: every message is processed exactly once.
+"""Read a queue of Harebell by leases: every message is processed exactly once.
 
     latestOffset(claim 3)   claims up to 3 are in Spark's commit log: they are committed, which
                             settles their messages; claim 4 is made
@@ -6,7 +6,7 @@
 
 The group that claims has its name from the first offset of the query, and so lives as long as the
 checkpoint. Opening it begins a new epoch: a query that runs on the same checkpoint somewhere else
-is fenced, and told so.
+is fenced, and gets an error.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Group:
         """Claims after `first` up to `last` that are neither open nor committed."""
         numbers = range(max(first, self.committed) + 1, min(last, self.newest) + 1)
         found = [number for number in numbers if number not in self.claims]
-        # The broker has never heard of these: its data directory is an older one.
+        # The broker does not know these claims: its data directory is an older one.
         return found + list(range(max(self.newest, first) + 1, last + 1))
 
 

@@ -1,4 +1,4 @@
-"""Which queues a query reads: those that it names, or those that match its pattern."""
+"""Find the queues of a query: by name, or by pattern."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Offsets in Spark's checkpoint: how far a query has come in each of its queues.
+"""Offsets in Spark's checkpoint: how far a query has read each of its queues.
 
     {"orders": {"generation": "5d0c...", "group": "spark-81f2...", "claim": 12},
      "events": {"generation": "77aa...", "position": 250000}}
@@ -30,12 +30,12 @@ _NAME = re.compile(r"[0-9a-f]*\Z")
 
 
 class OffsetError(HarebellError, ValueError):
-    """The checkpoint holds an offset that is not ours."""
+    """The checkpoint holds an offset of another source."""
 
 
 @dataclass(frozen=True)
 class SpoolOffset:
-    """A point in the count of deliveries over plain AMQP.
+    """An offset over plain AMQP: a count of deliveries.
 
     Args:
         position: how many deliveries come before it.
@@ -66,7 +66,7 @@ class SpoolOffset:
 
 @dataclass(frozen=True)
 class LogOffset:
-    """A point in the log of a stream, or of a queue that is looked at.
+    """An offset in a log: a stream, or a queue that is read without consuming.
 
     Args:
         generation: which log.
@@ -83,7 +83,7 @@ class LogOffset:
 
 @dataclass(frozen=True)
 class ClaimOffset:
-    """A point in the claims of a leased queue.
+    """An offset in the claims of a leased queue.
 
     Args:
         generation: which log.
@@ -101,7 +101,7 @@ class ClaimOffset:
 
 
 QueueOffset = SpoolOffset | LogOffset | ClaimOffset
-"""How far a query has come in one queue."""
+"""How far a query has read one queue."""
 
 
 def is_spooled(value: Any) -> bool:

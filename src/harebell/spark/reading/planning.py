@@ -1,4 +1,4 @@
-"""Ranges of a log, cut into what tasks read.
+"""Split ranges of a log into partitions for tasks.
 
 A range may have fewer messages than positions: some were settled, or belong to other claims. It is
 cut as if they were spread evenly.
@@ -17,7 +17,7 @@ from harebell.client.url import URL
 
 @dataclass(frozen=True)
 class OffsetRange:
-    """Positions of one queue.
+    """A range of positions of one queue.
 
     Args:
         queue: the queue.
@@ -25,7 +25,7 @@ class OffsetRange:
         first: first position.
         end: position after the last.
         messages: how many there are, as far as that is known.
-        group: who leases them; "" if nobody does.
+        group: the lease group; "" without one.
         epoch: of the group.
         claim: of the group; 0 without one.
     """

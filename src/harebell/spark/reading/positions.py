@@ -1,4 +1,4 @@
-"""A queue of Harebell that is read by positions: a stream, or any queue that is only looked at.
+"""Read a queue of Harebell by positions: a stream, or any queue that is read without consuming.
 
 Nothing is taken and nothing is settled; the checkpoint says how far the query has come. A stream
 keeps its messages until retention lets them go, so this is exactly once as long as the query is
@@ -67,7 +67,7 @@ class PositionReader:
         self._target = span_of(self._link, self._options).end
 
     def advance(self, start: QueueOffset, max_messages: int, octets: int | None) -> QueueOffset:
-        """So many messages further, if there are any."""
+        """At most this many messages further."""
         here = self._own(start)
         span = span_of(self._link, self._options)
         here = self._checked(here, span)

@@ -1,8 +1,8 @@
-"""A query over its queues, in the process that Spark keeps for it on the driver's machine.
+"""A query over its queues, in the Python process that Spark keeps for it beside the driver.
 
-Every queue is a part that is read in its own way (`spooled`, `positions`, `leased`). Together they
-answer what Spark asks: where does a new query begin, where does the next micro-batch end, what is
-in it. A micro-batch is shared out evenly; what idle queues leave goes to the others.
+Each queue has a `QueueReader` (`spooled`, `positions`, `leased`). Together they answer what Spark
+asks: where a new query begins, where the next micro-batch ends, and what is in it. The rows of a
+micro-batch are shared evenly; what idle queues leave goes to the others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Planned = list[OffsetRange] | list[InputPartition]
 
 
 class ClaimAhead(Protocol):
-    """Asks the broker what parts are about to ask it, for all of them together."""
+    """Makes the claims that readers are about to make, for all of them in one round trip."""
 
     def __call__(
         self,
@@ -45,7 +45,7 @@ class ClaimAhead(Protocol):
 
 
 class QueueReader(Protocol):
-    """One queue of a query."""
+    """Reads one queue of a query."""
 
     queue: str
 
@@ -82,7 +82,7 @@ class QueueReader(Protocol):
         """What tasks read to have the rows between two points."""
 
     def report(self) -> dict[str, Any] | None:
-        """Where the queue ends, if that can be told."""
+        """Where the queue ends, if that is known."""
 
     def finish(self, start: QueueOffset) -> None:
         """The query has ended: settle everything before `start` and leave."""
@@ -245,7 +245,7 @@ class SourceQuery:
     def _between(self, queue: str, first: QueueOffset | None, last: QueueOffset) -> Planned:
         part = self.parts.get(queue) or self.leaving.get(queue)
         if part is None:
-            # It is gone, and that was told when the query was made.
+            # The queue is gone; that was logged when the query was made.
             return []
         first = first or part.before(last)
         return [] if first == last else part.plan(first, last)
@@ -258,7 +258,7 @@ class SourceQuery:
         self.parts.pop(queue).stop()
 
     def report(self) -> dict[str, dict[str, Any]] | None:
-        """Where the queues end, if that can be told."""
+        """Where the queues end, if that is known."""
         found = {queue: self.parts[queue].report() for queue in sorted(self.parts)}
         known = {queue: point for queue, point in found.items() if point is not None}
         return known if len(known) == len(found) else None

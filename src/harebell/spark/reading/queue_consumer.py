@@ -1,4 +1,4 @@
-"""One connection that takes the messages of a queue in, for Spark.
+"""Consume a queue for Spark, over one connection.
 
 The number of messages that may wait for their acknowledgement is bounded by the broker: by the
 prefetch of the consumers. A micro-batch is larger than the largest prefetch-count that AMQP can say
@@ -99,7 +99,7 @@ class QueueConsumer:
         return self._sink.position
 
     def within(self, first: int, octets: int | None) -> int:
-        """Where so many octets of rows end, to the next record batch, or else all rows."""
+        """Where this many octets of rows end, at a record batch, or else all rows."""
         if octets is not None:
             for end, size in self._sizes:
                 octets -= size if end > first else 0

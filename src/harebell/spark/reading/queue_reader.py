@@ -1,4 +1,4 @@
-"""Which way each queue of a query is read: the choice between `spooled`, `positions`, `leased`.
+"""Choose how each queue of a query is read: `spooled`, `positions` or `leased`.
 
     peer                      delivery                      stream       another queue
     Harebell                  exactly-once (default)        positions    leased

@@ -1,4 +1,4 @@
-"""Receive a queue for one query: connect, gather micro-batches, acknowledge what is committed.
+"""Receive a queue for one query: connect, gather micro-batches, acknowledge committed ones.
 
     NOT CONNECTED --advance--> RECEIVING --finish--> NOT CONNECTED
           ^                        |
@@ -79,7 +79,7 @@ class Receiver:
             return self._patiently(lambda: self._opened(0).ready())
 
     def lag(self) -> int | None:
-        """How many messages come after those of the last micro-batch, if that can be told."""
+        """How many messages come after the last micro-batch, if that is known."""
         with self._lock:
             if self._intake is None:
                 return None
@@ -295,7 +295,7 @@ class Receiver:
 
     def _keep(self) -> None:
         if self._keeper is None or not self._keeper.is_alive() or self._over.is_set():
-            # One that was told to end may not have seen it yet, and will not serve any more.
+            # A thread that was asked to end may not have seen it yet; it takes no more work.
             self._over = threading.Event()
             self._keeper = threading.Thread(
                 target=self._serve, args=(self._over,), name="harebell-spark-keeper", daemon=True
@@ -310,7 +310,7 @@ class Receiver:
                 while self._intake is not None and self._failure is None and self._intake.pump(0):
                     pass
             except HarebellError as error:
-                # Told to Spark with its next call.
+                # Raised to Spark by its next call.
                 self._failure = error
             finally:
                 self._lock.release()

@@ -1,4 +1,4 @@
-"""What tasks do: the rows of a partition, from the spool or from the broker.
+"""Read the rows of a partition in a task, from the spool or from the broker.
 
 A task keeps its connection for the next one: Spark uses a Python worker again. When the connection
 is lost, it is made again for at most `fetchTimeout`, and reading goes on where it was; ranges give
@@ -118,7 +118,7 @@ class PartitionRows:
         if isinstance(partition, spools.SpoolPartition):
             batches = spools.read(partition, self.raw)
         else:
-            assert isinstance(partition, RangePartition), "a partition of ours"
+            assert isinstance(partition, RangePartition), "a partition of this source"
             batches = self._fetched(partition)
         for batch in batches:
             if self.body_format == BINARY:

@@ -67,10 +67,10 @@ class SpoolPartition(InputPartition):
 
 
 def default_root() -> Path:
-    """The spool of this user in the system's temporary directory, for nobody else to read.
+    """The spool of this user in the system's temporary directory, unreadable for other users.
 
     Raises:
-        SpoolError: somebody else made it.
+        SpoolError: another user owns it.
     """
     root = Path(tempfile.gettempdir()) / f"harebell-spool-{os.getuid()}"
     with contextlib.suppress(FileExistsError):

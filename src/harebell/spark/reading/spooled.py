@@ -1,4 +1,4 @@
-"""A queue that is read over plain AMQP: deliveries go to a spool, and executors read that.
+"""Read a queue over plain AMQP: deliveries go to a spool, and executors read the spool.
 
 At least once: a delivery is acknowledged when Spark has committed its micro-batch. At most once: it
 is acknowledged when it is in the spool, before Spark has seen it, and a micro-batch that another

@@ -1,4 +1,4 @@
-"""The stream reader: what Spark asks about queues, in which order, and what the answers promise.
+"""The stream reader: the calls of Spark, their order, and what the answers guarantee.
 
     initialOffset()       where a new query begins; asked twice, answered once
     latestOffset(start)   everything before start is in Spark's commit log: it is settled, and the

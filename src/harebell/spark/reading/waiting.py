@@ -1,4 +1,4 @@
-"""How many messages of a queue wait for a consumer, by an answer that can be believed."""
+"""How many messages of a queue are ready, checked against a broker that is too busy to count."""
 
 from __future__ import annotations
 

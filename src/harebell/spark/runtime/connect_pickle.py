@@ -1,9 +1,9 @@
-"""A source of Spark Connect that says what is missing where it arrives.
+"""Pickle the data source for Spark Connect, with a clear error where Harebell is missing.
 
 The session sends Harebell to the server as an artifact, and Spark shows that to the Python
 processes of batch reads and writes. To those of a streaming query it does not (Spark 4.3), neither
 on the server nor in executors, so there Harebell has to be installed. Without it Python's own error
-would name a module that nobody has heard of.
+would name an internal module.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pyspark import cloudpickle
 import harebell
 
 Recipe = tuple[Callable[..., Any], tuple[Any, ...]]
-"""What a pickle has of an object: a function that makes it, and its arguments."""
+"""What a pickle holds: a function that makes the object, and its arguments."""
 
 
 def arrived(options: Mapping[str, str]) -> Any:
-    """The source, in a process that got it.
+    """Make the source, in the process that unpickles it.
 
-    It is sent as code and not by its name, for it runs where nothing of this module may be: all
-    that it needs is in its body.
+    It is pickled by value, because this module may be missing where it runs. Everything that it
+    needs is imported in its body.
 
     Args:
         options: of the source.

@@ -1,4 +1,4 @@
-"""Sessions over Spark Connect: the driver is somebody else's process.
+"""Sessions over Spark Connect: the driver runs in another process.
 
 The server has a Python of its own, beside its driver and in its executors, and it has looked for
 data sources when it was started. So the session sends the Python part of Harebell as an artifact

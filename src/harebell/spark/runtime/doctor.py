@@ -1,4 +1,4 @@
-"""What Spark needs on this machine, looked at one by one, each with how to mend it.
+"""Check what Spark needs on this machine; each finding says how to correct it.
 
 Nothing here imports Spark before it was found, so that a machine without it gets an answer, too.
 """
@@ -32,7 +32,7 @@ class Finding:
     Args:
         name: what was looked at.
         state: `ok`, `note` (works, and could be better) or `bad` (does not work).
-        text: what was found, and how to mend it.
+        text: what was found, and how to correct it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Which Java Spark would run, found and understood before Spark is started.
+"""Find the Java that Spark would run, and its version, before Spark is started.
 
 Spark's launcher is a shell script. Without Java, or with one that is too old, it prints a stack
 trace or nothing at all, and Python reports that a gateway has exited.

@@ -1,4 +1,4 @@
-"""What a master is: where Spark's tasks run, and what that asks of a session.
+"""Masters: where Spark's tasks run, and which settings a session needs for it.
 
 local, local[4], local[*,3]   threads of one JVM on this machine
 local-cluster[2,1,1024]       executors that are processes of this machine, for tests

@@ -1,4 +1,4 @@
-"""Where Spark starts from: an overlay of its folder, and an archive of the classes it loads.
+"""The cache that Spark starts from: an overlay of SPARK_HOME, and a class-data archive.
 
     <cache>/harebell/spark/<key>/home/       SPARK_HOME for sessions on this machine
                                 python/lib/  the py4j zip only
@@ -84,7 +84,7 @@ def find_cache(java: Java, environment: Mapping[str, str] | None = None) -> Spar
     environment = os.environ if environment is None else environment
     root = cache_folder(environment)
     home = environment.get("SPARK_HOME", "")
-    # An overlay of ours that an earlier session put there is as good as nothing.
+    # An overlay that an earlier session set as SPARK_HOME counts as none.
     given = bool(home) and not Path(home).is_relative_to(root)
     spark = Path(home) if given else installed_spark()
     jars = spark / "jars"

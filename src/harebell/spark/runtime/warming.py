@@ -1,4 +1,4 @@
-"""Makes the class-data archive: a short session of its own that loads what pipelines load.
+"""Make the class-data archive: a short session that loads the classes pipelines load.
 
     python -m harebell.spark.runtime.warming FILE
 

@@ -1,4 +1,4 @@
-"""Publishing at least once: frames from columns, confirms in flight, returns counted.
+"""Publish at least once: frames made from columns, confirms in flight, returns counted.
 
 Works with every broker that speaks AMQP 0-9-1 with confirms. A task that fails is tried again by
 Spark from its first row, and so is a micro-batch that was not committed: rows may be published

@@ -1,8 +1,8 @@
-"""Work over a connection that may be lost: a new one is made, and the work goes on.
+"""Run work over a connection that may be lost: connect again and continue.
 
 What is done so bears being done twice: staged pieces have numbers, a batch that is committed stays
 so, and rows that are published at least once may be published again. The broker has to be back
-within the option `reconnectTimeout`; the time begins anew whenever the work has come further.
+within the option `reconnectTimeout`; the time starts again whenever the work makes progress.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def run_reconnecting(
 
 
 def _gone(error: AMQPError) -> bool:
-    """Whether the broker or the network went away, and nobody refused us."""
+    """Whether the broker or the network failed, without refusing the client."""
     return recoverable(error) or (isinstance(error, ConnectionFailed) and not refused(error))
 
 
@@ -82,5 +82,5 @@ def _leave(connection: Connection) -> None:
     try:
         connection.close()
     except AMQPError as error:
-        # Everything was confirmed, or something else is being told already.
+        # Everything was confirmed, or another error is being raised already.
         _LOG.debug("closing a connection: %s", error)

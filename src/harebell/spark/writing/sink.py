@@ -1,4 +1,4 @@
-"""The sink: what Spark asks of a writer, in batch writes and in streaming queries.
+"""The sink: the writers that Spark calls, for batch writes and streaming queries.
 
     writer(), streamWriter()   on the driver, for every batch: options and columns are checked
     write(batches)             in a task, on an executor: the rows go to the broker
@@ -118,7 +118,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Messages) -> None:
         """All partitions were written."""
-        # A write without a name is never repeated: nobody will ask for its publisher again.
+        # A write without a name is never repeated: its publisher is not needed again.
         _commit(self._aim, messages, forget=self._aim.options.publisher is None)
 
     def abort(self, messages: Messages) -> None:
@@ -180,7 +180,7 @@ class _Writing:
         self._way.run(connection)
 
     def give_up(self) -> None:
-        """The task fails: nobody will commit what it has staged."""
+        """The task failed: discard what it has staged."""
         if isinstance(self._way, staged.StagedWriter) and self._way.progress:
             staged.discard(self._aim, self.done.task)
 

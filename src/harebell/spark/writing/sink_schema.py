@@ -1,4 +1,4 @@
-"""The columns that a sink takes, and what a data frame has of them.
+"""The columns that a sink takes, and which of them a data frame has.
 
     value                      binary or string    the body; required
     exchange, routing_key      string              where to, unless the options say it

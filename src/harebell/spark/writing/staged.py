@@ -1,6 +1,6 @@
 """Publishing exactly once: tasks stage record batches, the driver commits them by number.
 
-    executors   stage.open, stage.append ...    their rows wait in the broker, and nobody sees them
+    executors   stage.open, stage.append ...    their rows wait in the broker, invisible
     driver      stage.commit(batch N, parts)    all rows at once, together with "N is committed"
 
 Which rows a task staged does not matter for what happens when it is repeated: only the parts that
@@ -154,7 +154,7 @@ def commit(
 
 
 def _forget(aim: WriteTarget, task: Task) -> None:
-    """Nobody will ask for a publisher again; it is published already, whatever happens here."""
+    """Forget a publisher that is not needed again; an error here changes nothing published."""
     try:
         with aim.connect("commit") as connection:
             connection.channel(confirms=False).publisher_forget(task.publisher)

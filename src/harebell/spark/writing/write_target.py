@@ -1,4 +1,4 @@
-"""What a write task does: it brings the rows of its partition to the broker.
+"""The target of a write task, the task itself, and its result.
 
 Aim           where rows go and how, made on the driver, pickled to the executors
 Task          which part of which batch this is; only executors know that
@@ -108,7 +108,7 @@ class Task:
     """Which rows these are.
 
     Args:
-        publisher: who publishes: the streaming query, or whoever the options say.
+        publisher: the name of the publisher: that of the options, or of the streaming query.
         run: of the publisher, which is new with every start of a query or a batch write.
         batch: which of its batches.
         part: the partition.
