@@ -13,6 +13,7 @@ from harebell.wire.v010.states import CHANNEL_SERVER, ChannelState
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
 from tests.conformance.v010.raw import COMMAND, CONTROL, Peer010, frame, unique
+from tests.conformance.v010.talk import begin
 
 NORMAL, BUSY, TRANSPORT_BUSY, NOT_ATTACHED, UNKNOWN_IDS = range(5)
 SYNC = c.ExecutionSync()
@@ -414,3 +415,28 @@ def test_a_control_may_come_in_several_frames(connect010: Connect010) -> None:
     peer.expect(k.SessionAttached, name=b"pieces")
     peer.expect(k.SessionCommandPoint)
     peer.close()
+
+
+def test_much_that_a_session_leaves_behind_goes_back_in_its_order(connect010: Connect010) -> None:
+    # More than goes back at once: the rest follows in later turns.
+    queue, count = unique("left-behind"), 300
+    (first,), (second,) = begin(connect010()), begin(connect010())
+    first.do(c.QueueDeclare(queue))
+    for number in range(count):
+        first.publish("", b"%d" % number, routing_key=queue)
+    for number in range(80):
+        first.subscribe(queue, f"t{number}", credit=3)
+    first.sync()
+    assert len(first.deliveries()) == 240
+    second.subscribe(queue)
+    second.sync()
+    assert len(second.bodies()) == count - 240
+    first.leave()
+    got: list[Any] = []
+    while len(got) < 240:
+        second.sync()
+        got += second.deliveries()
+    assert [int(each.body) for each in got] == list(range(240))
+    assert all(each.header[0].redelivered for each in got)
+    second.do(c.QueueDelete(queue))
+    second.leave()

@@ -282,6 +282,24 @@ def test_recover_sends_everything_again_without_an_answer(
     assert older.count(name) == 0
 
 
+@pytest.mark.rule("0-8#117", "0-8#006")
+@pytest.mark.parametrize("requeue", [False, True])
+def test_much_that_is_out_comes_again_in_its_order(older: Peer8, name: str, requeue: bool) -> None:
+    # More than what comes back at once.
+    bodies = [b"%d" % number for number in range(200)]
+    older.queue(name, exclusive=True)
+    older.consume(name)
+    for body in bodies:
+        older.publish("", name, body)
+    for body in bodies:
+        assert not older.expect_delivery(body).method.redelivered
+    kind = m.BasicRecover if older.SPEC.version == "0-8" else m.BasicRecoverAsync
+    older.send(kind(requeue))
+    for body in bodies:
+        assert older.expect_delivery(body).method.redelivered
+    older.expect_silence()
+
+
 @pytest.mark.rule("0-8#006")
 def test_without_requeue_the_consumer_that_had_a_message_gets_it_again(
     older: Peer8, name: str

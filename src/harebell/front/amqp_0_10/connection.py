@@ -37,7 +37,6 @@ from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.auth.sasl.exchange import Exchange
-    from harebell.model.queue.kind import Queue
 
 
 NOT_ATTACHED = 3
@@ -219,21 +218,20 @@ class Connection(FramedConnection):
     def release(self) -> None:
         """Let go of everything the peer held; sessions that outlive it are detached.
 
-        All consumers go before anything comes back, or a session's messages would be delivered to
-        another session of the same dead peer.
+        No session gets anything any more before something comes back, or a session's messages would
+        be delivered to another session of the same dead peer.
         """
         self.broker.events.actor = self.user.name
         sessions: list[Any] = list(self.channels.values())
-        left: list[Queue] = []
         for session in sessions:
-            left += session.leave_first()
+            session.leave_first()
         for session in sessions:
             session.leave()
         self.channels.clear()
         self.ending.clear()
         self.completing.clear()
         self.intake.drop_all()
-        self._let_go(left)
+        self._let_go([])
 
     def let_go(self) -> None:
         """Break the reference cycle with the scanner, which would delay the release of memory."""

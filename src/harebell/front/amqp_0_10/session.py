@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.permissions import READ, WRITE
 from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import REMOVED_AT_ONCE, REMOVED_CONSUMER_UNITS
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.sequence import Sequence
+from harebell.base.slices import Slices, at_once, stepped
 from harebell.front.amqp_0_10.delivery import Delivery
 from harebell.front.amqp_0_10.errors import (
     NOT_ALLOWED,
@@ -416,34 +418,6 @@ class Session(SessionLayer):
                 if (kept[0] if isinstance(kept, tuple) else kept) is consumer:
                     self.windowed.take(number)
 
-    def stop_consuming(self) -> list[Queue]:
-        """End all work: unsettled deliveries are requeued, then subscriptions are removed.
-
-        So what is out of a queue that goes with its last subscription is among its orphans.
-
-        Returns:
-            The queues that are left, for others may have to be served there now.
-        """
-        if self.association is not None:
-            self.association.close()
-        if self.transaction is not None:
-            for entries in self.transaction.forget():
-                self.keep(entries)
-            self.transaction = None
-        entries = [self.unacked.take(number) for number in self.unacked.numbers()]
-        for entry in entries:
-            entry.requeue()
-        queues = [entry.queue for entry in entries]
-        if self.extras is not None:
-            queues += self.extras.close()
-            self.extras = None
-        consumers, self.consumers = self.consumers, {}
-        for consumer in consumers.values():
-            consumer_deleted(self, consumer)
-            self.vhost.remove_consumer(consumer)
-        queues = [consumer.queue for consumer in consumers.values()] + queues
-        return [queue for queue in dict.fromkeys(queues) if not queue.deleted]
-
     # --- as listings and limits see it ----------------------------------------------------------
 
     @property
@@ -481,13 +455,54 @@ class Session(SessionLayer):
             queue.drain()
 
     def close(self) -> None:
-        """Close the session: unsettled messages are requeued, and queues lose their owner."""
-        left = self.stop_consuming()
+        """The session is over: what was not settled goes back, and queues lose their owner.
+
+        It is not attached, so none of its subscriptions is ready. What is much goes in slices.
+        """
+        if self.association is not None:
+            self.association.close()
+        if self.transaction is not None:
+            for entries in self.transaction.forget():
+                self.keep(entries)
+            self.transaction = None
+        if self.unacked.count + len(self.consumers) <= REMOVED_AT_ONCE:
+            at_once(self._closing())
+            return
+        connection = self.connection
+        events, user = connection.broker.events, self.user.name
+        step = stepped(self._closing(), connection.hub.work, REMOVED_CONSUMER_UNITS, bool)
+
+        def slice_() -> bool:
+            events.actor = user
+            return step()
+
+        connection.perform(slice_)
+
+    def _closing(self) -> Slices[None]:
+        """What is not settled goes back, then every subscription goes, then queues are served.
+
+        So what is out of a queue that goes with its last subscription is among its orphans.
+        """
+        consumers, self.consumers = self.consumers, {}
+        queues: dict[Queue, None] = {consumer.queue: None for consumer in consumers.values()}
+        while self.unacked.count:
+            entry = self.unacked.take(self.unacked.first())
+            entry.requeue()
+            queues[entry.queue] = None
+            yield
+        if self.extras is not None:
+            queues.update(dict.fromkeys(self.extras.close()))
+            self.extras = None
+        for consumer in consumers.values():
+            consumer_deleted(self, consumer)
+            self.vhost.remove_consumer(consumer)
+            yield
         for queue in self.vhost.owned_by(self):
             self.vhost.give(queue, None)
             queue.stays = False
             if queue.auto_delete:
                 queue.abandon(self.vhost.retire)
-        for queue in left:
+        for queue in queues:
             if not queue.deleted:
                 queue.drain()
+        self.closed()

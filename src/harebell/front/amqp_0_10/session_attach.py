@@ -155,11 +155,8 @@ def detach(connection: Connection, channel: int, control: controls.SessionDetach
 
 
 def _leave(session: Session) -> None:
-    queues = session.leave_first()
+    session.leave_first()
     session.leave()
-    for queue in queues:
-        if not queue.deleted:
-            queue.drain()
 
 
 def detached_(connection: Connection, channel: int, control: controls.SessionDetached) -> None:

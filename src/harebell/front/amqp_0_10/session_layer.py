@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from harebell.auth.users import User
     from harebell.base.timers import Timer
     from harebell.front.amqp_0_10.connection import Connection
-    from harebell.model.queue.kind import Queue
     from harebell.model.vhost import VHost
 
 _AT_ONCE = 0
@@ -148,12 +147,9 @@ class SessionLayer(SessionPort):
         """Serve the consumers of the session."""
         return 0
 
-    def stop_consuming(self) -> list[Queue]:
-        """Remove every consumer; returns the queues to serve afterwards."""
-        return []
-
     def close(self) -> None:
-        """Close the session: consumers are removed, unsettled messages are requeued."""
+        """The session is over: consumers go, what was not settled goes back; then `closed`."""
+        self.closed()
 
     # --- the peer's commands --------------------------------------------------------------------
 
@@ -427,9 +423,10 @@ class SessionLayer(SessionPort):
         """Whether the session is on a channel, even if nothing may be sent there yet."""
         return not self.ended and self.connection.channels.get(self.number) is self
 
-    def leave_first(self) -> list[Queue]:
-        """Remove the consumers first when the session ends with its connection."""
-        return [] if self.timeout else self.stop_consuming()
+    def leave_first(self) -> None:
+        """Its connection goes: a session that goes with it gets nothing that others give back."""
+        if not self.timeout:
+            self.attached = False
 
     def leave(self) -> None:
         """Detach from the channel: live on without one, or end."""
@@ -508,6 +505,9 @@ class SessionLayer(SessionPort):
         if self.connection.channels.get(self.number) is self:
             del self.connection.channels[self.number]
         self.close()
+
+    def closed(self) -> None:
+        """Nothing of the session is left."""
         self.vhost.drop_owned(self)
         channel_closed(self)
 

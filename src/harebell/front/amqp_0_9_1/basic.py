@@ -190,8 +190,8 @@ def _check_recover(requeue: bool, method_id: int) -> None:
         raise hard(540, "requeue=false", _CLASS, method_id)
 
 
-def _recover(channel: Channel) -> None:
-    """Put everything back that is out."""
+def put_all_back(channel: Channel) -> None:
+    """Requeue every delivery of the channel, in slices if there are many."""
     if channel.unacked.count > REFUSED_AT_ONCE:
         settle_all(channel, channel.next_tag - 1, REQUEUE)
     else:
@@ -206,13 +206,13 @@ def recover(channel: Channel, method: methods.BasicRecover) -> None:
     """
     _check_recover(method.requeue, 110)
     channel.connection.send(channel.number, methods.BasicRecoverOk())
-    _recover(channel)
+    put_all_back(channel)
 
 
 def recover_async(channel: Channel, method: methods.BasicRecoverAsync) -> None:
     """basic.recover-async: the same without a reply."""
     _check_recover(method.requeue, 100)
-    _recover(channel)
+    put_all_back(channel)
 
 
 HANDLERS = {

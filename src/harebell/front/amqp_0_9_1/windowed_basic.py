@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.limits import WORK_FRAME_UNITS
+from harebell.base.slices import Slices, stepped
+from harebell.front.amqp_0_9_1.basic import put_all_back
 from harebell.front.common.errors import soft
 from harebell.front.common.unacked import Unacked
 from harebell.wire.v09 import methods
@@ -27,14 +30,14 @@ def qos(channel: WindowedChannel, method: methods.BasicQos) -> None:
     channel.limit(method.prefetch_count)
 
 
-def _deliver_again(channel: WindowedChannel) -> list[Unacked]:
-    """Deliver unacknowledged messages again; return those that have no consumer any more."""
+def _deliver_again(channel: WindowedChannel) -> Slices[None]:
+    """Deliver unacknowledged messages again; those that have no consumer any more go back."""
     left: list[Unacked] = []
     for tag in channel.unacked.numbers():
-        entry: Unacked = channel.unacked.get(tag)
-        consumer: Any = entry.consumer
-        if consumer is None:
-            # It came by basic.get, so there is no consumer to deliver to.
+        entry: Unacked | None = channel.unacked.get(tag)
+        consumer: Any = None if entry is None else entry.consumer
+        if entry is None or consumer is None:
+            # It timed out in a turn before; or it came by basic.get, and has no consumer.
             continue
         channel.unacked.take(tag)
         read = getattr(entry.queue, "delivered", None)
@@ -45,11 +48,15 @@ def _deliver_again(channel: WindowedChannel) -> list[Unacked]:
             continue
         entry.forget()
         consumer.deliver(message, entry.position, True)
-    return left
+        yield
+    for entry in left:
+        entry.requeue()
+        yield
+    channel.serve_queues(left)
 
 
 def give_back(channel: WindowedChannel, requeue: bool, answer: methods.Method | None) -> None:
-    """Requeue unacknowledged messages, or deliver them again; the answer is sent first.
+    """Requeue unacknowledged messages, or deliver them again, in slices; the answer is sent first.
 
     Args:
         channel: where it was asked for.
@@ -61,12 +68,10 @@ def give_back(channel: WindowedChannel, requeue: bool, answer: methods.Method | 
     if answer is not None:
         channel.connection.send(channel.number, answer)
     if requeue:
-        entries: list[Unacked] = [channel.unacked.take(tag) for tag in channel.unacked.numbers()]
-    else:
-        entries = _deliver_again(channel)
-    for entry in entries:
-        entry.requeue()
-    channel.serve_queues(entries)
+        put_all_back(channel)
+        return
+    work = channel.connection.hub.work
+    channel.connection.perform(stepped(_deliver_again(channel), work, WORK_FRAME_UNITS, bool))
 
 
 def recover_async(channel: WindowedChannel, method: methods.BasicRecoverAsync) -> None:
