@@ -7,12 +7,25 @@ there already stays, and what comes back at a start is not counted against them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
-    from harebell.model.vhost import VHost
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.queue.kind import Queue
+
+
+class CountedVHost(Protocol):
+    """A vhost, as its queues and exchanges are counted."""
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        """The queues by name."""
+
+    @property
+    def exchanges(self) -> Mapping[str, Exchange]:
+        """The exchanges by name."""
 
 
 class Ceilings:
@@ -36,7 +49,7 @@ class Ceilings:
         self._vhosts = vhosts
         self._queues = queues
         self._exchanges = exchanges
-        self.every: Mapping[str, VHost] = {}
+        self.every: Mapping[str, CountedVHost] = {}
         self._elsewhere = (0, 0, 0)
 
     @property

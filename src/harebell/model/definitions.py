@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from harebell.base.errors import StoreError
 from harebell.base.ports import EXCHANGE_LOG, Store
@@ -26,9 +26,6 @@ from harebell.model.exchange import KINDS, Exchange
 from harebell.model.metadata import Metadata
 from harebell.model.queue.kind import Queue
 from harebell.model.queue.make import make_queue
-
-if TYPE_CHECKING:
-    from harebell.model.vhost import VHost
 
 _KEY_DIGITS = 32
 
@@ -203,7 +200,22 @@ def restored_queues(store: Store) -> Iterator[Queue]:
             raise _is_missing("queue", name, vhost, fields["kind"]) from None
 
 
-def restore_bindings(vhosts: Mapping[str, VHost], store: Store) -> list[str]:
+class BindingHolder(Protocol):
+    """A vhost, as its bindings are restored."""
+
+    @property
+    def queues(self) -> Mapping[str, Queue]:
+        """The queues by name."""
+
+    @property
+    def exchanges(self) -> Mapping[str, Exchange]:
+        """The exchanges by name."""
+
+    def attach(self, binding: Binding) -> object:
+        """Add a binding."""
+
+
+def restore_bindings(vhosts: Mapping[str, BindingHolder], store: Store) -> list[str]:
     """Bind again what was bound; returns a sentence for each binding that had lost an end.
 
     Args:

@@ -12,14 +12,13 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.ports import Commit, Definitions, File, Files
 from harebell.store.segment import Segment, unused
 
 if TYPE_CHECKING:
     from harebell.store.handles import Handles
-    from harebell.store.log import SegmentLog
     from harebell.store.redo import Redo
 
 _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
@@ -51,6 +50,16 @@ class Write:
         self.cuts = False
 
 
+class CommittedLog(Protocol):
+    """A log, as a batch collects and commits its changes."""
+
+    def collect(self) -> Any:
+        """The changes for the next batch; None when there are none."""
+
+    def committed(self, part: Any) -> object:
+        """The changes of a part are on disk."""
+
+
 class Part:
     """What one log has for a batch.
 
@@ -66,7 +75,7 @@ class Part:
         gone: the whole folder is to be removed.
     """
 
-    def __init__(self, log: SegmentLog, folder: str) -> None:
+    def __init__(self, log: CommittedLog, folder: str) -> None:
         self.log = log
         self.folder = folder
         self.writes: list[Write] = []
@@ -398,7 +407,7 @@ class GroupCommit(Commit):
         self, files: Files, definitions: Definitions, redo: Redo, handles: Handles
     ) -> None:
         super().__init__()
-        self.dirty: list[SegmentLog] = []
+        self.dirty: list[CommittedLog] = []
         self.waiting = False
         self.flying: Batch | None = None
         self.finished: list[Callable[[], None]] = []

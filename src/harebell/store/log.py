@@ -17,7 +17,7 @@ from harebell.store.row import Row
 from harebell.store.segment import Segment, encode_header
 
 if TYPE_CHECKING:
-    from harebell.store.disk import DiskStore
+    from harebell.store.log_host import LogHost
     from harebell.store.recovery import Found
 
 _PERSISTENT = PERSISTENT
@@ -37,9 +37,7 @@ class SegmentLog(Row):
         segment_octets: the size of a segment.
     """
 
-    def __init__(
-        self, store: DiskStore, identity: str, keep_all: bool, segment_octets: int
-    ) -> None:
+    def __init__(self, store: LogHost, identity: str, keep_all: bool, segment_octets: int) -> None:
         super().__init__(store, identity, f"queues/{identity}")
         self.dirty = False
         self._commit: GroupCommit = store.commit

@@ -18,7 +18,7 @@ from harebell.kernels.records import record_octets
 from harebell.store.large_record import LargeReader
 
 if TYPE_CHECKING:
-    from harebell.store.disk import DiskStore
+    from harebell.store.log_host import LogHost
     from harebell.store.segment import Segment
 
 _SIZE_OCTETS = 4
@@ -53,7 +53,7 @@ class Recall:
     """
 
     def __init__(
-        self, store: DiskStore, segment: Segment, seed: int, done: Callable[[], object]
+        self, store: LogHost, segment: Segment, seed: int, done: Callable[[], object]
     ) -> None:
         self.waiting = [done]
         self._store = store

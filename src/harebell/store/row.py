@@ -22,7 +22,7 @@ from harebell.store.segment import Segment, seed_of
 from harebell.store.times import position_at
 
 if TYPE_CHECKING:
-    from harebell.store.disk import DiskStore
+    from harebell.store.log_host import LogHost
 
 _LARGE = LARGE_RECORD_BYTES
 
@@ -39,7 +39,7 @@ class Row(Log):
         segments: the oldest first.
     """
 
-    def __init__(self, store: DiskStore, identity: str, folder: str) -> None:
+    def __init__(self, store: LogHost, identity: str, folder: str) -> None:
         super().__init__()
         self.identity = identity
         self.folder = folder

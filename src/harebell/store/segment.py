@@ -10,9 +10,11 @@ They are no zeros, so that a sector that a disk lost does not look like them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from harebell.base.message import Message
 from harebell.base.ports import File
 from harebell.kernels.records import RecordBuffer, crc32c
 from harebell.kernels.settled_bitmap import SettledBitmap
@@ -23,7 +25,6 @@ NO_SUFFIX = (1 << 64) - 1
 
 if TYPE_CHECKING:
     from harebell.store.large_record import LargeRecord
-    from harebell.store.recall import Recall, Recalled
 
 _MAGIC = b"HBSEG\0\0\1"
 _HEADER = Struct("<8sI")
@@ -91,6 +92,24 @@ def mark_of(identity: str) -> bytes:
     """A log's identity as `decode_header` gives it."""
     octets, suffix = _identity_octets(identity)
     return octets + suffix.to_bytes(8, "little")
+
+
+class RecalledMessage(Protocol):
+    """A large message that was read back and not taken yet; see `Recalled`."""
+
+    message: Message
+
+    def empty(self) -> int:
+        """Let the message go; it can be read again."""
+
+
+class SegmentRecall(Protocol):
+    """Reads the large message of a segment, in slices; see `Recall`."""
+
+    waiting: list[Callable[[], object]]
+
+    def go_on(self) -> bool:
+        """Read a slice; True when the message is there."""
 
 
 class Segment:
@@ -162,8 +181,8 @@ class Segment:
         self.flying: bytes | None = None
         self.flying_at = 0
         self.large: LargeRecord | None = None
-        self.recall: Recall | None = None
-        self.recalled: Recalled | None = None
+        self.recall: SegmentRecall | None = None
+        self.recalled: RecalledMessage | None = None
         self.fetchable = True
         self.fresh = False
         self.held = 0

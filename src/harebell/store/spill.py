@@ -14,7 +14,7 @@ from harebell.store.commit import write_all
 from harebell.store.large_record import LargeRecord
 
 if TYPE_CHECKING:
-    from harebell.store.disk import DiskStore
+    from harebell.store.log_host import LogHost
     from harebell.store.transient import TransientLog, TransientSegment
 
 
@@ -27,7 +27,7 @@ class Spill:
         segment: it has one message, which is large.
     """
 
-    def __init__(self, store: DiskStore, log: TransientLog, segment: TransientSegment) -> None:
+    def __init__(self, store: LogHost, log: TransientLog, segment: TransientSegment) -> None:
         assert segment.messages is not None, "a large message is an object until it is written"
         self._store = store
         self._log = log

@@ -26,7 +26,7 @@ from harebell.store.segment import Segment
 from harebell.store.spill import Spill
 
 if TYPE_CHECKING:
-    from harebell.store.disk import DiskStore
+    from harebell.store.log_host import LogHost
 
 _FIRST_LIMIT = TRANSIENT_FIRST_BYTES
 _LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
@@ -93,7 +93,7 @@ class TransientLog(Row):
         identity: of the log.
     """
 
-    def __init__(self, store: DiskStore, identity: str) -> None:
+    def __init__(self, store: LogHost, identity: str) -> None:
         super().__init__(store, identity, f"transient/{identity}")
         self._limit = _FIRST_LIMIT
         self._tail: TransientSegment | None = None

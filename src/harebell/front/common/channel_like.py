@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 
-class Requester(Protocol):
+class Principal(Protocol):
     """The user and the vhost that permissions are checked for."""
 
     @property
@@ -29,7 +29,7 @@ class Requester(Protocol):
         """Whose permissions count."""
 
 
-class ChannelLike(Requester, Protocol):
+class ChannelLike(Principal, Protocol):
     """A channel or a session, as far as permissions and events need it."""
 
     @property

@@ -45,7 +45,7 @@ def hard(code: int, text: str, class_id: int, method_id: int) -> ProtocolError:
     return ProtocolError(code, text, class_id, method_id, hard=True)
 
 
-Place = tuple[int, int, int]
+FailedMethod = tuple[int, int, int]
 """Class and method that failed, and the reply code of 0-9-1."""
 
 
@@ -63,7 +63,7 @@ class Errors:
         self,
         names: Mapping[int, str],
         changes: Mapping[int, tuple[int, bool]] | None = None,
-        places: Mapping[Place, tuple[int, bool]] | None = None,
+        places: Mapping[FailedMethod, tuple[int, bool]] | None = None,
         kinds: Mapping[ErrorKind, tuple[int, bool]] | None = None,
     ) -> None:
         self._names = names

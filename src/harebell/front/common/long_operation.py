@@ -29,9 +29,9 @@ class LongOperation:
         self._failed = failed
         self.late = False
 
-    def perform(self, link: FramedConnection) -> None:
+    def perform(self, connection: FramedConnection) -> None:
         """Start the operation on the connection that asked for it."""
-        link.perform(self._try)
+        connection.perform(self._try)
 
     def _try(self) -> bool:
         try:

@@ -23,7 +23,7 @@ from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicPermission
-    from harebell.front.common.channel_like import Requester
+    from harebell.front.common.channel_like import Principal
     from harebell.model.exchange.kind import Exchange
 
 QUEUE = "queue"
@@ -32,11 +32,11 @@ DEFAULT_EXCHANGE = "amq.default"
 """The name of the default exchange in permissions."""
 
 
-def check(requester: Requester, action: str, kind: str, name: str) -> None:
+def check(principal: Principal, action: str, kind: str, name: str) -> None:
     """Refuse an action without the permission for it.
 
     Args:
-        requester: the user and vhost.
+        principal: the user and vhost.
         action: configure, write or read.
         kind: QUEUE or EXCHANGE.
         name: of the queue or exchange, which need not exist.
@@ -44,8 +44,8 @@ def check(requester: Requester, action: str, kind: str, name: str) -> None:
     Raises:
         Refusal: ACCESS_REFUSED.
     """
-    vhost = requester.vhost.name
-    user = requester.user
+    vhost = principal.vhost.name
+    user = principal.user
     held = user.permissions.get(vhost)
     if kind == EXCHANGE and name == "":
         name = DEFAULT_EXCHANGE
@@ -54,36 +54,36 @@ def check(requester: Requester, action: str, kind: str, name: str) -> None:
         raise refused(f"{action} access to {thing} refused for user '{user.name}'")
 
 
-def may_see(requester: Requester, kind: str, name: str) -> bool:
+def may_see(principal: Principal, kind: str, name: str) -> bool:
     """Whether the user has any permission for a name."""
-    held = requester.user.permissions.get(requester.vhost.name)
+    held = principal.user.permissions.get(principal.vhost.name)
     if kind == EXCHANGE and name == "":
         name = DEFAULT_EXCHANGE
     return held is not None and any(held.allow(action, name) for action in ACTIONS)
 
 
-def check_any(requester: Requester, kind: str, name: str) -> None:
+def check_any(principal: Principal, kind: str, name: str) -> None:
     """Refuse to describe a resource, or say whether it exists, without any permission for it.
 
     Args:
-        requester: the user and vhost.
+        principal: the user and vhost.
         kind: QUEUE or EXCHANGE.
         name: of the queue or exchange, which need not exist.
 
     Raises:
         Refusal: ACCESS_REFUSED.
     """
-    if not may_see(requester, kind, name):
+    if not may_see(principal, kind, name):
         shown = DEFAULT_EXCHANGE if kind == EXCHANGE and name == "" else name
-        thing = rendered(kind, shown, requester.vhost.name)
-        raise refused(f"access to {thing} refused for user '{requester.user.name}'")
+        thing = rendered(kind, shown, principal.vhost.name)
+        raise refused(f"access to {thing} refused for user '{principal.user.name}'")
 
 
-def check_binding_seen(requester: Requester, exchange: str, queue: str, key: str) -> None:
+def check_binding_seen(principal: Principal, exchange: str, queue: str, key: str) -> None:
     """Refuse to say whether a binding exists to users without permissions for both of its ends.
 
     Args:
-        requester: the user and vhost.
+        principal: the user and vhost.
         exchange: the source.
         queue: the destination; "" when none is asked for.
         key: the binding key, which is the name of a queue at the default exchange.
@@ -91,15 +91,15 @@ def check_binding_seen(requester: Requester, exchange: str, queue: str, key: str
     Raises:
         Refusal: ACCESS_REFUSED.
     """
-    check_any(requester, EXCHANGE, exchange)
+    check_any(principal, EXCHANGE, exchange)
     for name in (queue, key if exchange == "" else ""):
         if name:
-            check_any(requester, QUEUE, name)
+            check_any(principal, QUEUE, name)
 
 
-def topic_of(requester: Requester, exchange: Exchange) -> TopicPermission | None:
+def topic_of(principal: Principal, exchange: Exchange) -> TopicPermission | None:
     """The topic permission of the user for an exchange; None when everything is allowed."""
-    held = requester.user.topic_permissions.get(requester.vhost.name)
+    held = principal.user.topic_permissions.get(principal.vhost.name)
     if held is None:
         return None
     delays = exchange.KIND == DelayedExchange.KIND
@@ -108,12 +108,12 @@ def topic_of(requester: Requester, exchange: Exchange) -> TopicPermission | None
 
 
 def check_topic(
-    requester: Requester, action: str, name: str, key: str, *, made_later: bool = False
+    principal: Principal, action: str, name: str, key: str, *, made_later: bool = False
 ) -> None:
     """Refuse a routing key that the user may not use with an exchange.
 
     Args:
-        requester: the user and vhost.
+        principal: the user and vhost.
         action: write or read.
         name: of the exchange, which need not exist.
         key: the routing key.
@@ -122,28 +122,28 @@ def check_topic(
     Raises:
         Refusal: ACCESS_REFUSED.
     """
-    exchange = requester.vhost.exchanges.get(name)
-    topic = None if exchange is None else topic_of(requester, exchange)
+    exchange = principal.vhost.exchanges.get(name)
+    topic = None if exchange is None else topic_of(principal, exchange)
     if exchange is None and made_later:
-        held = requester.user.topic_permissions.get(requester.vhost.name)
+        held = principal.user.topic_permissions.get(principal.vhost.name)
         topic = None if held is None else held.get(name)
     if topic is not None and not topic.allow(action, key):
-        thing = rendered(EXCHANGE, name, requester.vhost.name)
-        user = requester.user.name
+        thing = rendered(EXCHANGE, name, principal.vhost.name)
+        user = principal.user.name
         raise refused(f"{action} access to topic '{key}' in {thing} refused for user '{user}'")
 
 
 def check_other_exchange(
-    requester: Requester, kind: str, name: str, arguments: Mapping[str, Any], key: str
+    principal: Principal, kind: str, name: str, arguments: Mapping[str, Any], key: str
 ) -> None:
     """Refuse a resource that forwards messages to an exchange that the user may not write to."""
     other = arguments.get(key)
     if isinstance(other, str):
-        check(requester, READ, kind, name)
-        check(requester, WRITE, EXCHANGE, other)
+        check(principal, READ, kind, name)
+        check(principal, WRITE, EXCHANGE, other)
 
 
-def check_forwarding(requester: Requester, name: str, arguments: Mapping[str, Any]) -> None:
+def check_forwarding(principal: Principal, name: str, arguments: Mapping[str, Any]) -> None:
     """Refuse a queue that forwards messages to an exchange that the user may not write to.
 
     The exchange may be for dead letters, or the alternate one of 0-10, which every version can
@@ -154,7 +154,7 @@ def check_forwarding(requester: Requester, name: str, arguments: Mapping[str, An
         Refusal: ACCESS_REFUSED.
     """
     for key in (DEAD_LETTER_EXCHANGE, ALTERNATE):
-        check_other_exchange(requester, QUEUE, name, arguments, key)
+        check_other_exchange(principal, QUEUE, name, arguments, key)
     other, fixed = arguments.get(DEAD_LETTER_EXCHANGE), arguments.get(DEAD_LETTER_KEY)
     if isinstance(other, str) and isinstance(fixed, str):
-        check_topic(requester, WRITE, other, fixed, made_later=True)
+        check_topic(principal, WRITE, other, fixed, made_later=True)

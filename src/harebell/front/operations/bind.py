@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harebell.auth.permissions import READ, WRITE
-from harebell.front.common.channel_like import Requester
+from harebell.front.common.channel_like import Principal
 from harebell.front.common.permission import EXCHANGE, check, check_topic
 
 
-def check_ends(caller: Requester, kind: str, destination: str, source: str) -> None:
+def check_ends(caller: Principal, kind: str, destination: str, source: str) -> None:
     """Refuse a binding that the user may not make or undo.
 
     Args:
@@ -26,7 +26,7 @@ def check_ends(caller: Requester, kind: str, destination: str, source: str) -> N
     check(caller, READ, EXCHANGE, source)
 
 
-def check_binding(caller: Requester, kind: str, destination: str, source: str, key: str) -> None:
+def check_binding(caller: Principal, kind: str, destination: str, source: str, key: str) -> None:
     """Refuse a binding that the user may not make or undo, its key included."""
     check_ends(caller, kind, destination, source)
     check_topic(caller, READ, source, key)

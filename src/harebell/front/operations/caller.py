@@ -12,7 +12,7 @@ from harebell.model.vhost import VHost
 
 @dataclass(slots=True)
 class Caller:
-    """The user and vhost of an operation; a `Requester` for permissions.
+    """The user and vhost of an operation; a `Principal` for permissions.
 
     Args:
         vhost: where the queues and exchanges are.

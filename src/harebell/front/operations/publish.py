@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from harebell.auth.permissions import WRITE
 from harebell.base.message import Message
-from harebell.front.common.channel_like import Requester
+from harebell.front.common.channel_like import Principal
 from harebell.front.common.permission import EXCHANGE, check
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.kind import Queue
@@ -18,22 +18,22 @@ _SHOWN_ROUTES = 3
 
 
 def writable_exchange(
-    requester: Requester, name: str, internal: Callable[[str], Exception]
+    principal: Principal, name: str, internal: Callable[[str], Exception]
 ) -> Exchange:
     """Find an exchange to publish to.
 
     Args:
-        requester: who publishes.
+        principal: who publishes.
         name: of the exchange.
         internal: makes the version's error for an exchange that is internal.
 
     Raises:
         Refusal: the user may not write to it, or there is none.
     """
-    check(requester, WRITE, EXCHANGE, name)
-    exchange = requester.vhost.exchange(name)
+    check(principal, WRITE, EXCHANGE, name)
+    exchange = principal.vhost.exchange(name)
     if exchange.internal:
-        thing = rendered(EXCHANGE, name, requester.vhost.name)
+        thing = rendered(EXCHANGE, name, principal.vhost.name)
         raise internal(f"cannot publish to internal {thing}")
     return exchange
 

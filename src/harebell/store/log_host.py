@@ -1,0 +1,50 @@
+"""What the logs of a store ask of it.
+
+`DiskStore` imports its logs, so they are typed by this protocol and not by the class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from harebell.base.clock import Clock
+    from harebell.base.gauge import Gauge
+    from harebell.base.ports import File
+    from harebell.base.work import Step, Work
+    from harebell.store.commit import GroupCommit
+    from harebell.store.handles import Handles
+    from harebell.store.segment import Segment
+
+
+class LogHost(Protocol):
+    """A store, as its logs use it; see `DiskStore`."""
+
+    gauge: Gauge
+    clock: Clock
+    commit: GroupCommit
+    handles: Handles
+    report: Callable[[str, str], None]
+    work: Work
+
+    def closed(self, log: Any) -> None:
+        """A log is deleted."""
+
+    def removed(self, log: Any) -> None:
+        """The files of a deleted log are removed."""
+
+    def write_now(self, segment: Segment, folder: str, data: bytes, offset: int) -> None:
+        """Write bytes of a segment without a batch, and without a sync."""
+
+    def file_of(self, segment: Segment, folder: str) -> File:
+        """A segment's file, open to be written without a batch."""
+
+    def stretch(self, segment: Segment, octets: int) -> int:
+        """How much space to write ahead in a segment."""
+
+    def go_on(self, step: Step) -> None:
+        """Read or write a large message, in several turns if necessary."""
+
+    def unspill(self, segment: Segment) -> None:
+        """Remove a segment of a transient log."""
