@@ -8,7 +8,7 @@ from bench.peer import FRAME_MAX
 from bench.scenarios import STAMP_BYTES
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.wire.v09.content import BasicProperties, encode_properties
-from harebell.wire.v09.output import OutBuffer
+from harebell.wire.v09.frames import OutBuffer
 
 _SMALL_BATCH_BYTES = 262_144
 

@@ -16,8 +16,7 @@ from harebell.wire import HEADER_0_8, HEADER_0_9_1
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
-from harebell.wire.v09.frames import HEARTBEAT, METHOD
-from harebell.wire.v09.output import OutBuffer
+from harebell.wire.v09.frames import HEARTBEAT, METHOD, OutBuffer
 
 FRAME_MAX = 131_072
 READ_BYTES = 262_144

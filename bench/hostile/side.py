@@ -13,8 +13,7 @@ from harebell.base.message import Message, Properties
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, encode_properties
-from harebell.wire.v09.frames import METHOD
-from harebell.wire.v09.output import OutBuffer
+from harebell.wire.v09.frames import METHOD, OutBuffer
 
 USER = "mallory"
 FRAME_MAX = 131_072

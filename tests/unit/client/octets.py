@@ -13,8 +13,7 @@ from harebell.client.url import URL
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, encode_properties
-from harebell.wire.v09.frames import HEADER, METHOD, FrameScanner, FrameSink
-from harebell.wire.v09.output import OutBuffer
+from harebell.wire.v09.frames import HEADER, METHOD, FrameScanner, FrameSink, OutBuffer
 
 T = TypeVar("T", bound=m.Method)
 FRAME_MAX = 4096

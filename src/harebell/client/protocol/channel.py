@@ -8,9 +8,6 @@ RabbitMQ it is the queue that answers basic.consume and basic.cancel, which may 
 channel's own answers. Deliveries, returns, confirms, flow and cancels come in between.
 """
 
-# The dispatch tables at the end name the handlers of the class above them.
-# ruff: noqa: SLF001
-
 from __future__ import annotations
 
 from collections import deque
@@ -428,13 +425,13 @@ class CoreChannel(Verbs):
         waiting = f", it waits for {self._pending[0].replies[0].NAME}" if self._pending else ""
         raise ProtocolError(503, f"channel {self.number} got {method.NAME}{waiting}")
 
-    def _on_ack(self, method: m.BasicAck) -> None:
+    def handle_ack(self, method: m.BasicAck) -> None:
         self.confirms.settle(method.delivery_tag, method.multiple, taken=True)
 
-    def _on_nack(self, method: m.BasicNack) -> None:
+    def handle_nack(self, method: m.BasicNack) -> None:
         self.confirms.settle(method.delivery_tag, method.multiple, taken=False)
 
-    def _on_cancel(self, method: m.BasicCancel) -> None:
+    def handle_cancel(self, method: m.BasicCancel) -> None:
         consumer = self.consumers.pop(method.consumer_tag, None)
         if not method.nowait:
             self.send(m.BasicCancelOk(consumer_tag=method.consumer_tag))
@@ -443,18 +440,18 @@ class CoreChannel(Verbs):
         if consumer is not None:
             consumer.on_end(ConsumerCancelled(consumer.tag))
 
-    def _on_flow(self, method: m.ChannelFlow) -> None:
+    def handle_flow(self, method: m.ChannelFlow) -> None:
         self.flow_active = method.active
         self.send(m.ChannelFlowOk(active=method.active))
         if self.on_flow is not None:
             self.on_flow(method.active)
 
-    def _on_recovered(self, method: m.BasicRecoverOk) -> None:
+    def handle_recovered(self, method: m.BasicRecoverOk) -> None:
         """Ignore the answer to basic.recover of brokers with another layout of 0-8."""
         if self._host.dialect.recovers:
             self._reply(method)
 
-    def _on_close(self, method: m.ChannelClose) -> None:
+    def handle_close(self, method: m.ChannelClose) -> None:
         self.send(m.ChannelCloseOk())
         if self.state is ChannelPhase.CLOSING:
             # Both sides close at once; our own close-ok is still to come.
@@ -493,10 +490,10 @@ class CoreChannel(Verbs):
 _WITH_CONTENT = (m.BasicDeliver, m.BasicGetOk, m.BasicReturn, BulkBatch)
 _WHILE_CLOSING = (m.ChannelClose, m.ChannelCloseOk)
 _HANDLERS: dict[type[m.Method], Callable[[CoreChannel, Any], None]] = {
-    m.BasicAck: CoreChannel._on_ack,
-    m.BasicNack: CoreChannel._on_nack,
-    m.BasicCancel: CoreChannel._on_cancel,
-    m.BasicRecoverOk: CoreChannel._on_recovered,
-    m.ChannelFlow: CoreChannel._on_flow,
-    m.ChannelClose: CoreChannel._on_close,
+    m.BasicAck: CoreChannel.handle_ack,
+    m.BasicNack: CoreChannel.handle_nack,
+    m.BasicCancel: CoreChannel.handle_cancel,
+    m.BasicRecoverOk: CoreChannel.handle_recovered,
+    m.ChannelFlow: CoreChannel.handle_flow,
+    m.ChannelClose: CoreChannel.handle_close,
 }

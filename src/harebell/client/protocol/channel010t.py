@@ -9,9 +9,6 @@ are numbered from 1. Those that the document gives no reply are done when a mark
 so, which a flush asks for; a publish is confirmed by its completion.
 """
 
-# The dispatch table at the end names the handler of the class above it.
-# ruff: noqa: SLF001
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -120,11 +117,11 @@ class TransitionalChannel(CoreChannel):
         super().ack(tag, multiple)
         self._command += 1
 
-    def _on_flush(self, method: ExecutionFlush) -> None:
+    def handle_flush(self, method: ExecutionFlush) -> None:
         """The broker asks what is complete: deliveries of class basic are when they are read."""
         self.send(ExecutionComplete())
 
-    def _on_complete(self, method: ExecutionComplete) -> None:
+    def handle_complete(self, method: ExecutionComplete) -> None:
         mark = method.cumulative_execution_mark
         for number in [each for each in self._published if each <= mark]:
             self.confirms.settle(self._published.pop(number), False, taken=True)
@@ -153,6 +150,6 @@ class TransitionalChannel(CoreChannel):
 
 
 _HANDLERS: dict[type[m.Method], Callable[[TransitionalChannel, Any], None]] = {
-    ExecutionFlush: TransitionalChannel._on_flush,
-    ExecutionComplete: TransitionalChannel._on_complete,
+    ExecutionFlush: TransitionalChannel.handle_flush,
+    ExecutionComplete: TransitionalChannel.handle_complete,
 }

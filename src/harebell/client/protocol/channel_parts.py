@@ -11,8 +11,7 @@ from harebell.client.errors import AMQPError
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.dialect import ClientDialect
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.frames import FrameScanner
-from harebell.wire.v09.output import OutBuffer
+from harebell.wire.v09.frames import FrameScanner, OutBuffer
 
 M = TypeVar("M", bound=m.Method)
 OnDelivery = Callable[[int, bool, str, str, Properties, bytes], None]

@@ -10,9 +10,6 @@
 `aio` and `blocking` are the two shells.
 """
 
-# The dispatch tables at the end name the handlers of the class above them.
-# ruff: noqa: SLF001
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -41,8 +38,7 @@ from harebell.client.protocol.life import ConnectionPhase, Life
 from harebell.client.url import FINAL, URL
 from harebell.wire.v09 import extensions
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink
-from harebell.wire.v09.output import OutBuffer
+from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink, OutBuffer
 from harebell.wire.v09.reply_codes import reply_text
 
 _ACCESS_REFUSED = 403
@@ -193,7 +189,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         elif self.state is not ConnectionPhase.CLOSING:
             raise ProtocolError(503, f"{method.NAME} came in state {self.state.value}")
 
-    def _on_start(self, method: m.ConnectionStart) -> None:
+    def handle_start(self, method: m.ConnectionStart) -> None:
         announced = (method.version_major, method.version_minor)
         handshake.check_version(self.url, announced, self.dialect.announced)
         self.server_properties = method.server_properties
@@ -213,10 +209,10 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self._credentials_sent = True
         self.state = ConnectionPhase.TUNING
 
-    def _on_secure(self, method: m.ConnectionSecure) -> None:
+    def handle_secure(self, method: m.ConnectionSecure) -> None:
         raise AuthenticationFailed("the broker asks for more than a user name and a password")
 
-    def _on_tune(self, method: m.ConnectionTune) -> None:
+    def handle_tune(self, method: m.ConnectionTune) -> None:
         limits = handshake.negotiate(
             self.url, method.channel_max, method.frame_max, method.heartbeat
         )
@@ -234,17 +230,17 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self._begin_beating()
         self.state = ConnectionPhase.OPENING
 
-    def _on_open_ok(self, method: m.ConnectionOpenOk) -> None:
+    def handle_open_ok(self, method: m.ConnectionOpenOk) -> None:
         self.state = ConnectionPhase.OPEN
         self.scanner.fast = True
         self._deadline = None
         self.opened.succeed(None)
 
-    def _on_redirect(self, method: m.ConnectionRedirect) -> None:
+    def handle_redirect(self, method: m.ConnectionRedirect) -> None:
         where = f"sends its clients to {method.host}: connect there"
         self._finish(ConnectionFailed(f"the broker at {self.url.address} {where}"))
 
-    def _on_close(self, method: m.ConnectionClose) -> None:
+    def handle_close(self, method: m.ConnectionClose) -> None:
         self._send(m.ConnectionCloseOk())
         if self.state is ConnectionPhase.CLOSING:
             # Both sides close at once (AMQP 0-9-1 2.2.4): our own close-ok is due as well.
@@ -258,13 +254,13 @@ class CoreConnection(Life[CoreChannel], FrameSink):
                 )
             )
 
-    def _on_close_ok(self, method: m.ConnectionCloseOk) -> None:
+    def handle_close_ok(self, method: m.ConnectionCloseOk) -> None:
         self._finish(None)
 
-    def _on_blocked(self, method: m.ConnectionBlocked) -> None:
+    def handle_blocked(self, method: m.ConnectionBlocked) -> None:
         self._set_blocked(method.reason)
 
-    def _on_unblocked(self, method: m.ConnectionUnblocked) -> None:
+    def handle_unblocked(self, method: m.ConnectionUnblocked) -> None:
         self._set_blocked(None)
 
     def _set_blocked(self, reason: str | None) -> None:
@@ -303,20 +299,20 @@ def _words(text: str | bytes) -> str:
 
 _Handler = Callable[[CoreConnection, Any], None]
 _CLOSE: dict[tuple[ConnectionPhase, type[m.Method]], _Handler] = {
-    (state, m.ConnectionClose): CoreConnection._on_close
+    (state, m.ConnectionClose): CoreConnection.handle_close
     for state in ConnectionPhase
     if state is not ConnectionPhase.CLOSED
 }
 _HANDLERS: dict[tuple[ConnectionPhase, type[m.Method]], _Handler] = {
     **_CLOSE,
-    (ConnectionPhase.STARTING, m.ConnectionStart): CoreConnection._on_start,
-    (ConnectionPhase.TUNING, m.ConnectionSecure): CoreConnection._on_secure,
-    (ConnectionPhase.TUNING, m.ConnectionTune): CoreConnection._on_tune,
-    (ConnectionPhase.OPENING, m.ConnectionOpenOk): CoreConnection._on_open_ok,
-    (ConnectionPhase.OPENING, m.ConnectionRedirect): CoreConnection._on_redirect,
-    (ConnectionPhase.OPEN, m.ConnectionBlocked): CoreConnection._on_blocked,
-    (ConnectionPhase.OPEN, m.ConnectionUnblocked): CoreConnection._on_unblocked,
-    (ConnectionPhase.CLOSING, m.ConnectionCloseOk): CoreConnection._on_close_ok,
+    (ConnectionPhase.STARTING, m.ConnectionStart): CoreConnection.handle_start,
+    (ConnectionPhase.TUNING, m.ConnectionSecure): CoreConnection.handle_secure,
+    (ConnectionPhase.TUNING, m.ConnectionTune): CoreConnection.handle_tune,
+    (ConnectionPhase.OPENING, m.ConnectionOpenOk): CoreConnection.handle_open_ok,
+    (ConnectionPhase.OPENING, m.ConnectionRedirect): CoreConnection.handle_redirect,
+    (ConnectionPhase.OPEN, m.ConnectionBlocked): CoreConnection.handle_blocked,
+    (ConnectionPhase.OPEN, m.ConnectionUnblocked): CoreConnection.handle_unblocked,
+    (ConnectionPhase.CLOSING, m.ConnectionCloseOk): CoreConnection.handle_close_ok,
 }
 
 _NONCE_MAX = 1 << 53

@@ -12,9 +12,6 @@
 After that there are sessions, one per channel: `session010`.
 """
 
-# The dispatch tables at the end name the handlers of the class above them.
-# ruff: noqa: SLF001
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -245,7 +242,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         ):
             raise ProtocolError(503, f"{control.NAME} came in state {self.state.value}")
 
-    def _on_start(self, control: controls.ConnectionStart) -> None:
+    def handle_start(self, control: controls.ConnectionStart) -> None:
         self.server_properties = control.server_properties
         offered = " ".join(str(name) for name in control.mechanisms)
         if self.url.auth_mechanism not in (None, PLAIN):
@@ -268,10 +265,10 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         )
         self.state = ConnectionPhase.TUNING
 
-    def _on_secure(self, control: controls.ConnectionSecure) -> None:
+    def handle_secure(self, control: controls.ConnectionSecure) -> None:
         raise AuthenticationFailed("the broker asks for more than a user name and a password")
 
-    def _on_tune(self, control: controls.ConnectionTune) -> None:
+    def handle_tune(self, control: controls.ConnectionTune) -> None:
         size = control.max_frame_size or SEGMENT_FRAME_BYTES
         self.frame_max = min(self.url.frame_max or SEGMENT_FRAME_BYTES, size)
         self.channel_max = min(
@@ -292,13 +289,13 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         self._begin_beating()
         self.state = ConnectionPhase.OPENING
 
-    def _on_open_ok(self, control: controls.ConnectionOpenOk) -> None:
+    def handle_open_ok(self, control: controls.ConnectionOpenOk) -> None:
         self.state = ConnectionPhase.OPEN
         self.scanner.fast = True
         self._deadline = None
         self.opened.succeed(None)
 
-    def _on_close(self, control: controls.ConnectionClose) -> None:
+    def handle_close(self, control: controls.ConnectionClose) -> None:
         self.send_control(0, controls.ConnectionCloseOk())
         text = control.reply_text or ""
         if self.state is ConnectionPhase.CLOSING:
@@ -308,19 +305,19 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         else:
             self._finish(closed_connection(control.reply_code, text))
 
-    def _on_close_ok(self, control: controls.ConnectionCloseOk) -> None:
+    def handle_close_ok(self, control: controls.ConnectionCloseOk) -> None:
         self._finish(None)
 
 
 _HANDLERS: dict[tuple[ConnectionPhase, type[Control]], Callable[[CoreConnection010, Any], None]] = {
     **{
-        (state, controls.ConnectionClose): CoreConnection010._on_close
+        (state, controls.ConnectionClose): CoreConnection010.handle_close
         for state in ConnectionPhase
         if state is not ConnectionPhase.CLOSED
     },
-    (ConnectionPhase.STARTING, controls.ConnectionStart): CoreConnection010._on_start,
-    (ConnectionPhase.TUNING, controls.ConnectionSecure): CoreConnection010._on_secure,
-    (ConnectionPhase.TUNING, controls.ConnectionTune): CoreConnection010._on_tune,
-    (ConnectionPhase.OPENING, controls.ConnectionOpenOk): CoreConnection010._on_open_ok,
-    (ConnectionPhase.CLOSING, controls.ConnectionCloseOk): CoreConnection010._on_close_ok,
+    (ConnectionPhase.STARTING, controls.ConnectionStart): CoreConnection010.handle_start,
+    (ConnectionPhase.TUNING, controls.ConnectionSecure): CoreConnection010.handle_secure,
+    (ConnectionPhase.TUNING, controls.ConnectionTune): CoreConnection010.handle_tune,
+    (ConnectionPhase.OPENING, controls.ConnectionOpenOk): CoreConnection010.handle_open_ok,
+    (ConnectionPhase.CLOSING, controls.ConnectionCloseOk): CoreConnection010.handle_close_ok,
 }

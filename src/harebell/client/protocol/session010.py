@@ -10,9 +10,6 @@ broker's transfers are numbered, too: an acknowledgement completes them, which i
 credit, and accepts them. An error (execution.exception) ends the session.
 """
 
-# The dispatch tables at the end name the handlers of the class above them.
-# ruff: noqa: SLF001
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -312,14 +309,14 @@ class CoreSession(CoreChannel):
         if handler is not None:
             handler(self, control)
 
-    def _on_attached(self, control: controls.SessionAttached) -> None:
+    def handle_attached(self, control: controls.SessionAttached) -> None:
         self.state = ChannelPhase.OPEN
         self._opening.succeed(self)
 
-    def _on_command_point(self, control: controls.SessionCommandPoint) -> None:
+    def handle_command_point(self, control: controls.SessionCommandPoint) -> None:
         self._received = control.command_id
 
-    def _on_detached(self, control: controls.SessionDetached) -> None:
+    def handle_detached(self, control: controls.SessionDetached) -> None:
         if self.state is ChannelPhase.CLOSING:
             self.state = ChannelPhase.CLOSED
             self._closing.succeed(None)
@@ -328,12 +325,12 @@ class CoreSession(CoreChannel):
             self.end(self.error or closed_channel(control.code, text))
         self._host.forget(self.number)
 
-    def _on_detach(self, control: controls.SessionDetach) -> None:
+    def handle_detach(self, control: controls.SessionDetach) -> None:
         self._control(controls.SessionDetached(name=control.name))
         self.end(self.error or ClientClosed("the broker ended the session"))
         self._host.forget(self.number)
 
-    def _on_completed(self, control: controls.SessionCompleted) -> None:
+    def handle_completed(self, control: controls.SessionCompleted) -> None:
         for first, last in control.commands:
             for number in _within(self._publishes, first, last):
                 sequence, _ = self._publishes.pop(number)
@@ -346,7 +343,7 @@ class CoreSession(CoreChannel):
         if control.timely_reply:
             self._control(controls.SessionKnownCompleted(commands=control.commands))
 
-    def _on_flush(self, control: controls.SessionFlush) -> None:
+    def handle_flush(self, control: controls.SessionFlush) -> None:
         if control.completed and self._received:
             done = ((0, self._received - 1),) if not self._out else ()
             self._control(controls.SessionCompleted(commands=done))
@@ -354,12 +351,12 @@ class CoreSession(CoreChannel):
             expected = ((self._received, self._received),)
             self._control(controls.SessionExpected(commands=expected))
 
-    def _on_result(self, command: c.ExecutionResult) -> None:
+    def handle_result(self, command: c.ExecutionResult) -> None:
         waiting = self._verbs.get(command.command_id)
         if waiting is not None:
             waiting.results.append(command.value)
 
-    def _on_exception(self, command: c.ExecutionException) -> None:
+    def handle_exception(self, command: c.ExecutionException) -> None:
         # session.detached follows and ends the session; pending calls fail with this error.
         self.error = closed_channel(
             command.error_code,
@@ -368,7 +365,7 @@ class CoreSession(CoreChannel):
             command.command_code or 0,
         )
 
-    def _on_reject(self, command: c.MessageReject) -> None:
+    def handle_reject(self, command: c.MessageReject) -> None:
         for first, last in command.transfers:
             for number in _within(self._publishes, first, last):
                 sequence, message = self._publishes.pop(number)
@@ -381,10 +378,10 @@ class CoreSession(CoreChannel):
         mandatory = self.confirms.returned(error, message)
         self.confirms.settle(sequence, False, taken=mandatory)
 
-    def _on_accept(self, command: c.MessageAccept) -> None:
+    def handle_accept(self, command: c.MessageAccept) -> None:
         """The broker accepts transfers, which are confirmed by their completion."""
 
-    def _on_sync(self, command: c.ExecutionSync) -> None:
+    def handle_sync(self, command: c.ExecutionSync) -> None:
         """The broker wants to hear of completions: it does, of each command."""
 
     def end(self, error: AMQPError) -> None:
@@ -447,17 +444,17 @@ def _redelivered(raw: bytes) -> bool:
 
 
 _CONTROLS: dict[type[Control], Callable[[CoreSession, Any], None]] = {
-    controls.SessionAttached: CoreSession._on_attached,
-    controls.SessionCommandPoint: CoreSession._on_command_point,
-    controls.SessionDetached: CoreSession._on_detached,
-    controls.SessionDetach: CoreSession._on_detach,
-    controls.SessionCompleted: CoreSession._on_completed,
-    controls.SessionFlush: CoreSession._on_flush,
+    controls.SessionAttached: CoreSession.handle_attached,
+    controls.SessionCommandPoint: CoreSession.handle_command_point,
+    controls.SessionDetached: CoreSession.handle_detached,
+    controls.SessionDetach: CoreSession.handle_detach,
+    controls.SessionCompleted: CoreSession.handle_completed,
+    controls.SessionFlush: CoreSession.handle_flush,
 }
 _COMMANDS: dict[type[Command], Callable[[CoreSession, Any], None]] = {
-    c.ExecutionResult: CoreSession._on_result,
-    c.ExecutionException: CoreSession._on_exception,
-    c.ExecutionSync: CoreSession._on_sync,
-    c.MessageReject: CoreSession._on_reject,
-    c.MessageAccept: CoreSession._on_accept,
+    c.ExecutionResult: CoreSession.handle_result,
+    c.ExecutionException: CoreSession.handle_exception,
+    c.ExecutionSync: CoreSession.handle_sync,
+    c.MessageReject: CoreSession.handle_reject,
+    c.MessageAccept: CoreSession.handle_accept,
 }

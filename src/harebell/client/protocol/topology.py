@@ -6,9 +6,6 @@ the broker named gets another name the second time; its bindings and consumers f
 name is understood from then on.
 """
 
-# The dispatch tables at the end name the handlers of the class above them.
-# ruff: noqa: SLF001
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -139,14 +136,18 @@ class Topology:
 
     # --- recording ------------------------------------------------------------------------------
 
-    def _exchange_declared(self, channel: int, method: m.ExchangeDeclare, result: None) -> None:
+    def record_exchange_declared(
+        self, channel: int, method: m.ExchangeDeclare, result: None
+    ) -> None:
         if not method.passive:
             self.exchanges[method.exchange] = method
 
-    def _exchange_deleted(self, channel: int, method: m.ExchangeDelete, result: int) -> None:
+    def record_exchange_deleted(self, channel: int, method: m.ExchangeDelete, result: int) -> None:
         self._drop_exchange(method.exchange)
 
-    def _queue_declared(self, channel: int, method: m.QueueDeclare, result: QueueInfo) -> None:
+    def record_queue_declared(
+        self, channel: int, method: m.QueueDeclare, result: QueueInfo
+    ) -> None:
         self.channel(channel).last_queue = result.name
         if method.passive:
             return
@@ -156,14 +157,14 @@ class Topology:
         else:
             known.infos.append(result)
 
-    def _queue_deleted(self, channel: int, method: m.QueueDelete, result: int) -> None:
+    def record_queue_deleted(self, channel: int, method: m.QueueDelete, result: int) -> None:
         self._drop_queue(method.queue)
 
-    def _bound(self, channel: int, method: Binding, result: None) -> None:
+    def record_bound(self, channel: int, method: Binding, result: None) -> None:
         if method not in self.bindings:
             self.bindings.append(method)
 
-    def _queue_unbound(self, channel: int, method: m.QueueUnbind, result: None) -> None:
+    def record_queue_unbound(self, channel: int, method: m.QueueUnbind, result: None) -> None:
         self._drop_bindings(
             lambda binding: (
                 isinstance(binding, m.QueueBind)
@@ -174,7 +175,7 @@ class Topology:
             )
         )
 
-    def _exchange_unbound(self, channel: int, method: m.ExchangeUnbind, result: None) -> None:
+    def record_exchange_unbound(self, channel: int, method: m.ExchangeUnbind, result: None) -> None:
         self._drop_bindings(
             lambda binding: (
                 isinstance(binding, m.ExchangeBind)
@@ -185,24 +186,24 @@ class Topology:
             )
         )
 
-    def _qos(self, channel: int, method: m.BasicQos, result: None) -> None:
+    def record_qos(self, channel: int, method: m.BasicQos, result: None) -> None:
         record = self.channel(channel)
         if method.global_:
             record.shared_prefetch = method
         else:
             record.prefetch = method
 
-    def _confirms(self, channel: int, method: m.ConfirmSelect, result: None) -> None:
+    def record_confirms(self, channel: int, method: m.ConfirmSelect, result: None) -> None:
         self.channel(channel).mode = Mode.CONFIRM
 
-    def _transactions(self, channel: int, method: m.TxSelect, result: None) -> None:
+    def record_transactions(self, channel: int, method: m.TxSelect, result: None) -> None:
         self.channel(channel).mode = Mode.TRANSACTION
 
-    def _consumed(self, channel: int, method: m.BasicConsume, result: CoreConsumer) -> None:
+    def record_consumed(self, channel: int, method: m.BasicConsume, result: CoreConsumer) -> None:
         record = self.channel(channel)
         record.consumers[result.tag] = ConsumerRecord(method, result, record.prefetch)
 
-    def _cancelled(self, channel: int, method: m.BasicCancel, result: None) -> None:
+    def record_cancelled(self, channel: int, method: m.BasicCancel, result: None) -> None:
         self.forget_consumer(channel, method.consumer_tag)
 
     def _drop_queue(self, queue: str) -> None:
@@ -236,17 +237,17 @@ def _source(binding: Binding) -> str:
 
 
 _HANDLERS: dict[type[m.Method], Callable[[Topology, int, Any, Any], None]] = {
-    m.ExchangeDeclare: Topology._exchange_declared,
-    m.ExchangeDelete: Topology._exchange_deleted,
-    m.ExchangeBind: Topology._bound,
-    m.ExchangeUnbind: Topology._exchange_unbound,
-    m.QueueDeclare: Topology._queue_declared,
-    m.QueueDelete: Topology._queue_deleted,
-    m.QueueBind: Topology._bound,
-    m.QueueUnbind: Topology._queue_unbound,
-    m.BasicQos: Topology._qos,
-    m.BasicConsume: Topology._consumed,
-    m.BasicCancel: Topology._cancelled,
-    m.ConfirmSelect: Topology._confirms,
-    m.TxSelect: Topology._transactions,
+    m.ExchangeDeclare: Topology.record_exchange_declared,
+    m.ExchangeDelete: Topology.record_exchange_deleted,
+    m.ExchangeBind: Topology.record_bound,
+    m.ExchangeUnbind: Topology.record_exchange_unbound,
+    m.QueueDeclare: Topology.record_queue_declared,
+    m.QueueDelete: Topology.record_queue_deleted,
+    m.QueueBind: Topology.record_bound,
+    m.QueueUnbind: Topology.record_queue_unbound,
+    m.BasicQos: Topology.record_qos,
+    m.BasicConsume: Topology.record_consumed,
+    m.BasicCancel: Topology.record_cancelled,
+    m.ConfirmSelect: Topology.record_confirms,
+    m.TxSelect: Topology.record_transactions,
 }

@@ -9,7 +9,7 @@ from harebell.front.amqp_0_10_transitional.consumer import TransitionalConsumer
 from harebell.front.amqp_0_10_transitional.dispatch import HANDLERS
 from harebell.front.common.errors import Errors
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
-from harebell.wire.v09.reply_codes_0_10t import NAMES
+from harebell.wire.v09.reply_codes import NAMES_0_10T
 from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionState
 
 _OPEN = ConnectionState.OPEN
@@ -24,7 +24,7 @@ PROFILE_0_10T = Profile(
     connection_handlers=handshake.HANDLERS,
     handlers=HANDLERS,
     # The document has no code for a frame that came at the wrong time but this one.
-    errors=Errors(NAMES, {505: (503, True)}),
+    errors=Errors(NAMES_0_10T, {505: (503, True)}),
     start=handshake.start,
     channel=TransitionalChannel,
     consumer=TransitionalConsumer,

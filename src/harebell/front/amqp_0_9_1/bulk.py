@@ -27,8 +27,7 @@ from harebell.front.convert.dispatch import converted
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.resource import precondition, rendered
 from harebell.wire.arrow.columns import ArrowSelection, selection
-from harebell.wire.arrow.compression import compressor
-from harebell.wire.arrow.encode import record_batch
+from harebell.wire.arrow.encode import compressor, record_batch
 from harebell.wire.v09.bulk import CLASS, READ, BulkBatch, BulkRead, BulkSpan, BulkSpanOk
 from harebell.wire.v09.header_texts import count_of, headers_of, json_of
 

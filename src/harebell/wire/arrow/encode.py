@@ -30,6 +30,9 @@ Buffers = Sequence[bytes | None]
 Nodes = Sequence[tuple[int, int]]
 Compress = Callable[[bytes], bytes]
 
+NONE = ""
+LZ4 = "lz4"
+
 END_OF_STREAM = _HEAD.pack(_CONTINUATION, 0)
 """What follows the last message of a stream."""
 
@@ -82,3 +85,23 @@ def record_batch(rows: int, nodes: Nodes, buffers: Buffers, compress: Compress |
     if compress is not None:
         fields[3] = FlatTable({0: Scalar("b", _LZ4_FRAME), 1: Scalar("b", 0)})
     return b"".join([_message(_RECORD_BATCH, FlatTable(fields), at), *body])
+
+
+def compressor(name: str) -> Compress | None:
+    """Find the function that compresses buffers; None for no compression.
+
+    Raises:
+        ValueError: there is no such compression, or not here; the text says what to do.
+    """
+    if name == NONE:
+        return None
+    if name != LZ4:
+        raise ValueError(f"there is no compression '{name}': ask for lz4, or for none")
+    try:
+        from lz4.frame import compress  # an optional library
+    except ImportError as error:
+        raise ValueError(
+            "compression 'lz4' needs the library lz4 where the broker runs: pip install lz4"
+        ) from error
+    made: Compress = compress
+    return made

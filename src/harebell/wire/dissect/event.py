@@ -44,3 +44,30 @@ class Event:
     body: bytes = b""
     raw: bytes = b""
     version: str = ""
+
+
+_SECRET_FIELDS = {
+    "connection.start-ok": ("response",),
+    "connection.secure": ("challenge",),
+    "connection.secure-ok": ("response",),
+    "connection.update-secret": ("new-secret",),
+}
+
+
+def masked(name: str, fields: dict[str, Any], raw: bytes) -> tuple[dict[str, Any], bytes]:
+    """Mask the secrets in the fields and octets of a method: passwords, challenges, tokens.
+
+    Args:
+        name: of the method, command or control.
+        fields: by their names in the specification.
+        raw: the whole frame.
+    """
+    for secret_field in _SECRET_FIELDS.get(name, ()):
+        secret = fields.get(secret_field)
+        if not secret:
+            continue
+        octets = secret.encode() if isinstance(secret, str) else bytes(secret)
+        # Short secrets may occur elsewhere in the frame, too: all of it goes.
+        raw = raw.replace(octets, b"*" * len(octets))
+        fields = {**fields, secret_field: f"*** ({len(octets)} octets)"}
+    return fields, raw

@@ -14,8 +14,7 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import DUMP_FRAME_BYTES
 from harebell.kernels.segments import BODY, COMMAND, CONTROL, FIRST_FRAME, HEADER, LAST_FRAME
 from harebell.wire.dissect import event as kinds
-from harebell.wire.dissect.event import Event
-from harebell.wire.dissect.secrets import masked
+from harebell.wire.dissect.event import Event, masked
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.structs import Composite
 

@@ -15,8 +15,7 @@ import msgspec
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import DUMP_FRAME_BYTES
 from harebell.wire.dissect import event as kinds
-from harebell.wire.dissect.event import Event
-from harebell.wire.dissect.secrets import masked
+from harebell.wire.dissect.event import Event, masked
 from harebell.wire.v09.content import decode_properties
 from harebell.wire.v09.property_list import FILE, STREAM, TUNNEL
 from harebell.wire.v09.spec import ProtocolSpec

@@ -1,8 +1,12 @@
-"""Frame types, and the scanner that finds frames; `harebell.kernels.frames` draws the layouts."""
+"""Frame types, the scanner that finds frames, and the buffer that they are written into.
+
+`harebell.kernels.frames` draws the layouts.
+"""
 
 from __future__ import annotations
 
 from harebell.kernels.frames import FrameScanner, FrameSink
+from harebell.kernels.output import OutBuffer
 
 METHOD = 1
 HEADER = 2
@@ -21,4 +25,5 @@ __all__ = [
     "METHOD",
     "FrameScanner",
     "FrameSink",
+    "OutBuffer",
 ]

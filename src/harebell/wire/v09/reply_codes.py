@@ -57,3 +57,12 @@ def reply_text(code: int, text: str, names: Mapping[int, str] = NAMES) -> str:
     if len(octets) <= REPLY_TEXT_BYTES:
         return octets.decode()
     return octets[: REPLY_TEXT_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
+
+
+SOFT_0_10T = {310: "NOT_DELIVERED", **SOFT}
+"""Codes of transitional 0-10 that close the channel or the session."""
+
+HARD_0_10T = {code: name for code, name in HARD.items() if code != 505} | {542: "INVALID_ARGUMENT"}
+"""Codes of transitional 0-10 that close the connection."""
+
+NAMES_0_10T = SOFT_0_10T | HARD_0_10T

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from harebell.wire.arrow.compression import compressor
+from harebell.wire.arrow.encode import compressor
 
 
 def test_nothing_compresses_unless_it_is_asked_for() -> None:

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.wire.arrow.columns import COLUMNS, selection
-from harebell.wire.arrow.compression import LZ4, compressor
-from harebell.wire.arrow.encode import END_OF_STREAM, record_batch, schema_message
+from harebell.wire.arrow.encode import END_OF_STREAM, LZ4, compressor, record_batch, schema_message
 from harebell.wire.arrow.types import INT64, UTF8, ArrowColumn
 
 NUMBER = ArrowColumn("number", INT64)

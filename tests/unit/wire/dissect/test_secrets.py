@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.dissect import event as kinds
-from harebell.wire.dissect.secrets import masked
+from harebell.wire.dissect.event import masked
 from harebell.wire.v09 import methods
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from tests.unit.wire.dissect.talk import HEADER, SECRET, START_OK, fed, frame, framed
