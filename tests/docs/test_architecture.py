@@ -13,6 +13,7 @@ SOURCE = ROOT / "src/harebell"
 ARCHITECTURE = read(ROOT / "docs/ARCHITECTURE.md")
 PAGES = [
     ARCHITECTURE,
+    read(ROOT / "CONTRIBUTING.md"),
     *(
         read(ROOT / f"docs/internals/{name}.md")
         for name in ("commit", "front", "queues", "storage", "wire", "work-budget")
@@ -22,7 +23,13 @@ LINES = 150
 CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 BUILT_IN = {"ValueError", "TypeError", "Decimal", "None"}
-ENVIRONMENT = {"HAREBELL_IMPL"}
+ENVIRONMENT = {
+    "HAREBELL_BUILD_THREADS",
+    "HAREBELL_DAMAGE_SEED",
+    "HAREBELL_IMPL",
+    "HAREBELL_POWER_SEED",
+    "HAREBELL_SIM_SEED",
+}
 ELSEWHERE = ("quarantine/", "transient/", "definitions.sqlite", "internals/")
 """Paths of a data directory, and of the pages."""
 
