@@ -116,7 +116,7 @@ def claims_of(broker: DiskBroker) -> dict[tuple[str, str, int], tuple[bytes, ...
     """The bodies of what is claimed, read from the logs."""
     found = {}
     for group in broker.broker.leases.of():
-        logs = group.queue.leased_logs()
+        logs = group.queue.claims().logs()
         for claim in group.claims.values():
             bodies = []
             for run in claim.runs:

@@ -20,7 +20,7 @@ from typing import Any
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.slices import at_once
 from harebell.model.branch import OPERATOR, Branch
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
 from harebell.model.xa_states import Call
 from harebell.model.xid import Xid

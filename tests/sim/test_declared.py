@@ -10,7 +10,7 @@ import pytest
 from harebell.base import impl
 from harebell.model import lease
 from harebell.model.lease_record import GroupRecord
-from harebell.model.queue.groups import Groups
+from harebell.model.queue.order.ordering_keys import OrderingKeys
 from harebell.store.commit import Batch
 from tests.sim.database import Database
 from tests.sim.declared import Counts, Trial
@@ -87,6 +87,6 @@ def test_a_number_that_is_written_apart_from_its_message_is_found(
 
 
 def test_claims_that_do_not_hold_their_keys_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Groups, "hold", lambda *_: None)
+    monkeypatch.setattr(OrderingKeys, "hold", lambda *_: None)
     with pytest.raises(BrokenPromiseError, match=r"two groups of|lets go of a key that is claimed"):
         _find()

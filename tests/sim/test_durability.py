@@ -17,7 +17,7 @@ from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.model.broker import Broker
 from harebell.model.metadata import Metadata
 from harebell.model.policy import Policy
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from tests.sim.disk import Random, SimDisk
 from tests.unit.store.stores import Bench
 

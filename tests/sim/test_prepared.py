@@ -9,7 +9,7 @@ import pytest
 from harebell.base import impl
 from harebell.base.message import Message
 from harebell.model import xa
-from harebell.model.queue.promised import PromisedQueue
+from harebell.model.queue.queue import MessageQueue
 from harebell.store.commit import Batch
 from tests.sim.prepared import BrokenPromiseError, Counts, Trial
 
@@ -71,5 +71,5 @@ def test_a_queue_that_does_not_keep_messages_out_is_found(monkeypatch: pytest.Mo
 
 def test_promised_queues_are_what_the_trial_uses() -> None:
     trial = Trial(1, Counts())
-    assert all(isinstance(each, PromisedQueue) for each in trial.broker.vhost.queues.values())
+    assert all(isinstance(each, MessageQueue) for each in trial.broker.vhost.queues.values())
     assert isinstance(trial._message(), Message)

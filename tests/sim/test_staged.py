@@ -14,7 +14,7 @@ import pytest
 from harebell.base import impl
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.model.publishers import STAGED, Key
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.routed import Routed
 from harebell.store.disk import DiskStore
 from harebell.store.log import SegmentLog

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 def frozen(value: Any) -> Hashable:

@@ -10,7 +10,7 @@ from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.timers import Timer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE, Entry, Transaction
 from harebell.model.xa_states import DONE, Fault, State
 from harebell.model.xid import Xid

@@ -25,7 +25,7 @@ from harebell.model.metadata import Metadata, MetadataError, metadata_of
 from harebell.model.parameters import restore_parameters
 from harebell.model.policies import restore_policies
 from harebell.model.publishers import Key, Publishers
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.stages import Stages
 from harebell.model.staging import Staging
 from harebell.model.vhost import VHost

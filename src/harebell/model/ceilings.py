@@ -13,7 +13,7 @@ from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 class CountedVHost(Protocol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.message import Message
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 class Consumer:

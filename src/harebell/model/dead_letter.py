@@ -29,8 +29,8 @@ from harebell.base.values import Long
 from harebell.model.blind import BLIND, hidden, whole
 from harebell.model.editor import Editor
 from harebell.model.letter_chain import LetterChain
-from harebell.model.queue.kind import ACCEPTED, Queue
-from harebell.model.queue.kind import REJECTED as REFUSED
+from harebell.model.queue.contract import ACCEPTED, Queue
+from harebell.model.queue.contract import REJECTED as REFUSED
 from harebell.model.router import Router
 
 REJECTED = "rejected"

@@ -24,8 +24,8 @@ from harebell.model.binding import Binding, frozen
 from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.metadata import Metadata
-from harebell.model.queue.kind import Queue
-from harebell.model.queue.make import make_queue
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.factory import make_queue
 
 _KEY_DIGITS = 32
 

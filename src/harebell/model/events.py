@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from harebell.model.editor import Editor
     from harebell.model.exchange.kind import Exchange
     from harebell.model.policy import Policy
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.router import Router
 
 EVENT_EXCHANGE = "amq.rabbitmq.event"
@@ -137,7 +137,7 @@ class Events:
         facts = {
             "name": queue.name,
             "vhost": vhost,
-            "type": "classic" if queue.KIND == "priority" else queue.KIND,
+            "type": "classic" if queue.kind == "priority" else queue.kind,
             "durable": bool(queue.durable),
             "auto_delete": bool(queue.auto_delete),
             "exclusive": queue.owner is not None,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from harebell.base.message import Message
 from harebell.model.editor import Editor
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
 
 TRACE_EXCHANGE = "amq.rabbitmq.trace"

@@ -23,11 +23,11 @@ from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.lease_group import FLOOR, ROWS, Group, QueueLeases, Settling
 from harebell.model.lease_record import Claim, GroupRecord, LeaseRecordError, decode
-from harebell.model.queue.leased import LeasedQueue
+from harebell.model.queue.queue import MessageQueue
 from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
 
 
@@ -125,7 +125,7 @@ class Leases:
         if timeout > limits.LEASE_TIMEOUT_MOST_MS:
             most = limits.LEASE_TIMEOUT_MOST_MS
             raise precondition(f"a lease timeout of {timeout} ms is too long: {most} is the most")
-        assert isinstance(queue, LeasedQueue), "who may be leased from can lease"
+        assert isinstance(queue, MessageQueue), "who may be leased from can lease"
         if queue.leases is None:
             queue.leases = QueueLeases(self)
         held: QueueLeases = queue.leases
@@ -164,7 +164,7 @@ class Leases:
             )
         self._hold_if_free(group, holder)
         most = min(messages or limits.LEASE_CLAIM_MESSAGES, limits.LEASE_CLAIM_MESSAGES)
-        taken = group.queue.claim(most, octets, group)
+        taken = group.queue.claims().claim(most, octets, group)
         if taken is None:
             return None
         group.last += 1
@@ -198,7 +198,7 @@ class Leases:
         done = [claim for claim in group.claims.values() if claim.number <= number]
         for claim in done:
             del group.claims[claim.number]
-            group.queue.settle_claim(claim.runs, claim.messages)
+            group.queue.claims().settle(claim.runs, claim.messages)
             group.settling.append((self._commit.ticket, claim))
         group.committed = number
         self._write(group)
@@ -277,7 +277,7 @@ class Leases:
         for key, fields in self._store.definitions.load(ROWS):
             vhost = self._vhosts.get(key[0])
             queue = None if vhost is None else vhost.queues.get(key[1])
-            if vhost is None or not isinstance(queue, LeasedQueue):
+            if vhost is None or not isinstance(queue, MessageQueue):
                 said.append(f"lease group '{key[2]}' of queue '{key[1]}' has lost its queue")
                 continue
             try:
@@ -297,7 +297,7 @@ class Leases:
     def _restore_one(
         self,
         vhost: VHost,
-        queue: LeasedQueue,
+        queue: MessageQueue,
         name: str,
         record: GroupRecord,
         found: list[tuple[Group, GroupRecord]],
@@ -316,12 +316,12 @@ class Leases:
         group.timeout, group.idle_since = record.timeout, record.idle_since
         found.append((group, record))
 
-    def _settle_again(self, queue: LeasedQueue, record: GroupRecord) -> list[Settling]:
+    def _settle_again(self, queue: MessageQueue, record: GroupRecord) -> list[Settling]:
         """Be done with what was committed; returns what another restart would have to repeat."""
         settling = []
         for claim in record.settling:
-            runs = queue.within(claim.runs)
-            queue.settle_again(runs)
+            runs = queue.claims().within(claim.runs)
+            queue.claims().settle_again(runs)
             if runs:
                 settling.append((self._commit.ticket, replace(claim, runs=runs)))
         return settling
@@ -331,8 +331,8 @@ class Leases:
         said = []
         reduced = []
         for claim in record.claims:
-            there = group.queue.within(claim.runs)
-            count = group.queue.withhold_claim(there, group)
+            there = group.queue.claims().within(claim.runs)
+            count = group.queue.claims().restore(there, group)
             if count == claim.messages:
                 group.claims[claim.number] = claim
             else:
@@ -341,7 +341,7 @@ class Leases:
             # Messages that are not persistent go with a restart, and with a crash those that were
             # not confirmed yet. The claim is another one without them, so nobody gets it as if
             # nothing had happened. Ordering keys must know first what of them is claimed besides.
-            group.queue.release_claim(there, count)
+            group.queue.claims().release(there, count)
             group.lost = max(group.lost, claim.number)
             group.untold.append(claim.number)
             said.append(
@@ -420,7 +420,7 @@ class Leases:
         back = [claim for claim in group.claims.values() if claim.number >= number]
         for claim in back:
             del group.claims[claim.number]
-            group.queue.release_claim(claim.runs, claim.messages)
+            group.queue.claims().release(claim.runs, claim.messages)
         if group.timer is not None and not group.claims:
             group.timer.stop()
         return back
@@ -476,7 +476,7 @@ class Leases:
         done = self._commit.done
         return [entry for entry in settling if entry[0] > done]
 
-    def _put(self, vhost: VHost, queue: LeasedQueue, name: str, record: GroupRecord) -> None:
+    def _put(self, vhost: VHost, queue: MessageQueue, name: str, record: GroupRecord) -> None:
         fields = {"identity": queue.identity, "state": {"record": record.encode()}}
         vhost.recorder.put(ROWS, (vhost.name, queue.name, name), fields)
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from harebell.base import limits
 from harebell.base.timers import Timer
 from harebell.model.lease_record import Claim, GroupRecord
-from harebell.model.queue.leased import LeasedQueue
+from harebell.model.queue.queue import MessageQueue
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
     from harebell.model.lease import Leases
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
 
 ROWS = "lease"
@@ -48,7 +48,7 @@ class Group:
         written: the commit that its row was written for last.
     """
 
-    def __init__(self, vhost: VHost, queue: LeasedQueue, name: str, epoch: int) -> None:
+    def __init__(self, vhost: VHost, queue: MessageQueue, name: str, epoch: int) -> None:
         self.vhost = vhost
         self.queue = queue
         self.name = name
@@ -73,7 +73,7 @@ class Group:
 
     def bounds(self, claim: Claim) -> tuple[int, int]:
         """The first position of a claim, and the one behind its last."""
-        place = self.queue.position_of
+        place = self.queue.claims().position_of
         return (
             min([place(run.level, run.first) for run in claim.runs]),
             max([place(run.level, run.end - 1) for run in claim.runs]) + 1,

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from struct import Struct
 from struct import error as struct_error
 
-from harebell.model.queue.leased import Run
+from harebell.model.queue.features.lease import Run
 
 _VERSION = 3
 _WITHOUT_LEVELS = 1

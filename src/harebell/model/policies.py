@@ -16,7 +16,7 @@ from harebell.base.ports import Store
 from harebell.model.exchange import Exchange
 from harebell.model.policy import EXCHANGE, Policy, check_policy, matching, merged
 from harebell.model.queue.arguments import queue_type
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.settings import settings_of
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from harebell.base.work import Work
 from harebell.model.binding import Binding
 from harebell.model.events import Events
 from harebell.model.exchange import Exchange
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 
 _TAKEN_AT_ONCE = 256
 """Bindings that are looked up together: a dictionary that is emptied has gaps at its front."""

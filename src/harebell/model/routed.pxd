@@ -2,8 +2,8 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.kernels.rows cimport Rows
 from harebell.model.exchange.kind cimport Exchange
-from harebell.model.queue.kind cimport Queue
-from harebell.model.queue.overflow cimport Incoming
+from harebell.model.queue.contract cimport Queue
+from harebell.model.queue.features.limits cimport Incoming
 from harebell.model.router cimport Router
 
 cdef class Routed:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from harebell.base.message import Message
 from harebell.kernels.rows import Rows
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import Queue
-from harebell.model.queue.overflow import Incoming
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.features.limits import Incoming
 from harebell.model.router import Router
 
 

@@ -2,7 +2,7 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.base.work cimport Work
 from harebell.model.exchange.kind cimport Exchange
-from harebell.model.queue.kind cimport Queue
+from harebell.model.queue.contract cimport Queue
 
 cdef tuple NOWHERE
 cdef Py_ssize_t _CACHE_ENTRIES

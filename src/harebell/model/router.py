@@ -14,7 +14,7 @@ from harebell.base.limits import ROUTE_CACHE_ENTRIES
 from harebell.base.message import Message
 from harebell.base.work import Work
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.editor import Editor
 from harebell.model.letter_chain import LetterChain
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
 
 

@@ -17,8 +17,8 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.base.slices import Slices
-from harebell.model.queue.kind import Queue
-from harebell.model.queue.overflow import Incoming
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.features.limits import Incoming
 
 ACCEPT = 0
 """The message is done with."""

@@ -34,8 +34,8 @@ from harebell.model.queue.arguments import (
     check_repeated,
     with_queue_type,
 )
-from harebell.model.queue.kind import Queue
-from harebell.model.queue.make import kind_of, make_queue
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.factory import kind_of, make_queue
 from harebell.model.removal import Removal
 from harebell.model.reserved import (
     check_exchange_deletion,
@@ -358,7 +358,7 @@ class VHost:
         if queue.owner is not None:
             self.give(queue, queue.owner)
         queue.join(self._surroundings)
-        if queue.TICKS:
+        if queue.ticks:
             self.ticking[queue.name] = queue
 
     def tick(self) -> None:

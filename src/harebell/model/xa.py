@@ -35,7 +35,7 @@ from harebell.model.branch import (
     take_back,
 )
 from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import Transaction, pinned
 from harebell.model.xa_record import (
     BranchRecord,

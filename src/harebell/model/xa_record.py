@@ -27,7 +27,7 @@ from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.message import Message
 from harebell.base.slices import Slices, at_once, in_pieces
 from harebell.kernels.records import RecordBuffer, parse
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import KINDS, due_at_commit, ttl_until_commit
 from harebell.model.xa_states import State
 from harebell.model.xid import Xid, XidError, xid_of_octets

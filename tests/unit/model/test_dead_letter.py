@@ -12,7 +12,7 @@ from harebell.base.message import Message
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.blind import hidden
 from harebell.model.dead_letter import GONE, NOWHERE, goes_round
-from harebell.model.queue.kind import REJECTED
+from harebell.model.queue.contract import REJECTED
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
 from harebell.wire.v09.content import (

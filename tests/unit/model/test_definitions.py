@@ -46,7 +46,7 @@ def shown(broker: Broker) -> dict[str, Any]:
                 for e in vhost.exchanges.values()
             ],
             "queues": [
-                (q.name, q.KIND, q.durable, q.auto_delete, q.identity, dict(q.arguments))
+                (q.name, q.kind, q.durable, q.auto_delete, q.identity, dict(q.arguments))
                 for q in vhost.queues.values()
             ],
             "bindings": [

@@ -54,7 +54,7 @@ class Place:
         return [] if claim is None else self.claimed(claim.number, name)
 
     def claimed(self, number: int, name: str = "g") -> list[str]:
-        log = self.queue.leased_logs()[0]
+        log = self.queue.claims().logs()[0]
         found = []
         for run in self.group(name).claims[number].runs:
             position = log.next(run.first)

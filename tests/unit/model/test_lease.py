@@ -1,4 +1,4 @@
-"""Groups after a restart that came at a bad moment, and how many of them one queue has."""
+"""OrderingKeys after a restart that came at a bad moment, and how many of them one queue has."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def marks(broker: DiskBroker, number: int) -> list[bool]:
     claim = group.claims[number]
     into = BatchBuilder(("redelivered",), (), "q", None, None, None, None)
     into.limit(1_000, 1_000_000, 1_000_000)
-    group.queue.pour_claim(claim.runs, *group.bounds(claim), into, claim.seen)
+    group.queue.claims().pour(claim.runs, *group.bounds(claim), into, claim.seen)
     _, _, (_, bits) = into.finish()
     return [bool(bits[each // 8] >> each % 8 & 1) for each in range(claim.messages)]
 

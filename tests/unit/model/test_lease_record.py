@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.model.lease_record import Claim, GroupRecord, LeaseRecordError, decode
-from harebell.model.queue.leased import Run
+from harebell.model.queue.features.lease import Run
 
 LONG = st.integers(0, 2**64 - 2)
 RUNS = st.builds(

@@ -9,7 +9,7 @@ import pytest
 
 from harebell.base.errors import BatchError
 from harebell.kernels.rows import Rows
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.routed import Routed
 from harebell.model.vhost import VHost
 from harebell.wire.arrow.decode import decode_batch

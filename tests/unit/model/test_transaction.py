@@ -12,7 +12,7 @@ from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import Commit
 from harebell.base.slices import at_once
-from harebell.model.queue.kind import PENDING, REJECTED, Queue
+from harebell.model.queue.contract import PENDING, REJECTED, Queue
 from harebell.model.transaction import (
     ACCEPT,
     REJECT,

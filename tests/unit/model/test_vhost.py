@@ -335,7 +335,7 @@ def test_a_type_of_its_own_goes_before_the_default() -> None:
     where = vhost()
     where.set_metadata(Metadata(default_queue_type="quorum"))
     arguments = {"x-queue-type": "classic"}
-    assert where.declare_queue("q", durable=True, arguments=arguments).KIND == "classic"
+    assert where.declare_queue("q", durable=True, arguments=arguments).kind == "classic"
 
 
 @pytest.mark.parametrize(("first", "second"), [({}, CLASSIC), (CLASSIC, {})])

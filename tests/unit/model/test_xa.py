@@ -10,7 +10,7 @@ from harebell.base import limits
 from harebell.base.errors import ErrorKind
 from harebell.base.slices import at_once
 from harebell.model.branch import BranchError
-from harebell.model.queue.kind import REJECTED, Queue
+from harebell.model.queue.contract import REJECTED, Queue
 from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
 from harebell.model.xa_states import Fault, State, Status
 from tests.unit.model.things import rest

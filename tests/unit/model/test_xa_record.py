@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.message import Message, Properties
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import due_at_commit
 from harebell.model.xa_record import BranchRecord, Place, Publish, RecordError, Settlement, decode
 from harebell.model.xa_states import State

@@ -9,8 +9,9 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
-from harebell.model.queue.classic import ClassicQueue
-from harebell.model.queue.priority import PriorityQueue
+from harebell.model.queue.factory import classic_queue
+from harebell.model.queue.factory import priority_queue as make_priority_queue
+from harebell.model.queue.queue import MessageQueue
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryLog, MemoryStore
 
@@ -38,13 +39,13 @@ def vhost(gauge: Gauge | None = None) -> VHost:
     return VHost("/", MemoryStore(gauge or Gauge()), Editor(headers_of))
 
 
-def queue(name: str = "q", **options: Any) -> ClassicQueue:
-    return ClassicQueue(name, "/", MemoryLog(options.pop("gauge", None) or Gauge()), **options)
+def queue(name: str = "q", **options: Any) -> MessageQueue:
+    return classic_queue(name, "/", MemoryLog(options.pop("gauge", None) or Gauge()), **options)
 
 
-def priority_queue(name: str = "q", most: int = 5, **options: Any) -> PriorityQueue:
+def priority_queue(name: str = "q", most: int = 5, **options: Any) -> MessageQueue:
     gauge = options.pop("gauge", None) or Gauge()
-    return PriorityQueue(name, "/", lambda level: MemoryLog(gauge), most, **options)
+    return make_priority_queue(name, "/", lambda level: MemoryLog(gauge), most, **options)
 
 
 def rest(queue: Any) -> list[bytes]:

@@ -10,7 +10,7 @@ from harebell.base.slices import at_once
 from harebell.model.association import Association
 from harebell.model.branch import OPERATOR, Asker, Branch
 from harebell.model.broker import Broker
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
 from harebell.model.xa_states import State, Status
 from harebell.model.xid import Xid

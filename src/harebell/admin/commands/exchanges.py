@@ -13,7 +13,7 @@ from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
 from harebell.model.exchange import Exchange
 from harebell.model.exchange.delayed import DelayedExchange
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.vhost import VHost
 
 

@@ -8,7 +8,7 @@ from harebell.admin.context import AdminContext, Command, Fields, Refused, check
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
 from harebell.model.queue.arguments import QUEUE_TYPE, queue_type
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.vhost import VHost
 
 

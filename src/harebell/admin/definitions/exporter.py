@@ -20,7 +20,7 @@ from harebell.model.exchange import Exchange
 from harebell.model.metadata import Metadata
 from harebell.model.policy import Policy
 from harebell.model.queue.arguments import queue_type
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.vhost import PREDECLARED, VHost
 
 _OWN_PREFIX = "amq.rabbitmq."

@@ -27,7 +27,7 @@ from harebell.model.broker import Broker
 from harebell.model.exchange import Exchange
 from harebell.model.metadata import Metadata
 from harebell.model.policy import Policy, unknown_settings
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.vhost import PREDECLARED, VHost
 from harebell.model.vhost_limits import COMPONENT, NAME, unknown_limits
 

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harebell.front.amqp_0_10.errors import INVALID_ARGUMENT, NOT_IMPLEMENTED, ExecutionError
-from harebell.model.queue.competing import LINGER
-from harebell.model.queue.priority import HIGHEST, LEVELS, POLICY_TYPE, RING
+from harebell.model.queue.order.priority import HIGHEST, LEVELS, POLICY_TYPE, RING
+from harebell.model.queue.queue import LINGER
 
 _ARGUMENTS = 6
 """The place of the field `arguments` in queue.declare."""

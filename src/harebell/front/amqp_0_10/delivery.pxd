@@ -1,6 +1,6 @@
 cimport cython
 from harebell.model.consumer cimport Consumer
-from harebell.model.queue.kind cimport Queue
+from harebell.model.queue.contract cimport Queue
 
 cdef class Delivery:
     cdef readonly Queue queue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 
 
 class Delivery:

@@ -27,7 +27,7 @@ from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.amqp_0_10.tx import TX, check_accepting
 from harebell.model.association import Association
 from harebell.model.branch import Asker, BranchError
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.xa import Branches, Outcome
 from harebell.model.xa_states import Fault
 from harebell.model.xid import Xid, XidError, checked_xid

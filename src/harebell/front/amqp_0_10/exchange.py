@@ -29,7 +29,7 @@ from harebell.front.operations.declare import ExchangeOptions, make_exchange
 from harebell.front.operations.delete import exchange_deletion
 from harebell.model.binding import Binding
 from harebell.model.exchange import KINDS
-from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v010 import commands
 from harebell.wire.v010.structs import ExchangeBoundResult, ExchangeQueryResult, Table
@@ -37,7 +37,7 @@ from harebell.wire.v010.structs import ExchangeBoundResult, ExchangeQueryResult,
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.session import Session
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _ALTERNATE = "alternate-exchange"
 _QPID = "qpid."

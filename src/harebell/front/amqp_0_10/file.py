@@ -17,7 +17,7 @@ from harebell.front.file_stream.consuming import ConsumerRequest, start
 from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
 from harebell.front.file_stream.publishing import Publish
-from harebell.model.queue.kind import PENDING, Queue
+from harebell.model.queue.contract import PENDING, Queue
 from harebell.model.transaction import ACCEPT
 from harebell.wire.v010 import commands
 from harebell.wire.v09.methods_file import FileConsumeOk

@@ -17,7 +17,7 @@ from harebell.front.amqp_0_10.errors import RESOURCE_LIMIT_EXCEEDED, ExecutionEr
 from harebell.front.file_stream.classes import Classes, shared_of
 from harebell.front.file_stream.publishing import AT_ONCE, MANDATORY
 from harebell.front.operations.publish import takers
-from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.model.queue.contract import PENDING, REJECTED
 from harebell.model.resource import rendered
 from harebell.wire.convert.listed import to_struct
 from harebell.wire.v010 import commands
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.unacked import Unacked
     from harebell.model.consumer import Consumer
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.router import Router
     from harebell.model.vhost import VHost
     from harebell.wire.v010.structs import Command

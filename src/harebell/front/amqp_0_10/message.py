@@ -36,7 +36,7 @@ from harebell.wire.v010.structs import Acquired
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.delivery import Delivery
     from harebell.front.amqp_0_10.session import Session
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _INFINITE = 0xFFFF_FFFF
 _PRIORITY = "x-priority"

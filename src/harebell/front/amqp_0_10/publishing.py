@@ -41,7 +41,7 @@ from harebell.wire.v010.types import Typed
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.session import Session
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 UNROUTABLE = 1
 """The reject-code for a message that no queue gets."""

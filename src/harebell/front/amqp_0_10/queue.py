@@ -24,14 +24,14 @@ from harebell.front.operations.caller import caller_of_session
 from harebell.front.operations.declare import QueueOptions, make_queue
 from harebell.front.operations.delete import deletion
 from harebell.front.operations.purge import purge_queue
-from harebell.model.queue.browsed import ALTERNATE, leaves_messages
+from harebell.model.queue.features.alternate_exchange import ALTERNATE, leaves_messages
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v010 import commands
 from harebell.wire.v010.structs import QueueQueryResult
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.session import Session
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _DELETE = (8, 2)
 """The codes of class and command of queue.delete."""

@@ -3,7 +3,7 @@ from harebell.base.message cimport Message, Properties, new_message
 from harebell.base.sequence cimport Sequence
 from harebell.front.amqp_0_10.session_layer cimport SessionLayer
 from harebell.model.exchange.kind cimport Exchange
-from harebell.model.queue.kind cimport Queue
+from harebell.model.queue.contract cimport Queue
 from harebell.model.router cimport Router
 
 cdef int _EXPLICIT

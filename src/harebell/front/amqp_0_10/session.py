@@ -37,7 +37,7 @@ from harebell.front.common.permission import QUEUE, check, check_topic, topic_of
 from harebell.front.operations.publish import writable_exchange
 from harebell.kernels.segments import ACCEPT_EXPLICIT, DISCARD_UNROUTABLE, IMMEDIATE
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import PENDING, REJECTED, Queue
+from harebell.model.queue.contract import PENDING, REJECTED, Queue
 from harebell.model.resource import rendered
 from harebell.model.transaction import ACCEPT, Transaction
 from harebell.wire.v010.commands import MessageAccept, MessageReject

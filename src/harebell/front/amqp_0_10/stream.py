@@ -12,7 +12,7 @@ from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.consuming import start
 from harebell.front.file_stream.publishing import Publish, accept, routed
 from harebell.front.file_stream.stream_consumer import StreamConsumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v010 import commands
 from harebell.wire.v09.methods_stream import StreamConsumeOk
 from harebell.wire.v09.property_list import STREAM

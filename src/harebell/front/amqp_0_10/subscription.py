@@ -17,8 +17,8 @@ from harebell.front.amqp_0_10.delivery import new_delivery
 from harebell.front.convert import converted
 from harebell.kernels.transfers import SegmentBuffer
 from harebell.model.consumer import Consumer
-from harebell.model.queue.browsed import BrowsedQueue
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.queue import MessageQueue
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.commands import MessageTransfer
 
@@ -75,7 +75,7 @@ class Subscription(Consumer):
         self.messages = 0
         self.octets = 0
         self.window = True
-        self._peeks = acquire and isinstance(queue, BrowsedQueue)
+        self._peeks = acquire and isinstance(queue, MessageQueue)
         transfer = MessageTransfer(tag, int(not accept), int(not acquire))
         self._command = AMQP_0_10.encode(transfer)
 

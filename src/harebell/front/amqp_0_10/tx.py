@@ -18,7 +18,7 @@ from harebell.front.amqp_0_10.errors import (
 )
 from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.amqp_0_10.subscription import Subscription
-from harebell.model.queue.kind import PENDING
+from harebell.model.queue.contract import PENDING
 from harebell.model.transaction import Transaction, pinned
 from harebell.wire.v010 import commands
 

@@ -17,7 +17,7 @@ from harebell.wire.v09.methods_session import BindingQuery, BindingQueryOk
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
 
 _CLASS, _QUERY = 130, 10

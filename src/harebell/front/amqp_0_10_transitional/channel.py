@@ -22,7 +22,7 @@ from harebell.front.amqp_0_10_transitional.headers import readable, shown
 from harebell.front.amqp_0_10_transitional.refused import Refused
 from harebell.front.amqp_0_10_transitional.replay import split
 from harebell.kernels.output import OutBuffer
-from harebell.model.queue.kind import PENDING, Queue
+from harebell.model.queue.contract import PENDING, Queue
 from harebell.model.transaction import REQUEUE
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import BasicReject

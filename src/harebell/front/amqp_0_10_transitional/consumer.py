@@ -11,7 +11,7 @@ from harebell.front.common.unacked import new_unacked
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 class TransitionalConsumer(WindowedConsumer):

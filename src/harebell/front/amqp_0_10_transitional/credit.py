@@ -10,7 +10,7 @@ from harebell.base.message import Message
 from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, Window
 from harebell.front.common.unacked import Unacked
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 
 
 class Credit(Window):

@@ -23,7 +23,7 @@ from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.unacked import Unacked
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import ExchangeOptions, find_exchange, make_exchange
 from harebell.model.exchange import KINDS
 from harebell.model.exchange.kind import ALTERNATE, ALTERNATE_ONCE
-from harebell.model.queue.browsed import ALTERNATE as QUEUE_ALTERNATE
+from harebell.model.queue.features.alternate_exchange import ALTERNATE as QUEUE_ALTERNATE
 from harebell.model.reserved import check_exchange_deletion
 from harebell.model.resource import missing, rendered
 from harebell.wire.v09 import methods

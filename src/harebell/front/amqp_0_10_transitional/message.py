@@ -23,14 +23,14 @@ from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.common.unacked import Unacked
 from harebell.front.operations.consume import ConsumerOptions, check_consumer, end, start
-from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.resource import rendered
 from harebell.model.transaction import REJECT, REQUEUE
 from harebell.wire.v09 import methods_message as m
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _CLASS = 120
 _CONSUME, _GET, _RECOVER, _REJECT = 20, 40, 50, 520

@@ -18,14 +18,14 @@ from harebell.front.operations.bind import check_binding
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import QueueOptions, find_queue, make_queue
 from harebell.model.binding import Binding
-from harebell.model.queue.browsed import ALTERNATE, leaves_messages
+from harebell.model.queue.features.alternate_exchange import ALTERNATE, leaves_messages
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _CLASS = 50
 _DECLARE, _BIND, _PURGE, _DELETE, _UNBIND = 10, 20, 30, 40, 50

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from harebell.base.timers import Timer
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
     from harebell.front.common.unacked import Unacked
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _DEAD_LETTERS = "dead-letter-exchange"
 

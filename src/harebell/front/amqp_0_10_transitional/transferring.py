@@ -29,8 +29,8 @@ from harebell.front.convert.transitional import to_basic
 from harebell.front.operations.publish import takers, writable_exchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.firehose import further_keys
-from harebell.model.queue.browsed import ALTERNATE
-from harebell.model.queue.kind import PENDING, REJECTED, Queue
+from harebell.model.queue.contract import PENDING, REJECTED, Queue
+from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import rendered
 from harebell.model.transaction import due_at_commit

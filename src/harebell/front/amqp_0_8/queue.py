@@ -16,7 +16,7 @@ from harebell.front.common.access_tickets import ACTIVE, PASSIVE, READ
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.names import clean, meant
 from harebell.front.common.permission import QUEUE, check
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.resource import RESERVED_PREFIX, missing, rendered
 from harebell.wire.v09 import methods
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.message import Message
 from harebell.front.common.unacked import Unacked
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel

@@ -34,7 +34,7 @@ from harebell.wire.v09.header_texts import count_of, headers_of, json_of
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
     from harebell.front.amqp_0_9_1.connection import Connection
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _NO_PROPERTIES = Properties(b"\0\0")
 _KEY = "routing-key"
@@ -51,7 +51,7 @@ def span(channel: Channel, method: BulkSpan) -> None:
     found = queue.span(min(method.time, _LAST))
     reply = BulkSpanOk(
         generation=queue.identity,
-        kind=queue.KIND,
+        kind=queue.kind,
         first=found.first,
         end=found.end,
         messages=found.messages,
@@ -180,7 +180,7 @@ def _pour(channel: Channel, queue: Queue, method: BulkRead, into: BatchBuilder) 
     group = leases.current(channel.vhost, queue, method.group, method.epoch)
     claim = leases.opened(group, method.claim)
     end = method.end or group.bounds(claim)[1]
-    return group.queue.pour_claim(claim.runs, method.first, end, into, claim.seen)
+    return group.queue.claims().pour(claim.runs, method.first, end, into, claim.seen)
 
 
 def _check_generation(queue: Queue, generation: str) -> None:

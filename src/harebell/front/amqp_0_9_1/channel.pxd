@@ -7,7 +7,7 @@ from harebell.front.amqp_0_9_1.channel_port cimport ChannelPort
 from harebell.front.common.unacked cimport Unacked
 from harebell.model.exchange.kind cimport Exchange
 from harebell.model.consumer cimport Consumer
-from harebell.model.queue.kind cimport Queue
+from harebell.model.queue.contract cimport Queue
 from harebell.model.router cimport Router
 
 cdef int _MANDATORY

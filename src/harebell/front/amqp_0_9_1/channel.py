@@ -39,7 +39,7 @@ from harebell.front.common.requeue_order import by_consumer
 from harebell.front.common.unacked import Unacked
 from harebell.front.operations.publish import writable_exchange
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
 from harebell.wire.v09 import methods
 

@@ -16,7 +16,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from harebell.front.common.errors import soft
-from harebell.model.queue.kind import REJECTED
+from harebell.model.queue.contract import REJECTED
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from harebell.wire.v09.states import ConnectionState, check_connection_method
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel_port import BulkReads, ClosableChannel, PendingConfirms
     from harebell.front.amqp_0_9_1.profile import Profile
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 _IDS = 4

@@ -11,7 +11,7 @@ from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.unacked import new_unacked
 from harebell.front.convert.dispatch import converted
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel

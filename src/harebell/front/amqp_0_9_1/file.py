@@ -14,7 +14,7 @@ from harebell.front.file_stream.consuming import ConsumerRequest, start
 from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
 from harebell.front.file_stream.publishing import Publish
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT, REJECT, REQUEUE
 from harebell.wire.v09 import methods_file as methods
 from harebell.wire.v09.property_list import FILE

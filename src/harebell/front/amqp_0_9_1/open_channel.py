@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harebell.base.sequence import Sequence
     from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.model.consumer import Consumer
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.queue.reply import ReplyQueue
     from harebell.model.router import Router
     from harebell.model.vhost import VHost

@@ -12,7 +12,7 @@ from __future__ import annotations
 from harebell.base.message import Message
 from harebell.front.common.unacked import Unacked
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 
 FITS = 1
 TOO_LONG = 0

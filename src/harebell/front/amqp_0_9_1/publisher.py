@@ -17,7 +17,7 @@ from harebell.base.message import Properties
 from harebell.front.common.errors import soft
 from harebell.kernels.publishing import publishing_id
 from harebell.model.publishers import NUMBERED, STAGED, Entry, Key
-from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.model.queue.contract import PENDING, REJECTED
 from harebell.wire.v09 import publisher as methods
 
 if TYPE_CHECKING:

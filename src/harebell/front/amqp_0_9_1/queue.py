@@ -15,8 +15,8 @@ from harebell.front.operations.delete import deletable_queue, deletion
 from harebell.front.operations.get import readable_queue
 from harebell.front.operations.purge import purge_queue
 from harebell.model.binding import Binding
-from harebell.model.queue.browsed import leaves_messages
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.features.alternate_exchange import leaves_messages
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.reserved import check_queue_name
 from harebell.wire.v09 import methods

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.limits import REFUSED_AT_ONCE
 from harebell.front.common.unacked import Unacked
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from harebell.wire.v09.edit import answered_at
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 _PUBLISH = (60, 40)
 _CHECKED = 0x0110

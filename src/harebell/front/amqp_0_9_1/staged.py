@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
     from harebell.model.exchange.kind import Exchange
     from harebell.model.publishers import Entry, Key
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.stage_files import Piece
 
 _PLACE = (methods.CLASS_ID, methods.COMMIT_ID)

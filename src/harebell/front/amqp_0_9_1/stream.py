@@ -10,7 +10,7 @@ from harebell.front.file_stream.consuming import ConsumerRequest, start
 from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.publishing import Publish, accept, allowed, routed
 from harebell.front.file_stream.stream_consumer import StreamConsumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09 import methods_stream as methods
 from harebell.wire.v09.property_list import STREAM
 

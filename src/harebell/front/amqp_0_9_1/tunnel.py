@@ -33,7 +33,7 @@ from harebell.front.convert import converted
 from harebell.front.file_stream.consuming import ConsumerRequest, start
 from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09 import methods_peers as methods
 from harebell.wire.v09.content import (
     BasicProperties,

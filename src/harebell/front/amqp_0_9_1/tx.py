@@ -18,7 +18,7 @@ from harebell.front.amqp_0_9_1.long_methods import is_open, perform
 from harebell.front.common.errors import soft
 from harebell.front.common.unacked import Unacked
 from harebell.front.operations.publish import NO_ROUTE, routes_of
-from harebell.model.queue.kind import PENDING
+from harebell.model.queue.contract import PENDING
 from harebell.model.transaction import Transaction, pinned
 from harebell.wire.v09 import methods
 

@@ -20,7 +20,7 @@ from harebell.front.common.access_tickets import WRITE
 from harebell.front.common.errors import hard, soft
 from harebell.front.convert.plain import tags_in
 from harebell.front.operations.publish import takers
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:

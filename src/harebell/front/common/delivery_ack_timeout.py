@@ -18,7 +18,7 @@ from harebell.model.resource import rendered
 if TYPE_CHECKING:
     from harebell.front.common.channel_like import DeliveryHolder
     from harebell.front.common.connection_registry import ConnectionRegistry
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 Marks = deque[tuple[int, float]]

@@ -10,7 +10,7 @@ from harebell.wire.v09.content import decode_properties
 
 if TYPE_CHECKING:
     from harebell.front.common.channel_like import ChannelLike
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 def actor(channel: ChannelLike) -> Actor:

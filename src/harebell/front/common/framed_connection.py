@@ -21,7 +21,7 @@ from harebell.front.common.event_exchange import connection_closed
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.model.broker import Broker
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09.states import ConnectionState
 
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES

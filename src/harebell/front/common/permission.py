@@ -18,7 +18,7 @@ from harebell.auth.permissions import ACTIONS, READ, WRITE
 from harebell.model.exchange.delayed import TYPE, DelayedExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
-from harebell.model.queue.browsed import ALTERNATE
+from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.resource import refused, rendered
 
 if TYPE_CHECKING:

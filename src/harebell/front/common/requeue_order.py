@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from harebell.front.common.unacked import Unacked
     from harebell.model.consumer import Consumer
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 def by_consumer(entries: Iterable[Unacked]) -> list[list[Unacked]]:

@@ -20,7 +20,7 @@ from harebell.front.common.permission import QUEUE, check
 from harebell.front.operations.consume import ConsumerOptions, check_arguments, end
 from harebell.front.operations.consume import start as start_consumer
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09.method import Method
 
 if TYPE_CHECKING:

@@ -8,10 +8,9 @@ from harebell.base.limits import FILE_DELIVERIES_COUNT
 from harebell.base.message import Message
 from harebell.front.common.unacked import Unacked
 from harebell.model.consumer import Consumer
-from harebell.model.queue.competing import CompetingQueue
-from harebell.model.queue.kind import Queue
-from harebell.model.queue.quorum import QuorumQueue
-from harebell.model.queue.retry import FAILURES
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.features.redelivery import FAILURES
+from harebell.model.queue.queue import MessageQueue
 
 if TYPE_CHECKING:
     from harebell.front.file_stream.file_lane import FileLane
@@ -122,9 +121,9 @@ def failed_too_often(queue: Queue, position: int) -> bool:
     Without a dead-letter exchange it stays in its queue, however often it fails. A quorum queue
     counts on its own.
     """
-    if not isinstance(queue, CompetingQueue) or isinstance(queue, QuorumQueue) or queue.deleted:
+    if not isinstance(queue, MessageQueue) or queue.quorum is not None or queue.deleted:
         return False
-    count = queue.failures(position)
+    count = queue.order.delivery_count(position)
     if count & FAILURES < FAILURES:
-        queue.set_failures(position, count + 1)
+        queue.order.set_delivery_count(position, count + 1)
     return queue.dead_letters is not None and (count & FAILURES) + 1 >= FILE_DELIVERIES_COUNT

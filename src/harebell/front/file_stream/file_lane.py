@@ -23,8 +23,8 @@ from harebell.front.convert import converted
 from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
 from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.front.file_stream.windows import Window
-from harebell.model.queue.competing import CompetingQueue
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.queue import MessageQueue
 from harebell.wire.v09.methods_file import FileDeliver, FileOpen, FileStage
 from harebell.wire.v09.property_list import FILE
 
@@ -213,7 +213,7 @@ class FileLane:
     def _take_refused(self, consumer: FileConsumer, position: int) -> None:
         """Handle a refused file that came again: dead-letter it when there is no other consumer."""
         queue = consumer.queue
-        letters = isinstance(queue, CompetingQueue) and queue.dead_letters is not None
+        letters = isinstance(queue, MessageQueue) and queue.dead_letters is not None
         if letters and not any(self._is_other(each) for each in queue.consumers):
             consumer.released()
             queue.reject(position)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from harebell.base.message import Message
     from harebell.base.sequence import Sequence
     from harebell.model.consumer import Consumer
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.wire.v09.method import Method
     from harebell.wire.v09.property_list import PropertyList
 

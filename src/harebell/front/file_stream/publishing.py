@@ -24,7 +24,7 @@ from harebell.front.operations.publish import writable_exchange
 from harebell.model.blind import Blind
 from harebell.model.equivalence import type_name
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.property_list import PropertyList
 

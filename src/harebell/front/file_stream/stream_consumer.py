@@ -23,7 +23,7 @@ from harebell.front.convert import converted
 from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.front.file_stream.windows import Rate, Window
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09.methods_stream import StreamDeliver
 from harebell.wire.v09.property_list import STREAM
 

@@ -10,7 +10,7 @@ from harebell.front.common.channel_like import ChannelLike
 from harebell.front.common.event_exchange import consumer_created, consumer_deleted
 from harebell.model.consumer import Consumer
 from harebell.model.queue.arguments import check_consumer_arguments
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.resource import rendered
 from harebell.model.vhost import VHost
 

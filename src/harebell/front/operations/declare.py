@@ -18,7 +18,7 @@ from harebell.front.common.permission import (
 from harebell.front.operations.caller import Caller
 from harebell.model.exchange.kind import ALTERNATE, Exchange
 from harebell.model.queue.arguments import ignored_arguments
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 
 
 def _nothing() -> None:

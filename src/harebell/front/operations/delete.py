@@ -9,7 +9,7 @@ from harebell.base.work import Step
 from harebell.front.common.permission import EXCHANGE, QUEUE, check
 from harebell.front.operations.caller import Caller
 from harebell.model.exchange import Exchange
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.vhost import VHost
 
 

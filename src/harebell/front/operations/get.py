@@ -5,7 +5,7 @@ from __future__ import annotations
 from harebell.auth.permissions import READ
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.operations.caller import Caller
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 
 
 def readable_queue(caller: Caller, name: str) -> Queue:

@@ -9,7 +9,7 @@ from harebell.base.message import Message
 from harebell.front.common.channel_like import Principal
 from harebell.front.common.permission import EXCHANGE, check
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.model.resource import rendered
 
 NO_ROUTE = 312

@@ -25,7 +25,7 @@ from harebell.model.exchange.kind import Exchange, by_name
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.surroundings import Surroundings
 
 HEADER = "hash-header"

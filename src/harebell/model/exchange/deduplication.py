@@ -23,7 +23,7 @@ from harebell.model.exchange.kind import Exchange
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.surroundings import Surroundings
 
 SIZE = "x-cache-size"

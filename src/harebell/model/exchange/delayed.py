@@ -26,7 +26,7 @@ from harebell.base.timers import Timer
 from harebell.model.binding import Binding
 from harebell.model.blind import BLIND, hidden, revealed
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:

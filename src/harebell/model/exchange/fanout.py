@@ -10,7 +10,7 @@ from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 class FanoutExchange(Exchange):

@@ -23,7 +23,7 @@ from harebell.model.exchange.slots import Slots
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 # By what x-match says: whether all have to fit, and whether names that begin with "x-" count.
 _HOW = {

@@ -14,7 +14,7 @@ from harebell.base.message import Message
 from harebell.model.binding import Binding
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
     from harebell.model.surroundings import Surroundings
 
 

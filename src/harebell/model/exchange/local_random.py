@@ -26,7 +26,7 @@ class LocalRandomExchange(RandomExchange):
             raise precondition(f"Non empty binding '{binding.routing_key}' key not permitted")
         if isinstance(destination, Exchange):
             raise precondition("Destination not found")
-        if destination.KIND not in _CLASSIC:
+        if destination.kind not in _CLASSIC:
             raise precondition(
-                f"Queue type rabbit_{destination.KIND}_queue not valid for this exchange type"
+                f"Queue type rabbit_{destination.kind}_queue not valid for this exchange type"
             )

@@ -16,7 +16,7 @@ from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange, by_name
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 class ModulusHashExchange(Exchange):

@@ -17,7 +17,7 @@ from harebell.model.exchange.kind import Exchange
 from harebell.model.exchange.slots import Slots
 
 if TYPE_CHECKING:
-    from harebell.model.queue.kind import Queue
+    from harebell.model.queue.contract import Queue
 
 
 class TopicExchange(Exchange):

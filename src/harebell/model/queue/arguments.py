@@ -23,7 +23,7 @@ DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 SINGLE_ACTIVE = "x-single-active-consumer"
 CONSUMER_TIMEOUT = "x-consumer-timeout"
 GROUP_KEY = "x-group-key"
-REPEATS = "x-message-deduplication"
+DEDUPLICATION = "x-message-deduplication"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
 
@@ -36,7 +36,7 @@ COMPARED = (
     "x-max-length-bytes",
     MAX_PRIORITY,
     GROUP_KEY,
-    REPEATS,
+    DEDUPLICATION,
     "x-overflow",
     "x-queue-mode",
     "x-queue-version",
@@ -180,7 +180,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     ),
     MAX_PRIORITY: ((CLASSIC,), _number(0, _PRIORITY_MAX, "max_value_exceeded")),
     GROUP_KEY: (_BOTH, _name),
-    REPEATS: (_BOTH, _boolean),
+    DEDUPLICATION: (_BOTH, _boolean),
     SINGLE_ACTIVE: (_BOTH, _boolean),
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
     CONSUMER_TIMEOUT: (_BOTH, _COUNT),
@@ -383,7 +383,7 @@ _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
         GROUP_KEY,
-        REPEATS,
+        DEDUPLICATION,
         MAX_PRIORITY,
         *_TIMES,
         DEAD_LETTER_EXCHANGE,
@@ -395,7 +395,7 @@ _ACTED_ON = {
     QUORUM: (
         QUEUE_TYPE,
         GROUP_KEY,
-        REPEATS,
+        DEDUPLICATION,
         *_TIMES,
         DEAD_LETTER_EXCHANGE,
         DEAD_LETTER_KEY,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import ACCEPTED, Queue
+from harebell.model.queue.contract import ACCEPTED, Queue
 
 REPLY_TO = "amq.rabbitmq.reply-to"
 """What requesters consume from, and give as reply-to."""
@@ -29,10 +29,9 @@ class ReplyQueue(Queue):
         replies: the vhost's requesters, where this one stands while it is there.
     """
 
-    KIND = "direct-reply-to"
-
     def __init__(self, name: str, vhost: str, replies: dict[str, ReplyQueue]) -> None:
         super().__init__(name, vhost)
+        self.kind = "direct-reply-to"
         self._replies = replies
         self._staged: list[Message] = []
 

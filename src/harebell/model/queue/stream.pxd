@@ -3,7 +3,7 @@ from harebell.base.message cimport Message, copy_message
 from harebell.base.ports cimport Commit, Log
 from harebell.base.work cimport Work
 from harebell.model.consumer cimport Consumer
-from harebell.model.queue.kind cimport Queue
+from harebell.model.queue.contract cimport Queue
 
 cdef int _SHIFT
 cdef long long _TAG

@@ -31,9 +31,9 @@ from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
-from harebell.model.queue.consumers import dismiss
-from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
-from harebell.model.queue.no_local import Skipped
+from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
+from harebell.model.queue.features.consumers import dismiss
+from harebell.model.queue.features.no_local import Skipped
 from harebell.model.queue.offsets import (
     FILTER_VALUE,
     MATCH_UNFILTERED,
@@ -44,11 +44,12 @@ from harebell.model.queue.offsets import (
     start_position,
     wanted_values,
 )
-from harebell.model.queue.spans import Span, check_kept, span_of
+from harebell.model.queue.position_range import Span, check_kept, span_of
 from harebell.model.queue.tracking import Tracking
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
 from harebell.model.surroundings import Surroundings
 
+KIND = "stream"
 _NO_WORK = Work()
 _SHIFT = 16
 _TAG = (1 << _SHIFT) - 1
@@ -107,9 +108,6 @@ class StreamQueue(Queue):
         **options: as for `Queue`.
     """
 
-    KIND = "stream"
-    TICKS = True
-
     def __init__(
         self,
         name: str,
@@ -121,6 +119,8 @@ class StreamQueue(Queue):
         **options: Any,
     ) -> None:
         super().__init__(name, vhost, **options)
+        self.kind = KIND
+        self.ticks = True
         self._log = log
         self._commit = commit
         self._tracking = tracking

@@ -305,7 +305,7 @@ def test_a_queue_without_a_type_follows_the_default_and_one_with_a_type_does_not
     import_definitions(
         there, {"vhosts": [{"name": "/", "default_queue_type": "quorum"}], "queues": named}
     )
-    kinds = {name: each.KIND for name, each in there.broker.vhosts["/"].queues.items()}
+    kinds = {name: each.kind for name, each in there.broker.vhosts["/"].queues.items()}
     assert kinds == {
         "none": "quorum",
         "classic": "classic",

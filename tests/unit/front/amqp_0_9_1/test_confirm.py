@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.model.queue.kind import PENDING, REJECTED
+from harebell.model.queue.contract import PENDING, REJECTED
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish

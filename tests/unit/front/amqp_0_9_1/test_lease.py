@@ -63,7 +63,7 @@ class Place:
     def claimed(self, number: int, group: str = "g") -> list[bytes]:
         """The bodies that a claim has now."""
         queue = self.queue
-        logs = queue.leased_logs()
+        logs = queue.claims().logs()
         found = []
         for run in queue.leases.groups[group].claims[number].runs:
             log = logs[run.level]
@@ -402,7 +402,7 @@ def test_messages_that_a_quorum_queue_gets_back_count_their_deliveries() -> None
     for count in range(2):
         place.claim()
         place.release()
-        assert place.queue.failures(0) == count + 1
+        assert place.queue.order.delivery_count(0) == count + 1
     place.claim()
     place.release()
     assert place.counts() == (0, 0, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.model.queue.kind import Queue
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish

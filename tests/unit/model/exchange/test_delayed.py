@@ -14,7 +14,7 @@ from harebell.front.convert import EDITOR
 from harebell.model.broker import Broker
 from harebell.model.editor import Editor
 from harebell.model.exchange.delayed import DelayedExchange, delay_of
-from harebell.model.queue.kind import PENDING
+from harebell.model.queue.contract import PENDING
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from tests.model.memory import HandStore
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.gauge import Gauge
-from harebell.model.queue.chosen import Chosen
+from harebell.model.queue.position_range import PickedPositions
 from harebell.store.memory import MemoryLog
 from tests.unit.model.things import message
 
@@ -20,11 +20,11 @@ def test_runs_are_counted_as_they_come_and_have_what_was_chosen_and_nothing_else
         log.append(message())
     for position in settled:
         log.settle(position)
-    chosen = Chosen(log)
+    chosen = PickedPositions(log)
     picked = [each for each in order if each not in settled][:count]
     for position in picked:
         chosen.add(position)
-        assert chosen.runs == len(chosen.in_order())
+        assert chosen.ranges == len(chosen.in_order())
     assert len(chosen) == len(picked)
     runs = chosen.in_order()
     assert runs == sorted(runs)

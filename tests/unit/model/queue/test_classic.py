@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
-from harebell.model.queue.kind import ACCEPTED, PENDING
+from harebell.model.queue.contract import ACCEPTED, PENDING
 from tests.unit.model.things import Taker, message, queue
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
-from harebell.model.queue.kind import ACCEPTED
+from harebell.model.queue.contract import ACCEPTED
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 from tests.unit.model.things import message, vhost
 

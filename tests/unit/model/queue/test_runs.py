@@ -1,15 +1,15 @@
-"""Runs of positions that are set apart."""
+"""PositionRanges of positions that are set apart."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harebell.model.queue.runs import Runs
+from harebell.model.queue.position_range import PositionRanges
 
 
-def of(*runs: tuple[int, int]) -> Runs:
-    made = Runs()
+def of(*runs: tuple[int, int]) -> PositionRanges:
+    made = PositionRanges()
     for first, end in runs:
         made.add(first, end)
     return made

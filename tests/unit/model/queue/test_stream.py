@@ -20,7 +20,7 @@ from harebell.base.ports import Commit
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
 from harebell.model.queue import stream as stream_module
-from harebell.model.queue.kind import ACCEPTED, PENDING, Queue
+from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.queue.tracking import Tracking
 from harebell.model.router import Router

@@ -1,0 +1,43 @@
+from harebell.base.message cimport Message
+from harebell.model.consumer cimport Consumer
+from harebell.model.queue.features.consumers cimport Consumers
+
+cdef class Queue:
+    cdef public str name
+    cdef public str vhost
+    cdef public str identity
+    cdef public bint durable
+    cdef public bint auto_delete
+    cdef public object owner
+    cdef public object arguments
+    cdef public object bound
+    cdef public tuple itself
+    cdef public Consumers consumers
+    cdef public object browsers
+    cdef public bint had_consumers
+    cdef public long long unacked
+    cdef public long long leased
+    cdef public object leases
+    cdef public long long published
+    cdef public bint stays
+    cdef public bint deleted
+    cdef public bint staging
+    cdef public str kind
+    cdef public bint ticks
+
+    cpdef int publish(self, Message message) except -1
+    cpdef int begin_batch(self) except -1
+    cpdef int stage(self, Message message) except -1
+    cpdef int commit_batch(self) except -1
+    cpdef int roll_back_batch(self) except -1
+    cpdef int admit(self, Message message) except -1
+    cpdef bint withhold(self, long long position) except -1
+    cpdef long long ready_count(self) except -1
+    cpdef int settle(self, long long position) except -1
+    cpdef int requeue(self, long long position) except -1
+    cpdef int give_back(self, long long position) except -1
+    cpdef int time_out(self, long long position) except -1
+    cpdef int reject(self, long long position) except -1
+    cpdef int drain(self) except -1
+    cpdef int serve(self, Consumer consumer) except -1
+    cpdef int sync_soon(self) except -1

@@ -1,0 +1,186 @@
+"""The queue factory: choose the kind of a queue by its arguments, and put it together.
+
+A kind is a message order, and for quorum queues and streams a part or class of their own. A
+declaration and a restart both come through here, so a queue comes back as what it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harebell.base.limits import STREAM_SEGMENT_LEAST_BYTES
+from harebell.base.ports import Commit, Log, Store
+from harebell.model.queue.arguments import (
+    CLASSIC,
+    GROUP_KEY,
+    MAX_PRIORITY,
+    QUORUM,
+    SEGMENT_OCTETS,
+    STREAM,
+    queue_type,
+)
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.order.counted import CountedOrder
+from harebell.model.queue.order.fifo import FifoOrder
+from harebell.model.queue.order.keyed import KeyedOrder
+from harebell.model.queue.order.priority import PriorityOrder
+from harebell.model.queue.queue import MessageQueue
+from harebell.model.queue.stream import StreamQueue
+from harebell.model.queue.tracking import OFFSET_ROWS, Tracking
+
+PRIORITY = "priority"
+KEYED = "grouped"
+"""The name in the definitions, from before ordering keys were called so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A queue that is to be made; the arguments of `make_queue`."""
+
+    name: str
+    vhost: str
+    store: Store
+    identity: str
+    options: Mapping[str, Any]
+    restored: bool
+
+    def log(self, **how: Any) -> Log:
+        """The queue's log."""
+        return self.store.open_log(self.identity, durable=self.options["durable"], **how)
+
+    def level(self, level: int) -> Log:
+        """The log of one level of a priority queue."""
+        return self.store.open_log(f"{self.identity}-{level}", durable=self.options["durable"])
+
+
+def kind_of(arguments: Mapping[str, Any]) -> str:
+    """The name of the kind that checked arguments mean; what stands in the definitions."""
+    kind = queue_type(arguments)
+    if kind == CLASSIC and MAX_PRIORITY in arguments:
+        return PRIORITY
+    if kind == CLASSIC and GROUP_KEY in arguments:
+        return KEYED
+    return kind
+
+
+def make_queue(
+    kind_name: str,
+    name: str,
+    vhost: str,
+    store: Store,
+    identity: str,
+    options: Mapping[str, Any],
+    *,
+    restored: bool = False,
+) -> Queue:
+    """A queue of a kind over its log, which is opened here.
+
+    Args:
+        kind_name: from `kind_of`.
+        name: the queue's name.
+        vhost: the name of its vhost.
+        store: opens logs.
+        identity: of its log, from `store.new_identity()` or the definitions.
+        options: the other arguments of `Queue`, `durable` among them.
+        restored: whether the queue was there before, perhaps with messages.
+
+    Raises:
+        LookupError: there is no such kind in this version.
+    """
+    maker = _MAKERS.get(kind_name)
+    if maker is None:
+        raise LookupError(f"there is no queue kind '{kind_name}'")
+    queue = maker(Plan(name, vhost, store, identity, options, restored))
+    queue.identity = identity
+    return queue
+
+
+def _classic(plan: Plan) -> Queue:
+    return classic_queue(plan.name, plan.vhost, plan.log(), **plan.options)
+
+
+def _keyed(plan: Plan) -> Queue:
+    return keyed_queue(plan.name, plan.vhost, plan.log(), **plan.options)
+
+
+def _priority(plan: Plan) -> Queue:
+    # RabbitMQ takes 0 as the smallest that means anything.
+    most = max(1, plan.options["arguments"][MAX_PRIORITY])
+    restored = plan.restored and plan.options["durable"]
+    return priority_queue(
+        plan.name, plan.vhost, plan.level, most, restored=restored, **plan.options
+    )
+
+
+def _quorum(plan: Plan) -> Queue:
+    log = plan.log(keep_all=True)
+    return quorum_queue(plan.name, plan.vhost, log, plan.store.commit, **plan.options)
+
+
+def classic_queue(name: str, vhost: str, log: Log, **options: Any) -> MessageQueue:
+    """Make a queue that is first in, first out."""
+    order = FifoOrder(log, options.get("durable", False))
+    return MessageQueue(CLASSIC, name, vhost, order, **options)
+
+
+def keyed_queue(name: str, vhost: str, log: Log, **options: Any) -> MessageQueue:
+    """Make a queue that keeps the order of each key."""
+    return MessageQueue(KEYED, name, vhost, _keyed_order(log, options), **options)
+
+
+def priority_queue(
+    name: str,
+    vhost: str,
+    open_level: Callable[[int], Log],
+    most: int,
+    *,
+    restored: bool = False,
+    **options: Any,
+) -> MessageQueue:
+    """Make a queue with priorities, see `PriorityOrder`."""
+    order = PriorityOrder(
+        open_level,
+        most,
+        options.get("durable", False),
+        restored=restored,
+        arguments=options.get("arguments") or {},
+    )
+    return MessageQueue(PRIORITY, name, vhost, order, **options)
+
+
+def quorum_queue(name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> MessageQueue:
+    """Make a quorum queue, with ordering keys if its arguments say so."""
+    if (options.get("arguments") or {}).get(GROUP_KEY):
+        return MessageQueue(QUORUM, name, vhost, _keyed_order(log, options), commit, **options)
+    order = CountedOrder(log, options.get("durable", False))
+    return MessageQueue(QUORUM, name, vhost, order, commit, **options)
+
+
+def _keyed_order(log: Log, options: Mapping[str, Any]) -> KeyedOrder:
+    key_name = options["arguments"][GROUP_KEY]
+    return KeyedOrder(log, options.get("durable", False), key_name)
+
+
+def _stream(plan: Plan) -> Queue:
+    store = plan.store
+    wanted = plan.options["arguments"].get(SEGMENT_OCTETS, 0) or store.stream_segment_octets
+    octets = max(wanted, STREAM_SEGMENT_LEAST_BYTES)
+    log = plan.log(keep_all=True, segment_octets=octets)
+    offsets = {}
+    if plan.restored:
+        for (vhost, queue, tag), fields in store.definitions.load(OFFSET_ROWS):
+            if (vhost, queue) == (plan.vhost, plan.name):
+                offsets[tag] = fields["position"]
+    tracking = Tracking(plan.vhost, plan.name, store.definitions, store.commit, offsets)
+    return StreamQueue(plan.name, plan.vhost, log, store.commit, tracking, octets, **plan.options)
+
+
+_MAKERS: dict[str, Callable[[Plan], Queue]] = {
+    CLASSIC: _classic,
+    PRIORITY: _priority,
+    KEYED: _keyed,
+    QUORUM: _quorum,
+    STREAM: _stream,
+}

@@ -1,0 +1,61 @@
+"""The alternate exchange of a queue (AMQP 0-10): rejected messages, and those left at its end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.message import Message
+
+if TYPE_CHECKING:
+    from harebell.model.queue.contract import Queue
+    from harebell.model.queue.queue import MessageQueue
+
+ALTERNATE = "x-alternate-exchange"
+"""The argument that names the exchange."""
+
+
+def leaves_messages(queue: Queue) -> bool:
+    """Return whether messages go to its alternate exchange if a queue is deleted now."""
+    held = queue.ready_count() + queue.unacked + queue.leased + queue.delayed_count()
+    return held > 0 and ALTERNATE in queue.arguments
+
+
+class AlternateExchange:
+    """Where the rejected messages of one queue go.
+
+    Args:
+        queue: the queue.
+        name: of the exchange, which need not exist.
+    """
+
+    def __init__(self, queue: MessageQueue, name: str) -> None:
+        self._queue = queue
+        self._name = name
+
+    def send(self, message: Message) -> None:
+        """Route a message through the exchange, as it is."""
+        context = self._queue.context
+        if context is None:
+            return
+        router = context.router
+        exchange = router.exchanges.get(self._name)
+        for queue in () if exchange is None else router.route(exchange, message):
+            if queue is not self._queue:
+                queue.take_over(message)
+
+    def send_all(self) -> None:
+        """Route every message that is not settled: ready, delivered, leased or delayed."""
+        order = self._queue.order
+        quorum = self._queue.quorum
+        handed_on = set() if quorum is None else quorum.handed_on()
+        for level, each in order.levels():
+            log = each.log
+            position = log.first()
+            while position < log.end():
+                # Without levels, `level_bits` is 0 and the level too.
+                whole = position << order.level_bits | level
+                if whole not in handed_on and not each.has_row(position):
+                    message = log.read(position)
+                    if message is not None:
+                        self.send(message)
+                position = log.next(position + 1)

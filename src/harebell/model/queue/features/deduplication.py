@@ -1,0 +1,95 @@
+"""Deduplication in a queue: the argument `x-message-deduplication`.
+
+Messages with the same header `x-deduplication-header` are the same. While one of them is in the
+queue, ready or unacknowledged, another one is dropped, and confirmed as if it were taken. Once it
+has left, the same may come again. Messages without the header are always different.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from harebell.base.message import Message
+from harebell.model.duplicates import HEADER, digest
+from harebell.model.editor import Editor
+
+_IN_OCTETS = HEADER.encode()
+_FORGET_FROM = 1_024
+
+
+class Positions(Protocol):
+    """The order of the queue."""
+
+    def next_position(self, message: Message) -> int:
+        """Return the position that a message would get."""
+
+    def holds(self, position: int) -> bool:
+        """Return whether the message at a position is not settled."""
+
+
+class QueueDeduplication:
+    """The messages of one queue, by the values of the header.
+
+    A message that leaves is not reported, so a value that was seen is looked up at its position.
+
+    Args:
+        editor: looks into messages.
+        order: of the queue.
+        found: positions and messages that are in the queue.
+    """
+
+    def __init__(
+        self,
+        editor: Editor,
+        order: Positions,
+        found: Iterable[tuple[int, Message]],
+    ) -> None:
+        self._editor = editor
+        self._order = order
+        self._positions: dict[bytes, int] = {}
+        self._values: dict[int, bytes] = {}
+        self._forget_from = _FORGET_FROM
+        for position, message in found:
+            value = self._value_of(message)
+            if value is not None:
+                self._note(value, position)
+
+    def known(self, message: Message) -> bool:
+        """Return whether a message is in the queue already; if not, note it: it is about to be."""
+        value = self._value_of(message)
+        position = self._order.next_position(message)
+        # A message that was noted for this position went to a consumer without getting it.
+        self._forget(position)
+        if value is None:
+            return False
+        before = self._positions.get(value)
+        if before is not None:
+            if self._order.holds(before):
+                return True
+            self._forget(before)
+        if len(self._values) >= self._forget_from:
+            self._forget_settled()
+        self._note(value, position)
+        return False
+
+    def _value_of(self, message: Message) -> bytes | None:
+        if not message.has_headers or _IN_OCTETS not in message.raw:
+            return None
+        headers = self._editor.headers_of(message)
+        return digest(headers[HEADER]) if HEADER in headers else None
+
+    def _note(self, value: bytes, position: int) -> None:
+        self._positions[value] = position
+        self._values[position] = value
+
+    def _forget(self, position: int) -> None:
+        value = self._values.pop(position, None)
+        if value is not None and self._positions.get(value) == position:
+            del self._positions[value]
+
+    def _forget_settled(self) -> None:
+        """Forget what was settled, so that memory stays in proportion to the queue."""
+        for position in [each for each in self._values if not self._order.holds(each)]:
+            self._forget(position)
+        self._forget_from = max(_FORGET_FROM, 2 * len(self._values))

@@ -1,0 +1,45 @@
+"""Drop policy: which message a full queue drops if it has messages of the classes file and stream.
+
+    drop-head      7b 3f 2p 5p 1p 4b      b: class basic, f: file, p: packet of class stream
+    dropped        ^                      the oldest, unless it is a file or a packet
+    dropped                 ^             of adjacent packets the one of the lowest priority
+
+A file is passed over: its publisher is held back instead (AMQP 0-8, class file: the server must not
+discard a file message). A queue that never had a file or a packet does not come here.
+"""
+
+from __future__ import annotations
+
+from harebell.base.limits import SPARING_SCAN_MESSAGES
+from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, Message
+from harebell.model.queue.order.contract import MessageOrder
+
+_NOTHING = -1
+
+
+def take_victim(order: MessageOrder) -> Message | None:
+    """Take the message that is dropped, setting `position` of the order; None if none may be."""
+    message = order.peek()
+    if message is None or message.family not in (FAMILY_FILE, FAMILY_STREAM):
+        return order.take()
+    cursors = [0]
+    found: Message | None = None
+    at = _NOTHING
+    for _ in range(SPARING_SCAN_MESSAGES):
+        position = order.next_ready(cursors)
+        if position < 0:
+            break
+        order.pass_by(cursors, position)
+        message = order.read(position)
+        if message is None or message.family == FAMILY_FILE:
+            continue
+        if message.family != FAMILY_STREAM:
+            if found is None:
+                found, at = message, position
+            break
+        if found is None or message.priority < found.priority:
+            found, at = message, position
+    if found is None or not order.take_out(at):
+        return None
+    order.position = at
+    return found

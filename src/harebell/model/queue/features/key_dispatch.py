@@ -1,0 +1,119 @@
+"""Deliver messages of a queue with ordering keys (`x-group-key`).
+
+A consumer that holds a key goes on with it first; then messages of any free key go to the least
+busy consumer. `order.keyed` knows the keys.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.limits import GROUP_SCAN_MESSAGES
+from harebell.base.message import Message
+from harebell.model.consumer import Consumer
+from harebell.model.dead_letter import EXPIRED
+
+if TYPE_CHECKING:
+    from harebell.model.queue.order.keyed import KeyedOrder
+    from harebell.model.queue.queue import MessageQueue
+
+_SCAN_MOST = GROUP_SCAN_MESSAGES
+
+
+class KeyDispatch:
+    """Who receives the messages of a queue with ordering keys.
+
+    Args:
+        queue: the queue.
+        order: of the queue.
+    """
+
+    def __init__(self, queue: MessageQueue, order: KeyedOrder) -> None:
+        self._queue = queue
+        self._order = order
+
+    def drain(self) -> None:
+        """Serve ready consumers as long as there is a message for one of them."""
+        queue = self._queue
+        if not queue.consumers.count:
+            return
+        while queue.no_local is not None and queue.no_local.release_one():
+            self.deal()
+        self.deal()
+
+    def deal(self) -> None:
+        """Deliver messages of held keys to their holders, then of free keys to any consumer."""
+        queue, order = self._queue, self._order
+        passed = 0
+        while order.count > 0:
+            consumer = self._holder()
+            goes_on = consumer is not None
+            if consumer is not None:
+                position = order.keys.first_of(consumer)
+            else:
+                consumer = queue.consumers.pick_least_busy()
+                if consumer is None:
+                    return
+                position = order.keys.first_free()
+            message = order.take_for(position)
+            if message is not None:
+                if not goes_on:
+                    queue.consumers.served(consumer)
+                self._deliver(queue.with_count(message), consumer, goes_on)
+            elif position < 0:
+                passed += 1
+                if not order.passed_over:
+                    return
+                if passed >= _SCAN_MOST:
+                    consumer.again()
+                    return
+
+    def _deliver(self, message: Message, consumer: Consumer, goes_on: bool) -> None:
+        """Deliver the message that was just taken to a consumer, which holds its key now.
+
+        Args:
+            message: the message.
+            consumer: the consumer.
+            goes_on: whether the consumer held the key before.
+        """
+        queue, order = self._queue, self._order
+        position = order.position
+        queue.left(message)
+        if message.due and queue.expired(message):
+            queue.dead_letter(position, EXPIRED)
+            return
+        local = queue.no_local
+        redelivered = order.redelivered
+        if local is not None:
+            taker = local.taker(consumer, position, only=goes_on)
+            if taker is None:
+                local.put_aside(position, redelivered)
+                if order.key is not None:
+                    order.hold_key(position, order)
+                    order.keys.pause(position)
+                return
+            consumer = taker
+            redelivered = local.redelivered(position, redelivered)
+        queue.unacked += 1
+        order.hold_key(position, consumer)
+        consumer.deliver(message, position, redelivered)
+
+    def _holder(self) -> Consumer | None:
+        """Return a consumer that is ready for more of a key that it holds."""
+        for consumer in self._queue.consumers:
+            if self._order.keys.first_of(consumer) >= 0 and consumer.ready():
+                return consumer
+        return None
+
+    def take_free(self) -> Message | None:
+        """Take the next message whose key is free, for basic.get; the key is held."""
+        order = self._order
+        for _ in range(_SCAN_MOST):
+            position = order.keys.first_free()
+            message = order.take_for(position)
+            if message is not None:
+                order.hold_key(order.position, order)
+                return self._queue.with_count(message)
+            if position < 0 and not order.passed_over:
+                break
+        return None

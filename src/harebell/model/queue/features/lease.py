@@ -1,0 +1,358 @@
+"""Leases of a queue: ranges of positions that a group has claimed, until it commits them.
+
+A leased message is neither ready nor unacknowledged. Neither purge nor expiry nor a limit of the
+queue touches it, until it is committed or released. `harebell.model.lease` knows who leases what.
+
+    claim      what is ready; with ordering keys, what is of keys that are free or the group's own
+    commit     settled; keys of which nothing more is out go on
+    release    ready again, in its place; a quorum queue counts a failed delivery
+
+A queue has this part from the first lease on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from harebell.base.limits import (
+    COUNTED_PER_TURN,
+    LEASE_CLAIM_RANGES,
+    LEASE_KEYED_MESSAGES,
+    LEASE_SINGLE_MESSAGES,
+)
+from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.dead_letter import EXPIRED
+from harebell.model.queue.position_range import (
+    PickedPositions,
+    Stretch,
+    level_marker,
+    pour_runs,
+)
+
+if TYPE_CHECKING:
+    from harebell.model.queue.order.fifo import FifoOrder
+    from harebell.model.queue.order.keyed import KeyedOrder
+    from harebell.model.queue.queue import MessageQueue
+
+
+class Run(NamedTuple):
+    """Positions of one log that are leased together: all messages in it that are not settled.
+
+    Args:
+        level: of a priority queue; 0 in all others.
+        first: the first position in the level's log.
+        end: the position behind the last one.
+    """
+
+    level: int
+    first: int
+    end: int
+
+
+class Taken(NamedTuple):
+    """What a claim has.
+
+    Args:
+        runs: its positions.
+        messages: how many they are.
+        octets: that they take in the log.
+        seen: for each level, the position below which messages may have been delivered before.
+    """
+
+    runs: tuple[Run, ...]
+    messages: int
+    octets: int
+    seen: tuple[tuple[int, int], ...] = ()
+
+
+class Claims:
+    """The leases of one queue.
+
+    Args:
+        queue: the queue.
+    """
+
+    def __init__(self, queue: MessageQueue) -> None:
+        self._queue = queue
+        self._order = queue.order
+
+    # --- claiming -------------------------------------------------------------------------------
+
+    def claim(self, messages: int, octets: int, holder: object) -> Taken | None:
+        """Lease what is ready; None if nothing is.
+
+        Args:
+            messages: how many at most.
+            octets: that they take in the log, at most, but for the first one; 0 for any number.
+            holder: the group that claims; it holds the ordering keys of what it gets.
+        """
+        queue, order = self._queue, self._order
+        if queue.keyed is not None:
+            messages = min(messages, LEASE_KEYED_MESSAGES - queue.leased)
+            if messages <= 0:
+                return None
+        queue.prepare_take()
+        if order.count <= 0:
+            return None
+        most = octets if octets > 0 else -1
+        if queue.keyed is not None:
+            taken = self._claim_keyed(queue.keyed, messages, most, holder)
+        elif queue.may_expire or queue.counts_octets or not order.in_ranges():
+            taken = self._claim_singly(messages, most)
+        else:
+            taken = self._claim_ranges(messages, most)
+        if taken.messages == 0:
+            return None
+        queue.leased += taken.messages
+        queue.claimed()
+        orders = dict(order.levels())
+        levels = sorted({run.level for run in taken.runs})
+        return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
+
+    def _claim_ranges(self, messages: int, octets: int) -> Taken:
+        """Take what is next as it stands in the logs."""
+        runs: list[Run] = []
+        count = size = 0
+        for level, order in self._order.levels():
+            left = -1 if octets < 0 else max(octets - size, 0)
+            if count >= messages or order.count <= 0 or (left == 0 and count):
+                continue
+            for first, end, more, taking in order.claim(
+                messages - count, left, LEASE_CLAIM_RANGES - len(runs)
+            ):
+                runs.append(Run(level, first, end))
+                count += more
+                size += taking
+            if order.count:
+                break
+        self._order.recount()
+        return Taken(tuple(runs), count, size)
+
+    def _claim_singly(self, messages: int, octets: int) -> Taken:
+        """Take what is next one by one, for something has to be known of each message."""
+        queue, order = self._queue, self._order
+        orders = dict(order.levels())
+        bits = order.level_bits
+        runs: list[Run] = []
+        count = size = 0
+        for _ in range(LEASE_SINGLE_MESSAGES):
+            message = order.take() if count < messages else None
+            if message is None:
+                break
+            position, redelivered = order.position, order.redelivered
+            queue.left(message)
+            if message.due and queue.expired(message):
+                queue.dead_letter(position, EXPIRED)
+                continue
+            level, here = position & ((1 << bits) - 1), position >> bits
+            log: Log = orders[level].log
+            taking = log.reach(here, here + 1, 1, -1)[2]
+            if count and octets >= 0 and size + taking > octets:
+                order.untake(position, redelivered)
+                queue.counts_again(position, message)
+                break
+            if redelivered:
+                orders[level].saw(here + 1)
+            size += taking
+            count += 1
+            last = runs[-1] if runs else None
+            if last is not None and last.level == level and log.next(last.end) == here:
+                runs[-1] = Run(level, last.first, here + 1)
+            else:
+                runs.append(Run(level, here, here + 1))
+            if len(runs) >= LEASE_CLAIM_RANGES:
+                break
+        for run in runs:
+            orders[run.level].lease(run.first, run.end)
+        return Taken(tuple(runs), count, size)
+
+    def _claim_keyed(self, order: KeyedOrder, messages: int, octets: int, holder: object) -> Taken:
+        """Take what is of keys that are free, or that the group holds already."""
+        queue, log = self._queue, order.log
+        picked = PickedPositions(log)
+        size = looked = 0
+        while looked < LEASE_SINGLE_MESSAGES:
+            if len(picked) >= messages or picked.ranges >= LEASE_CLAIM_RANGES:
+                break
+            position = order.keys.first_of(holder)
+            if position < 0:
+                position = order.keys.first_free()
+            message = order.take_at(position) if position >= 0 else order.take_new(holder)
+            if message is None:
+                if position < 0 and not order.passed_over:
+                    break
+                # A claim without messages says that there are none for the group: so long the
+                # search goes on. What may be passed over has a limit of its own.
+                looked += len(picked) > 0
+                continue
+            looked += 1
+            position = order.position
+            taking = log.reach(position, position + 1, 1, -1)[2]
+            expired = message.due and queue.expired(message)
+            if not expired and len(picked) and octets >= 0 and size + taking > octets:
+                order.not_yet()
+                break
+            queue.left(message)
+            if expired:
+                queue.dead_letter(position, EXPIRED)
+                continue
+            size += taking
+            picked.add(position)
+            if order.redelivered:
+                order.levels()[0][1].saw(position + 1)
+            order.hold_key(position, holder)
+        runs = picked.in_order()
+        for first, end in runs:
+            order.levels()[0][1].lease(first, end)
+        return Taken(tuple([Run(0, first, end) for first, end in runs]), len(picked), size)
+
+    # --- commit and release ---------------------------------------------------------------------
+
+    def settle(self, runs: Sequence[Run], messages: int) -> int:
+        """Settle what was leased; with keys, the caller drains afterwards."""
+        queue = self._queue
+        if queue.deleted:
+            return 0
+        keyed = queue.keyed
+        if keyed is not None:
+            for position in self._positions(runs):
+                keyed.keys.release(position)
+        for level, mine in self._by_level(runs):
+            level.settle_leased(mine)
+        queue.leased -= messages
+        queue.sync_soon()
+        return 0
+
+    def release(self, runs: Sequence[Run], messages: int) -> int:
+        """Make what was leased ready again; the caller drains afterwards."""
+        queue, order = self._queue, self._order
+        if queue.deleted:
+            return 0
+        queue.leased -= messages
+        if queue.quorum is not None or queue.keyed is not None:
+            self._release_singly(runs)
+        else:
+            for level, mine in self._by_level(runs):
+                level.release(mine)
+        order.recount()
+        if queue.counts_octets and queue.quorum is None:
+            # A quorum queue counted each body when it came back, for some are dead letters.
+            if messages > COUNTED_PER_TURN:
+                queue.begin_count()
+            else:
+                for position in self._positions(runs):
+                    queue.count_at(position)
+        queue.released()
+        return 0
+
+    def _release_singly(self, runs: Sequence[Run]) -> None:
+        queue, order = self._queue, self._order
+        fifo = order.levels()[0][1]
+        for run in runs:
+            fifo.end_lease_out(run.first, run.end)
+            position = fifo.log.next(run.first)
+            while position < run.end:
+                if queue.quorum is not None:
+                    queue.quorum.give_back(position, failed=True)
+                else:
+                    order.put_back(position)
+                position = fifo.log.next(position + 1)
+
+    def _by_level(self, runs: Sequence[Run]) -> list[tuple[FifoOrder, list[tuple[int, int]]]]:
+        orders = dict(self._order.levels())
+        return [
+            (orders[level], [(run.first, run.end) for run in runs if run.level == level])
+            for level in {run.level for run in runs}
+        ]
+
+    def _positions(self, runs: Sequence[Run]) -> Iterator[int]:
+        """Yield the positions of the queue whose messages are not settled."""
+        orders = dict(self._order.levels())
+        for run in runs:
+            log: Log = orders[run.level].log
+            position = log.next(run.first)
+            while position < run.end:
+                yield self.position_of(run.level, position)
+                position = log.next(position + 1)
+
+    # --- after a restart ------------------------------------------------------------------------
+
+    def within(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        """Return runs without positions that their logs have not reached.
+
+        A claim may be on disk before messages in it; their positions will be those of others.
+        """
+        ends = {level: order.log.end() for level, order in self._order.levels()}
+        cut = [Run(run.level, run.first, min(run.end, ends.get(run.level, 0))) for run in runs]
+        return tuple([run for run in cut if run.first < run.end])
+
+    def restore(self, runs: Sequence[Run], holder: object) -> int:
+        """Lease what was leased before the restart; return how many messages there are.
+
+        Called before `configure`, for runs that `within` has cut.
+
+        Args:
+            runs: of the claim.
+            holder: the group that claimed them.
+        """
+        orders = dict(self._order.levels())
+        count = 0
+        for run in runs:
+            order = orders.get(run.level)
+            if order is not None:
+                count += order.withhold(run.first, run.end)
+        self._queue.leased += count
+        self._order.recount()
+        keyed = self._queue.keyed
+        if keyed is not None:
+            for position in self._positions(runs):
+                key = keyed.key_of(keyed.read(position))
+                if key is not None:
+                    keyed.keys.hold(position, key, holder)
+        return count
+
+    def settle_again(self, runs: Sequence[Run]) -> int:
+        """Settle what was committed before the restart, if the disk did not know it yet."""
+        orders = dict(self._order.levels())
+        for run in runs:
+            order = orders.get(run.level)
+            if order is not None:
+                order.withhold(run.first, run.end)
+                order.settle_leased([(run.first, run.end)])
+        self._order.recount()
+        return 0
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def logs(self) -> dict[int, Log]:
+        """Return the logs of the queue by level."""
+        return {level: order.log for level, order in self._order.levels()}
+
+    def pour(
+        self,
+        runs: Sequence[Run],
+        first: int,
+        end: int,
+        into: BatchBuilder,
+        seen: Sequence[tuple[int, int]] = (),
+    ) -> int:
+        """Make rows of what a claim has from a position up to another; as `Queue.pour`.
+
+        Args:
+            runs: of the claim.
+            first: the first position.
+            end: the position behind the last.
+            into: who makes the rows.
+            seen: of the claim, see `Taken`.
+        """
+        levels, bits = self._order.levels(), self._order.level_bits
+        orders = dict(levels)
+        where = [Stretch(*run, orders[run.level].log) for run in runs]
+        mark = level_marker(levels, bits, into, dict(seen))
+        return pour_runs(where, bits, first, end, into, mark)
+
+    def position_of(self, level: int, position: int) -> int:
+        """Return the position of the queue for one in the log of a level."""
+        return position << self._order.level_bits | level

@@ -1,0 +1,166 @@
+"""What a quorum queue does beyond others, on one node.
+
+There is one copy, for there is one node. What clients of quorum queues count on besides is here:
+a failed delivery is counted, and a message whose count exceeds the delivery limit is dead-lettered
+or dropped; with the strategy at-least-once a dead letter leaves only when its new queues have it on
+disk; and some operations are refused. The order of the messages is `order.counted`, and every
+message is kept on disk, whatever its delivery mode (`MessageQueue.publish`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
+from harebell.base.ports import Commit
+from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
+from harebell.model.dead_letter import NOWHERE
+from harebell.model.queue.contract import PENDING, REJECTED
+from harebell.model.queue.features.redelivery import FAILURES
+from harebell.model.resource import rendered
+
+if TYPE_CHECKING:
+    from harebell.model.queue.queue import MessageQueue
+
+NO_LIMIT = -1
+
+
+class Quorum:
+    """The part of a quorum queue.
+
+    Args:
+        queue: the queue.
+        commit: of the store.
+    """
+
+    def __init__(self, queue: MessageQueue, commit: Commit) -> None:
+        self._queue = queue
+        self._commit = commit
+        self._limit = DELIVERY_LIMIT
+        self._at_least_once = False
+        # Positions of dead letters that others have, with the commit that they wait for.
+        self._leaving: deque[tuple[int, int]] = deque()
+        # Positions of dead letters that nobody took.
+        self._stuck: deque[tuple[int, str, set[str], int]] = deque()
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Take the delivery limit and the strategy of dead-lettering."""
+        self._limit = max(settings.get("delivery-limit", DELIVERY_LIMIT), NO_LIMIT)
+        # RabbitMQ gives the stronger promise only to a queue that does not drop its head either.
+        self._at_least_once = (
+            settings.get("dead-letter-strategy") == "at-least-once"
+            and settings.get("overflow") == "reject-publish"
+        )
+
+    # --- failed deliveries ----------------------------------------------------------------------
+
+    def give_back(self, position: int, *, failed: bool) -> None:
+        """Count a delivery that came back, and make the message ready, delayed or dead.
+
+        Args:
+            position: of the message, which is unacknowledged no longer.
+            failed: whether the delivery failed; False if the client says that nothing did.
+        """
+        queue = self._queue
+        count = queue.order.delivery_count(position) + 1
+        failures = count & FAILURES
+        if self._limit != NO_LIMIT and failures > self._limit:
+            if queue.keyed is not None:
+                queue.keyed.keys.release(position)
+            self.dead_letter(position, OVER_THE_LIMIT)
+            return
+        if failures:
+            # The log has no room for a higher count.
+            queue.order.set_delivery_count(position, count)
+        if queue.retry is None or not queue.retry.given_back(position, failures, failed=failed):
+            queue.put_back(position)
+
+    # --- dead-lettering at least once -----------------------------------------------------------
+
+    def dead_letter(self, position: int, reason: str) -> None:
+        """Dead-letter a message; it stays in the log until it is safe elsewhere."""
+        queue = self._queue
+        if queue.dead_letters is None:
+            queue.order.settle(position)
+        elif self._at_least_once:
+            self._send(position, reason, set(), 0)
+        else:
+            message = queue.order.read(position)
+            if message is not None:
+                queue.dead_letters.send(message, reason)
+                queue.order.settle(position)
+
+    def _send(self, position: int, reason: str, taken: set[str], ticket: int) -> None:
+        """Send a dead letter to the queues that have not taken it yet.
+
+        Args:
+            position: of the message.
+            reason: why it is dead.
+            taken: the names of the queues that have it.
+            ticket: of the commit that the last of their copies is part of; 0 when none waits.
+        """
+        queue = self._queue
+        message = queue.order.read(position)
+        if message is None:
+            return
+        if queue.dead_letters is None:
+            queue.order.settle(position)
+            return
+        outcome = queue.dead_letters.send(message, reason, taken)
+        if outcome & PENDING:
+            ticket = self._commit.ticket
+        if outcome & (NOWHERE | REJECTED) and self._at_least_once:
+            self._stuck.append((position, reason, taken, ticket))
+        elif ticket > self._commit.done:
+            self._commit.urgent = True
+            self._leaving.append((ticket, position))
+        else:
+            queue.order.settle(position)
+
+    def tick(self) -> None:
+        """Settle dead letters that are safe elsewhere, and send again those that nobody took."""
+        while self._leaving and self._leaving[0][0] <= self._commit.done:
+            self._queue.order.settle(self._leaving.popleft()[1])
+        for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
+            position, reason, taken, ticket = self._stuck.popleft()
+            self._send(position, reason, taken, ticket)
+
+    def handed_on(self) -> set[int]:
+        """Return the positions of dead letters that others have, and that wait for the disk."""
+        return {position for _, position in self._leaving}
+
+    def clear(self) -> None:
+        """Forget the dead letters of a deleted queue."""
+        self._leaving.clear()
+        self._stuck.clear()
+
+    # --- what RabbitMQ refuses ------------------------------------------------------------------
+
+    def check_get(self) -> None:
+        """Refuse basic.get if the queue serves a single active consumer."""
+        if self._queue.single:
+            raise Refusal(
+                ErrorKind.RESOURCE_LOCKED,
+                f"cannot obtain access to locked {self._thing()}. basic.get operations are not "
+                "supported by quorum queues with single active consumer",
+            )
+
+    def check_prefetch_global(self) -> None:
+        """Refuse one prefetch limit for a whole channel."""
+        raise Refusal(ErrorKind.NOT_IMPLEMENTED, f"{self._thing()} does not support global qos")
+
+    def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
+        """Refuse conditions of queue.delete."""
+        for condition, asked in (("if-unused", if_unused), ("if-empty", if_empty)):
+            if asked:
+                raise Refusal(
+                    ErrorKind.NOT_IMPLEMENTED,
+                    f"cannot delete {self._thing()}. queue.delete operations with {condition} flag "
+                    "set are not supported by quorum queues",
+                )
+
+    def _thing(self) -> str:
+        return rendered("queue", self._queue.name, self._queue.vhost)

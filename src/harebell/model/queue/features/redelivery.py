@@ -1,0 +1,166 @@
+"""Messages that wait in their queue before they are delivered again.
+
+    x-retry-delays: [1000, 5000]     a rejected message comes back after 1 s, the second time after
+                                     5 s, and the third time it is dead-lettered
+    x-delayed-retry-type, -min, -max a quorum queue's message that is given back waits min, 2 min,
+                                     3 min ... and at most max, until its deliveries are too many
+
+How often a message failed is written down in the log, rejections apart from other failures:
+
+    count of a position in the log   = rejections that it waited for << 16 | failed deliveries
+
+How long it has waited is not. After a restart, what had failed waits for its whole delay once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.limits import RELEASED_PER_TURN
+from harebell.base.schedule import Schedule
+from harebell.base.timers import Timers
+from harebell.model.queue.arguments import delays_of
+
+if TYPE_CHECKING:
+    from harebell.model.queue.queue import MessageQueue
+
+DELAYS = "x-retry-delays"
+DELAYS_KEY = "retry"
+TYPE_KEY, LEAST_KEY, MOST_KEY = "delayed-retry-type", "delayed-retry-min", "delayed-retry-max"
+ALL, FAILED, RETURNED = "all", "failed", "returned"
+TYPES = ("disabled", ALL, FAILED, RETURNED)
+_NONE = -1
+REJECTIONS_SHIFT = 16
+FAILURES = (1 << REJECTIONS_SHIFT) - 1
+_ONE_REJECTION = 1 << REJECTIONS_SHIFT
+
+
+class Rules:
+    """How long a message waits, in milliseconds.
+
+    Args:
+        arguments: of the queue.
+        settings: those in effect.
+
+    Attributes:
+        delays: after each rejection.
+        failed: whether what came back by a failure waits.
+        returned: whether what came back without one does.
+    """
+
+    def __init__(self, arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+        self.delays = delays_of(arguments.get(DELAYS, settings.get(DELAYS_KEY)))
+        kind = settings.get(TYPE_KEY)
+        self._least: int = settings.get(LEAST_KEY, 0)
+        self._most: int | None = settings.get(MOST_KEY)
+        self.failed = kind in (ALL, FAILED) and self._least > 0
+        self.returned = kind in (ALL, RETURNED) and self._least > 0
+
+    def __bool__(self) -> bool:
+        return bool(self.delays) or self.failed or self.returned
+
+    def after_rejection(self, count: int) -> int:
+        """The delay after so many failures; -1 when it was the last one."""
+        return self.delays[count - 1] if 0 < count <= len(self.delays) else _NONE
+
+    def after_return(self, count: int, *, failed: bool) -> int:
+        """The delay of a message that was given back; -1 when it does not wait."""
+        if not (self.failed if failed else self.returned):
+            return _NONE
+        delay = self._least * max(count, 1)
+        return delay if self._most is None else min(delay, self._most)
+
+    def after_restart(self, count: int) -> int:
+        """The delay of a message with that count in the log; -1 when it does not wait."""
+        delay = self.after_rejection(count >> REJECTIONS_SHIFT)
+        if delay < 0 and count & FAILURES:
+            delay = self.after_return(count & FAILURES, failed=self.failed)
+        return delay
+
+
+class Retry:
+    """What waits in one queue.
+
+    Args:
+        queue: the queue.
+        timers: of the broker.
+    """
+
+    def __init__(self, queue: MessageQueue, timers: Timers) -> None:
+        self._queue = queue
+        self._clock = timers.clock
+        self._timer = timers.timer(self.release)
+        self._schedule = Schedule()
+        self.rules = Rules({}, {})
+
+    def __len__(self) -> int:
+        return len(self._schedule)
+
+    def takes(self, position: int) -> bool:
+        """Whether a message would wait if it were rejected now."""
+        count = self._queue.order.delivery_count(position) + _ONE_REJECTION
+        return self.rules.after_rejection(count >> REJECTIONS_SHIFT) >= 0
+
+    def rejected(self, position: int) -> bool:
+        """A message was rejected, or not acknowledged in time; whether it waits now."""
+        queue = self._queue
+        count = queue.order.delivery_count(position) + _ONE_REJECTION
+        delay = self.rules.after_rejection(count >> REJECTIONS_SHIFT)
+        if delay < 0:
+            return False
+        queue.order.set_delivery_count(position, count)
+        self._wait(position, delay)
+        return True
+
+    def given_back(self, position: int, count: int, *, failed: bool) -> bool:
+        """A message that failed so often came back; whether it waits now."""
+        delay = self.rules.after_return(count, failed=failed)
+        if delay < 0:
+            return False
+        self._wait(position, delay)
+        return True
+
+    def restore(self) -> None:
+        """What had failed before a restart waits once more."""
+        for position in self._queue.order.counted_positions():
+            delay = self.rules.after_restart(self._queue.order.delivery_count(position))
+            if delay > 0 and self._queue.order.hold(position):
+                self._wait(position, delay)
+
+    def _wait(self, position: int, delay: int) -> None:
+        due = self._clock.steady + delay
+        self._schedule.add(due, position)
+        self._queue.pause(position)
+        self._timer.set_earlier(due)
+
+    def release(self) -> None:
+        """What has waited long enough is ready again, before what was never delivered."""
+        now = self._clock.steady
+        for _ in range(RELEASED_PER_TURN):
+            position = self._schedule.pop(now)
+            if position < 0:
+                break
+            self._queue.come_back(position)
+        self._timer.set_earlier(self._schedule.due)
+        self._queue.drain()
+
+    def release_all(self) -> int:
+        """Nothing waits any longer; returns how many messages did."""
+        positions = sorted(self._schedule)
+        self.clear()
+        for position in positions:
+            self._queue.come_back(position)
+        self._queue.drain()
+        return len(positions)
+
+    def take_all(self) -> list[int]:
+        """The positions of all that wait, which are forgotten here."""
+        positions = sorted(self._schedule)
+        self.clear()
+        return positions
+
+    def clear(self) -> None:
+        """Forget what waits."""
+        self._schedule.clear()
+        self._timer.stop()

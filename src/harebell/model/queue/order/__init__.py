@@ -1,0 +1,1 @@
+"""Message orders: which message of a queue is next."""

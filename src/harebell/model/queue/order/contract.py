@@ -1,0 +1,219 @@
+"""The contract of a message order: which message of a queue is next.
+
+A kind of queue is a message order. The order keeps the messages in one log or several and knows
+which of them are ready, and which of those is next. It knows nothing of consumers, limits or time:
+these are the business of `MessageQueue`.
+
+A kind fills in the methods of the first section. The others have defaults for an order over one
+log, `log`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from harebell.base.message import Message
+from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.queue.position_range import Span, span_of
+
+if TYPE_CHECKING:
+    from harebell.model.queue.order.fifo import FifoOrder
+
+
+class MessageOrder:
+    """The messages of one queue.
+
+    Args:
+        log: where they are kept; None for an order over several logs.
+
+    Attributes:
+        count: how many messages are ready.
+        position: of the message that was taken last.
+        redelivered: whether that message may have been delivered before.
+        level_bits: how many bits of a position say in which log it is.
+        heads: how many messages are looked at when messages expire: one for each log.
+    """
+
+    def __init__(self, log: Log | None) -> None:
+        self.log: Log = log  # type: ignore[assignment]
+        self.count = 0
+        self.position = -1
+        self.redelivered = False
+        self.level_bits = 0
+        self.heads = 1
+
+    # --- what a kind fills in -------------------------------------------------------------------
+
+    def keep(self, message: Message) -> int:
+        """Put a message behind those that are ready."""
+        raise NotImplementedError
+
+    def hand_over(self, message: Message) -> int:
+        """Keep a message that is delivered at once, as none is ready; return its position."""
+        raise NotImplementedError
+
+    def take(self) -> Message | None:
+        """Take the next ready message; set `position` and `redelivered`."""
+        raise NotImplementedError
+
+    def peek(self) -> Message | None:
+        """Return the next ready message, which stays ready."""
+        raise NotImplementedError
+
+    def put_back(self, position: int) -> int:
+        """Make a message ready again that was taken."""
+        raise NotImplementedError
+
+    def next_ready(self, cursors: list[int]) -> int:
+        """Return the first ready position from these cursors on; -1 if there is none.
+
+        Args:
+            cursors: one for each log.
+        """
+        raise NotImplementedError
+
+    def was_out(self, position: int) -> bool:
+        """Return whether a ready message may have been delivered before."""
+        raise NotImplementedError
+
+    def take_out(self, position: int) -> bool:
+        """Take a ready message out of turn, setting `redelivered`; False if it is not ready."""
+        raise NotImplementedError
+
+    def hold(self, position: int) -> bool:
+        """Take a message out that was there before a restart; False if it is not ready."""
+        raise NotImplementedError
+
+    def purge(self) -> int:
+        """Settle all ready messages; return how many."""
+        raise NotImplementedError
+
+    def delete(self) -> int:
+        """Delete all messages and the logs."""
+        raise NotImplementedError
+
+    def levels(self) -> list[tuple[int, FifoOrder]]:
+        """Return the orders of the logs with their levels, the one whose turn is first first."""
+        raise NotImplementedError
+
+    def recount(self) -> int:
+        """Set `count` after the orders of the logs were changed one by one."""
+        raise NotImplementedError
+
+    # --- what some kinds do otherwise -----------------------------------------------------------
+
+    def order_for(self, message: Message) -> FifoOrder:
+        """Return the order of the log in which a message is kept."""
+        return self.levels()[0][1]
+
+    def begin_batch(self) -> int:
+        """Hide what comes from now on."""
+        for _, order in self.levels():
+            order.begin_batch()
+        return 0
+
+    def commit_batch(self) -> int:
+        """Make what was hidden ready; return how many messages."""
+        count = sum([order.commit_batch() for _, order in self.levels()])
+        self.recount()
+        return count
+
+    def roll_back_batch(self) -> int:
+        """Settle the rows of the batch, and make the others ready; return how many these are."""
+        count = sum([order.roll_back_batch() for _, order in self.levels()])
+        self.recount()
+        return count
+
+    def untouched(self, position: int) -> int:
+        """Have a message that was just put back count as never delivered."""
+        return 0
+
+    def untake(self, position: int, redelivered: bool) -> int:
+        """Undo `take`."""
+        self.put_back(position)
+        if not redelivered:
+            self.untouched(position)
+        return 0
+
+    def far(self) -> int:
+        """Return the position of the next message if it is far (`Log.far`); -1 for any other."""
+        return -1
+
+    def fetch(self, done: Callable[[], object]) -> int:
+        """Have the next message, which is far, read in slices."""
+        self.log.fetch(self.far(), done)
+        return 0
+
+    def skip(self) -> int:
+        """Take the next message, which is far, without reading it; set `position`."""
+        raise NotImplementedError
+
+    def take_victim(self) -> Message | None:
+        """Take the message that is dropped if there are too many."""
+        return self.take()
+
+    def peek_head(self, head: int) -> Message | None:
+        """Return the first message of one of the `heads`, which stays ready."""
+        return self.peek()
+
+    def take_head(self, head: int) -> Message | None:
+        """Take the first message of one of the `heads`."""
+        return self.take()
+
+    def pass_by(self, cursors: list[int], position: int) -> int:
+        """Move the cursors behind a position that `next_ready` returned."""
+        cursors[0] = position + 1
+        return 0
+
+    def acquire(self, position: int, holder: object) -> bool:
+        """Take a message out of turn for one holder; False if that may not have it."""
+        return self.take_out(position)
+
+    def in_ranges(self) -> bool:
+        """Return whether what is next are ranges of the logs, which can be claimed as they are."""
+        return True
+
+    def next_position(self, message: Message) -> int:
+        """Return the position that a message would get."""
+        return self.log.end()
+
+    def read(self, position: int) -> Message | None:
+        """Return a message that is not settled; None if it cannot be read."""
+        return self.log.read(position)
+
+    def settle(self, position: int) -> int:
+        """Remove a message for good."""
+        return self.log.settle(position)
+
+    def holds(self, position: int) -> bool:
+        """Return whether a message is not settled."""
+        return self.log.next(position) == position
+
+    def delivery_count(self, position: int) -> int:
+        """Return the count of failed deliveries in the log; see `features.redelivery`."""
+        return self.log.count(position)
+
+    def set_delivery_count(self, position: int, count: int) -> int:
+        """Write the count of failed deliveries to the log."""
+        return self.log.set_count(position, count)
+
+    def counted_positions(self) -> list[int]:
+        """Return the positions of messages with failed deliveries."""
+        return self.log.counted()
+
+    def sync_soon(self) -> int:
+        """Make what was settled part of the next commit."""
+        return self.log.sync_soon()
+
+    def span(self, moment: int) -> Span:
+        """Return where the messages are, see `contract.Queue.span`."""
+        order = self.levels()[0][1]
+        return span_of(self.log, order.end(), moment, order.hidden)
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of messages, delivered or not, see `contract.Queue.pour`."""
+        order = self.levels()[0][1]
+        order.mark(into)
+        return self.log.pour(first, min(end, order.end()), into)

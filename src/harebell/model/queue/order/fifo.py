@@ -1,0 +1,585 @@
+"""First in, first out: which messages of one log are ready, and which is next.
+
+    log      | settled ... | delivered . ready again . delivered | ready ready ready |
+                                                                 ^ cursor            ^ end
+
+Everything from the cursor to the end is ready in order. What came back lies before the cursor, in a
+heap, and goes out first, so a requeued message returns to its place. Of a log that was there
+before, settled messages may lie behind the cursor too; they are passed over, as are messages that
+were taken out of turn.
+
+Leased messages are kept as ranges of positions, so a claim costs the same for one message and for a
+million. When a claim is released, the cursor goes back to where the claim begins.
+
+A staged batch may have any number of rows, so they come in slices, turn after turn. A barrier hides
+them until the batch is committed, and what is published meanwhile with them:
+
+    log      | settled ... | ready ready | row row . message . row row row |
+                             ^ cursor    ^ barrier: the end for all readers
+
+A batch that is rolled back takes its rows with it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from heapq import heappop, heappush
+from operator import itemgetter
+
+from harebell.base.message import Message
+from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.queue.order.contract import MessageOrder
+from harebell.model.queue.position_range import PositionRanges
+
+Run = tuple[int, int]
+_first_of = itemgetter(0)
+
+
+class FifoOrder(MessageOrder):
+    """The order in which the messages of one log go out.
+
+    Args:
+        log: where they are kept; all in it are ready.
+        marks: whether the log records what was delivered: when it outlives the process.
+
+    Attributes:
+        damaged: ready messages that could not be read; they were passed over.
+        hidden: how many messages are behind the barrier.
+    """
+
+    def __init__(self, log: Log, marks: bool) -> None:
+        super().__init__(log)
+        self.count = log.live()
+        self.damaged = 0
+        self.hidden = 0
+        self._marks = marks
+        self._cursor = log.first()
+        self._old = log.end()
+        self._seen = log.seen()
+        self._returned: list[int] = []
+        self._held: set[int] | None = None
+        self._leased: PositionRanges | None = None
+        # Of what came back: positions that count as never handed out, and whether it is in order.
+        self._fresh: set[int] | None = None
+        self._sorted = False
+        # The barrier of an open batch, and the ranges of its rows; the last one still grows.
+        self._barrier = -1
+        self._rows: list[Run] = []
+        self._rows_first = self._rows_end = 0
+
+    def end(self) -> int:
+        """Return the position behind the last that may be ready."""
+        return self.log.end() if self._barrier < 0 else self._barrier
+
+    def keep(self, message: Message) -> int:
+        """Add a message behind all others; behind the barrier it is not ready yet."""
+        self.log.append(message)
+        if self._barrier < 0:
+            self.count += 1
+        else:
+            self.hidden += 1
+        return 0
+
+    def hand_over(self, message: Message) -> int:
+        """Add a message that goes out at once, as none is ready; returns its position."""
+        position = self.log.append(message)
+        self._cursor = position + 1
+        if self._held is not None:
+            self._held = None
+        if self._marks:
+            self.log.see(position + 1)
+        return position
+
+    def take(self) -> Message | None:
+        """Take the next message that can be read; None if there is none."""
+        while self.count > 0:
+            position = self._next()
+            message = self.log.read(position)
+            if message is not None:
+                self.position = position
+                return message
+            self._pass_over(position)
+        return None
+
+    def far(self) -> int:
+        """Return the position of the next message if it is far (`Log.far`); -1 for any other."""
+        if not self.log.has_large or self.count <= 0:
+            return -1
+        if self._returned:
+            position = self._returned[0]
+        else:
+            position = self._cursor
+            if position < self._old or self._held is not None:
+                position = self._cursor = self._next_old(position)
+        return position if self.log.far(position) else -1
+
+    def skip(self) -> int:
+        """Take the next message, which is far, without reading it."""
+        self.position = self._next()
+        return 0
+
+    def _next(self) -> int:
+        """Return the next position, which is ready no longer; set `redelivered`."""
+        self.count -= 1
+        if self._returned:
+            position = self._returned.pop(0) if self._sorted else heappop(self._returned)
+            self.redelivered = self._fresh is None or self._touched(position)
+            return position
+        position = self._cursor
+        if position < self._old or self._held is not None:
+            position = self._next_old(position)
+        self._cursor = position + 1
+        self.redelivered = position < self._seen
+        if self._marks:
+            self.log.see(position + 1)
+        return position
+
+    def peek(self) -> Message | None:
+        """The next message, which stays where it is; None when there is none to be read."""
+        while self.count > 0:
+            if self._returned:
+                position = self._returned[0]
+            else:
+                position = self._cursor
+                if position < self._old or self._held is not None:
+                    position = self._next_old(position)
+                    self._cursor = position
+            message = self.log.read(position)
+            if message is not None:
+                return message
+            self.count -= 1
+            if self._returned:
+                if self._sorted:
+                    self._returned.pop(0)
+                else:
+                    heappop(self._returned)
+            else:
+                self._cursor = position + 1
+            self._pass_over(position)
+        return None
+
+    def _next_old(self, position: int) -> int:
+        """The next message that is neither settled nor held, of those not handed out."""
+        begin = position
+        position = self._skip(self.log.next(position))
+        held = self._held
+        if held is not None:
+            while position in held:
+                position = self._skip(self.log.next(position + 1))
+            # What is passed by comes back by `put_back`, if at all.
+            if len(held) <= position - begin:
+                self._held = {each for each in held if each >= position} or None
+            else:
+                held.difference_update(range(begin, position))
+                if not held:
+                    self._held = None
+        return position
+
+    def _skip(self, position: int) -> int:
+        """The first message from one that is not settled on that is not leased either."""
+        if self._leased is not None:
+            behind = self._leased.behind(position)
+            while behind != position:
+                position = self.log.next(behind)
+                behind = self._leased.behind(position)
+        return position
+
+    def look(self, position: int) -> int:
+        """The first ready message from a position on, which stays where it is; -1 for none."""
+        self._sort()
+        found = -1
+        at = bisect_left(self._returned, position)
+        if at < len(self._returned):
+            found = self._returned[at]
+        position = max(position, self._cursor)
+        end = self.end()
+        while position < end:
+            position = self._skip(self.log.next(position))
+            if self._held is None or position not in self._held:
+                break
+            position += 1
+        if position < end and (found < 0 or position < found):
+            found = position
+        return found
+
+    def take_out(self, position: int) -> bool:
+        """Take a message out of turn, setting `redelivered`; False when it is not ready."""
+        self._sort()
+        at = bisect_left(self._returned, position)
+        if at < len(self._returned) and self._returned[at] == position:
+            del self._returned[at]
+            self.redelivered = self._touched(position)
+        else:
+            if not self._cursor <= position < self.end() or self.log.next(position) != position:
+                return False
+            if self._skip(position) != position:
+                return False
+            if self._held is None:
+                self._held = set()
+            elif position in self._held:
+                return False
+            self._held.add(position)
+            self.redelivered = position < self._seen
+        self.count -= 1
+        return True
+
+    def was_out(self, position: int) -> bool:
+        """Whether a ready message may have been handed out before."""
+        if position < self._cursor or (self._held is not None and position in self._held):
+            return self._fresh is None or position not in self._fresh
+        return position < self._seen
+
+    def mark(self, into: BatchBuilder) -> int:
+        """Tell who makes rows of the log which messages may have been handed out before."""
+        into.marks(self._cursor, self._seen, self._held, self._fresh, None)
+        return 0
+
+    def mark_claimed(self, into: BatchBuilder, seen: int) -> int:
+        """The same for a claim, which counts as handed out only if it was so when it was made.
+
+        Args:
+            into: who makes the rows.
+            seen: what `seen` was then; -1 for what it is now.
+        """
+        into.marks(0, self._seen if seen < 0 else seen, None, None, None)
+        return 0
+
+    def saw(self, end: int) -> int:
+        """What stands below a position may have been handed out before."""
+        self._seen = max(self._seen, end)
+        return 0
+
+    def seen(self) -> int:
+        """Below which position what was never taken here may have been handed out before."""
+        return self._seen
+
+    def untouched(self, position: int) -> int:
+        """What was just put back counts as never handed out."""
+        if self._fresh is None:
+            self._fresh = set()
+        self._fresh.add(position)
+        return 0
+
+    def _touched(self, position: int) -> bool:
+        """Whether what came back counts as handed out before."""
+        fresh = self._fresh
+        if fresh is None or position not in fresh:
+            return True
+        fresh.discard(position)
+        if not fresh:
+            self._fresh = None
+        return False
+
+    def _sort(self) -> int:
+        """From now on what came back is kept in order."""
+        if not self._sorted:
+            self._sorted = True
+            self._returned.sort()
+        return 0
+
+    def hold(self, position: int) -> bool:
+        """Leave a message out that was there before, until it is put back; False for others."""
+        if not self._cursor <= position < self._old or self._skip(position) != position:
+            return False
+        if self._held is None:
+            self._held = set()
+        if position in self._held:
+            return False
+        self._held.add(position)
+        self.count -= 1
+        return True
+
+    def _pass_over(self, position: int) -> int:
+        """A ready message cannot be read: it stays where it is, for whoever mends the log."""
+        self.damaged += 1
+        end = self.end()
+        if position >= end:
+            # The log knows of more messages than there are.
+            self.damaged -= 1
+            self._cursor = end
+            self.count = 0
+        return 0
+
+    def put_back(self, position: int) -> int:
+        """A message that was taken returns to its place."""
+        if self._sorted:
+            insort(self._returned, position)
+        else:
+            heappush(self._returned, position)
+        self.count += 1
+        return 0
+
+    def purge(self) -> int:
+        """Settle everything that is ready; returns how many messages that were."""
+        count = self.count
+        for position in self._returned:
+            self.log.settle(position)
+        self._returned.clear()
+        begin, end = self._cursor, self.end()
+        for first, behind in self._out():
+            # It is not ready, but out.
+            if first > begin:
+                self.log.settle_range(begin, first)
+            begin = max(begin, behind)
+        if begin < end:
+            self.log.settle_range(begin, end)
+        self._cursor = end
+        self._held = None
+        self._fresh = None
+        self.count = 0
+        return count
+
+    def _out(self) -> list[Run]:
+        """What is not ready from the cursor on, in order: held one by one, or leased."""
+        out = [(position, position + 1) for position in self._held or ()]
+        out.extend(self._leased or ())
+        out.sort()
+        return [run for run in out if run[1] > self._cursor]
+
+    def relax(self) -> int:
+        """Nobody looks at what came back in order just now, who could not have it sorted again."""
+        # What is sorted is a heap, too.
+        self._sorted = False
+        return 0
+
+    def next_ready(self, cursors: list[int]) -> int:
+        """Return the first ready position from the cursor of the log on."""
+        return self.look(cursors[0])
+
+    def levels(self) -> list[tuple[int, FifoOrder]]:
+        """Return the only order."""
+        return [(0, self)]
+
+    def recount(self) -> int:
+        """Nothing to do: the count is that of the log."""
+        return 0
+
+    def order_for(self, message: Message) -> FifoOrder:
+        """Return the only order."""
+        return self
+
+    # --- staged batches -------------------------------------------------------------------------
+
+    def begin_batch(self) -> int:
+        """Hide what comes from now on."""
+        self._barrier = self.log.end()
+        self._rows_first = self._rows_end = self._barrier
+        return 0
+
+    def stage(self, message: Message) -> int:
+        """Add a row of the batch."""
+        position = self.log.append(message)
+        if position != self._rows_end:
+            self._end_range()
+            self._rows_first = position
+        self._rows_end = position + 1
+        self.hidden += 1
+        return 0
+
+    def _end_range(self) -> int:
+        if self._rows_end > self._rows_first:
+            self._rows.append((self._rows_first, self._rows_end))
+        return 0
+
+    def has_row(self, position: int) -> bool:
+        """Return whether a position has a row of a batch that is not committed."""
+        if self._barrier < 0 or position < self._barrier:
+            return False
+        if self._rows_first <= position < self._rows_end:
+            return True
+        at = bisect_right(self._rows, position, key=_first_of) - 1
+        return at >= 0 and position < self._rows[at][1]
+
+    def commit_batch(self) -> int:
+        """Make what was hidden ready; return how many messages."""
+        count = self.hidden
+        self.count += count
+        self._barrier = -1
+        self.hidden = 0
+        self._rows = []
+        return count
+
+    def roll_back_batch(self) -> int:
+        """Settle the rows, and make the other messages ready; return how many these are."""
+        self._end_range()
+        for first, end in self._rows:
+            self.log.settle_range(first, end)
+            self.hidden -= end - first
+            # From now on there are gaps behind the cursor.
+            self._old = max(self._old, end)
+        return self.commit_batch()
+
+    # --- leases ---------------------------------------------------------------------------------
+
+    def claim(self, messages: int, octets: int, most: int) -> list[tuple[int, int, int, int]]:
+        """Lease what is next.
+
+        Args:
+            messages: how many at most.
+            octets: that they take in the log, at most, but for the first one; -1 for any number.
+            most: runs.
+
+        Returns:
+            The runs: first position, end, messages in it, and their octets.
+        """
+        found: list[tuple[int, int, int, int]] = []
+        self._sort()
+        while self._returned and messages > 0 and len(found) < most:
+            position = self._returned[0]
+            count, size = self._lease(position, position + 1, 1, octets, found)
+            if count == 0:
+                return found
+            self._returned.pop(0)
+            if self._touched(position):
+                self.saw(position + 1)
+            messages -= 1
+            octets = max(octets - size, 0) if octets >= 0 else -1
+        held = sorted(self._held or ())
+        while messages > 0 and self.count > 0 and len(found) < most:
+            position = self._next_old(self._cursor)
+            self._cursor = position
+            at = bisect_left(held, position)
+            end = held[at] if at < len(held) else self.end()
+            if self._leased is not None:
+                end = self._leased.ahead(position, end)
+            if position >= end:
+                break
+            count, size = self._lease(position, end, messages, octets, found)
+            if count == 0:
+                break
+            self._cursor = found[-1][1]
+            messages -= count
+            octets = max(octets - size, 0) if octets >= 0 else -1
+        self._old = max(self._old, self._cursor)
+        if self._marks:
+            self.log.see(self._cursor)
+        return found
+
+    def _lease(
+        self,
+        first: int,
+        end: int,
+        messages: int,
+        octets: int,
+        found: list[tuple[int, int, int, int]],
+    ) -> Run:
+        """Lease a run, or what may be had of it; how many messages that were, and their octets."""
+        reached, count, size = self.log.reach(first, end, messages, octets)
+        if count == 0 and not found:
+            reached, count, size = self.log.reach(first, end, 1, -1)
+        if count == 0:
+            return 0, 0
+        self.count -= count
+        run = (first, reached, count, size)
+        if found and self.log.next(found[-1][1]) == first:
+            # Nothing is left between them.
+            last = found.pop()
+            self.end_lease(last[0], last[1])
+            run = (last[0], reached, last[2] + count, last[3] + size)
+        self.lease(run[0], reached)
+        found.append(run)
+        return count, size
+
+    def lease(self, first: int, end: int) -> int:
+        """A run that was taken is leased: whatever is not settled in it."""
+        if self._leased is None:
+            self._leased = PositionRanges()
+        self._leased.add(first, end)
+        return 0
+
+    def withhold(self, first: int, end: int) -> int:
+        """Lease a run that was leased before a restart; returns how many messages are there."""
+        _, count, _ = self.log.reach(first, end, end - first, -1)
+        self.lease(first, end)
+        self.count -= count
+        self._old = max(self._old, min(end, self.log.end()))
+        return count
+
+    def settle_leased(self, runs: list[Run]) -> int:
+        """PositionRanges that are leased are done with."""
+        for first, end in runs:
+            self.end_lease(first, end)
+            self.log.settle_range(first, end)
+        return 0
+
+    def end_lease(self, first: int, end: int) -> int:
+        """A run is leased no longer; the caller says what becomes of it."""
+        if self._leased is not None:
+            self._leased.remove(first, end)
+            if not self._leased:
+                self._leased = None
+        return 0
+
+    def end_lease_out(self, first: int, end: int) -> int:
+        """A run is leased no longer; its messages are out, and put back one by one, if at all.
+
+        After a restart the cursor has not passed them, and must not come upon them again.
+        """
+        self.end_lease(first, end)
+        position = self.log.next(max(first, self._cursor))
+        while position < end:
+            if self._held is None:
+                self._held = set()
+            self._held.add(position)
+            position = self.log.next(position + 1)
+        return 0
+
+    def release(self, runs: list[Run]) -> int:
+        """PositionRanges that are leased return to their places; returns how many messages.
+
+        The cursor goes back, so what is out behind it has to be known from now on: deliveries are
+        held one by one, and what came back waits for the cursor.
+        """
+        count = 0
+        before = self._cursor
+        mine = PositionRanges()
+        for first, end in runs:
+            self.end_lease(first, end)
+            mine.add(first, end)
+            count += self.log.reach(first, end, end - first, -1)[1]
+        self.count += count
+        if self._held is not None:
+            # What came back before the cursor did, and was leased then.
+            self._held = {each for each in self._held if mine.behind(each) == each} or None
+        back = min([first for first, _ in runs], default=before)
+        if back < before:
+            self._go_back(back, before, mine)
+        self._seen = max(self._seen, max([end for _, end in runs], default=0))
+        return count
+
+    def _go_back(self, position: int, before: int, mine: PositionRanges) -> None:
+        """Have the cursor at an earlier position."""
+        self._sort()
+        returned = [each for each in self._returned if position <= each < before]
+        self._returned = [each for each in self._returned if not position <= each < before]
+        ready = set(returned)
+        held = set(self._held or ())
+        held -= ready
+        at = self.log.next(position)
+        while at < before:
+            behind = mine.behind(at)
+            if behind == at:
+                at = self._skip(at)
+                if at >= before:
+                    break
+                behind = mine.behind(at)
+            if behind == at:
+                if at not in ready:
+                    held.add(at)
+                behind = at + 1
+            at = self.log.next(behind)
+        self._held = held or None
+        if self._fresh is not None:
+            self._fresh -= ready
+        self._cursor = position
+        self._old = max(self._old, before)
+        self._seen = max(self._seen, before)
+
+    def delete(self) -> int:
+        """The queue is gone, and the log with it."""
+        self.log.delete()
+        self._leased = None
+        self._returned.clear()
+        self.count = 0
+        return 0

@@ -1,0 +1,45 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.model.queue.order.contract cimport MessageOrder
+from harebell.model.queue.order.fifo cimport FifoOrder
+
+cdef class KeyedOrder(MessageOrder):
+    cdef FifoOrder _fifo
+    cdef str _key_name
+    cdef object _editor
+    cdef public object keys
+    cdef public object key
+    cdef public bint passed_over
+    cdef public long long waiting_most
+
+    cpdef object key_of(self, Message message)
+    cpdef list levels(self)
+    cpdef int recount(self) except -1
+    cpdef int keep(self, Message message) except -1
+    cpdef long long hand_over(self, Message message) except -1
+    cpdef Message take_at(self, long long position)
+    @cython.locals(fifo=FifoOrder, message=Message)
+    cpdef Message take_new(self, object holder)
+    cpdef Message take_for(self, long long position)
+    cpdef int hold_key(self, long long position, object holder) except -1
+    cpdef int put_back(self, long long position) except -1
+    cpdef int not_yet(self) except -1
+    @cython.locals(held=bint)
+    cpdef bint hold(self, long long position) except -1
+    @cython.locals(fifo=FifoOrder, message=Message, position="long long")
+    cpdef Message take(self)
+    @cython.locals(message=Message, position="long long")
+    cpdef Message peek(self)
+    cpdef long long far(self) except -2
+    cpdef int skip(self) except -1
+    @cython.locals(found="long long", waiting="long long")
+    cpdef long long next_ready(self, list cursors) except -2
+    cpdef bint was_out(self, long long position) except -1
+    @cython.locals(out=bint)
+    cpdef bint take_out(self, long long position) except -1
+    cpdef bint acquire(self, long long position, object holder) except -1
+    cpdef int untouched(self, long long position) except -1
+    cpdef bint in_ranges(self) except -1
+    @cython.locals(count="long long")
+    cpdef long long purge(self) except -1
+    cpdef int delete(self) except -1

@@ -1,0 +1,250 @@
+"""Ordering keys: messages of one key go in their order, to one holder at a time.
+
+Different keys go in parallel. A consumer that has deliveries of a key out gets what follows of it,
+as far as its prefetch allows, and nobody else does. What comes back blocks its key until nothing of
+it is out, and goes first; so does what waits for its retry.
+
+A message that is passed over, because its key is held, is remembered by its position. There is a
+limit for that (`waiting_most`), at which the queue waits for the holders; so memory is bounded.
+
+`take` and `peek` return the oldest message, whatever its key: for expiry and limits. Who receives
+messages uses `take_at` and `take_new`, see `features.key_dispatch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from harebell.base.limits import GROUP_WAITING_MESSAGES
+from harebell.base.message import Message
+from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.editor import Editor
+from harebell.model.queue.order.contract import MessageOrder
+from harebell.model.queue.order.fifo import FifoOrder
+from harebell.model.queue.order.ordering_keys import OrderingKeys, key_of
+
+
+class KeyedOrder(MessageOrder):
+    """First in, first out for each key.
+
+    Args:
+        log: where the messages are kept; all in it are ready.
+        marks: as for `FifoOrder`.
+        key_name: what the key of a message is: `routing_key`, a property or a header.
+
+    Attributes:
+        keys: which keys are held, and what waits for them.
+        key: of the message that was taken last; None if it has none.
+        passed_over: whether `take_new` found a message that has to wait for its key.
+        waiting_most: how many messages are passed over and remembered.
+    """
+
+    def __init__(self, log: Log, marks: bool, key_name: str) -> None:
+        super().__init__(log)
+        self._fifo = FifoOrder(log, marks)
+        self._key_name = key_name
+        self._editor: Editor | None = None
+        self.count = self._fifo.count
+        self.keys = OrderingKeys()
+        self.key: Hashable | None = None
+        self.passed_over = False
+        self.waiting_most = GROUP_WAITING_MESSAGES
+
+    def use_editor(self, editor: Editor) -> int:
+        """Take what looks into messages; before that, no message has a key."""
+        self._editor = editor
+        return 0
+
+    def key_of(self, message: Message | None) -> Hashable | None:
+        """Return the key of a message; None if it has none."""
+        if message is None or self._editor is None:
+            return None
+        return key_of(self._editor, self._key_name, message)
+
+    def levels(self) -> list[tuple[int, FifoOrder]]:
+        return [(0, self._fifo)]
+
+    def recount(self) -> int:
+        self.count = self._fifo.count + self.keys.count
+        return 0
+
+    def keep(self, message: Message) -> int:
+        self._fifo.keep(message)
+        return self.recount()
+
+    def hand_over(self, message: Message) -> int:
+        return self._fifo.hand_over(message)
+
+    # --- the next message of a key --------------------------------------------------------------
+
+    def take_at(self, position: int) -> Message | None:
+        """Take a message that waits for its key; None if it cannot be read."""
+        self.key, self.redelivered = self.keys.take(position)
+        self.position = position
+        self.recount()
+        return self.log.read(position)
+
+    def take_new(self, holder: object) -> Message | None:
+        """Take the next message that was not looked at yet; None if it has to wait, or none is.
+
+        Set `passed_over` if it has to wait.
+
+        Args:
+            holder: for whose keys it need not wait.
+        """
+        self.passed_over = False
+        if self.keys.count >= self.waiting_most:
+            return None
+        fifo = self._fifo
+        message = fifo.take()
+        if message is not None:
+            self.position = fifo.position
+            self.redelivered = fifo.redelivered
+            self.key = self.key_of(message)
+            if (
+                self.key is not None
+                and self.key in self.keys
+                and (holder is None or not self.keys.goes_on(self.key, holder))
+            ):
+                self.keys.wait(self.key, fifo.position, redelivered=fifo.redelivered)
+                self.passed_over = True
+                message = None
+        self.recount()
+        return message
+
+    def take_for(self, position: int) -> Message | None:
+        """Take the message that waits at a position; without one (-1) the next new one."""
+        return self.take_at(position) if position >= 0 else self.take_new(None)
+
+    def hold_key(self, position: int, holder: object) -> int:
+        """Have the message that was just taken be out: its holder has the key now."""
+        if self.key is not None:
+            self.keys.hold(position, self.key, holder)
+        return 0
+
+    def put_back(self, position: int) -> int:
+        """Have a message wait for its key, and go first once nothing of the key is out."""
+        key = self.keys.release(position)
+        if key is None:
+            key = self.key_of(self.log.read(position))
+        if key is None:
+            self._fifo.put_back(position)
+        else:
+            self.keys.come_back(key, position)
+        return self.recount()
+
+    def not_yet(self) -> int:
+        """Undo `take_at` or `take_new`."""
+        if self.key is not None:
+            self.keys.wait(self.key, self.position, redelivered=self.redelivered)
+        else:
+            self._fifo.put_back(self.position)
+            if not self.redelivered:
+                self._fifo.untouched(self.position)
+        return self.recount()
+
+    def hold(self, position: int) -> bool:
+        held = self._fifo.hold(position)
+        key = self.key_of(self.log.read(position)) if held else None
+        if key is not None:
+            self.keys.hold(position, key, self)
+        self.recount()
+        return held
+
+    # --- the oldest message, whatever its key ---------------------------------------------------
+
+    def take(self) -> Message | None:
+        """Take the oldest message."""
+        position = self.keys.oldest()
+        while position >= 0:
+            message = self.take_at(position)
+            if message is not None:
+                return message
+            position = self.keys.oldest()
+        fifo = self._fifo
+        message = fifo.take()
+        self.position = fifo.position
+        self.redelivered = fifo.redelivered
+        self.recount()
+        return message
+
+    def peek(self) -> Message | None:
+        """Return the oldest message."""
+        position = self.keys.oldest()
+        while position >= 0:
+            message = self.log.read(position)
+            if message is not None:
+                return message
+            self.keys.take(position)
+            position = self.keys.oldest()
+        message = self._fifo.peek()
+        self.recount()
+        return message
+
+    def far(self) -> int:
+        return self._fifo.far() if self.keys.oldest() < 0 else -1
+
+    def skip(self) -> int:
+        self._fifo.skip()
+        self.position = self._fifo.position
+        self.redelivered = self._fifo.redelivered
+        return self.recount()
+
+    # --- browsers, limits -----------------------------------------------------------------------
+
+    def next_ready(self, cursors: list[int]) -> int:
+        found = self._fifo.look(cursors[0])
+        waiting = self.keys.after(cursors[0])
+        return waiting if waiting >= 0 and (found < 0 or waiting < found) else found
+
+    def was_out(self, position: int) -> bool:
+        if self.keys.waits(position):
+            return self.keys.was_out(position)
+        return self._fifo.was_out(position)
+
+    def take_out(self, position: int) -> bool:
+        out = self._fifo.take_out(position)
+        self.redelivered = self._fifo.redelivered
+        self.recount()
+        return out
+
+    def acquire(self, position: int, holder: object) -> bool:
+        """Take a message for a holder of its key; False while others hold it."""
+        if self.keys.waits(position):
+            if not self.keys.may_go(position, holder):
+                return False
+            key, self.redelivered = self.keys.take(position)
+        else:
+            key = self.key_of(self.log.read(position))
+            if (key is not None and key in self.keys) or not self.take_out(position):
+                return False
+        if key is not None:
+            self.keys.hold(position, key, holder)
+        self.recount()
+        return True
+
+    def untouched(self, position: int) -> int:
+        return self._fifo.untouched(position)
+
+    def in_ranges(self) -> bool:
+        return False
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows; the position alone does not say here what was delivered."""
+        into.marks(0, 0, None, None, lambda position: self.was_out(position))
+        return self.log.pour(first, min(end, self._fifo.end()), into)
+
+    def purge(self) -> int:
+        count = self.count
+        for position in self.keys.positions():
+            self.keys.take(position)
+            self.log.settle(position)
+        self._fifo.purge()
+        self.recount()
+        return count
+
+    def delete(self) -> int:
+        self.keys = OrderingKeys()
+        self._fifo.delete()
+        return self.recount()

@@ -1,0 +1,278 @@
+"""Which keys of a queue with ordering keys are held, and what waits for them.
+
+    key      held by    out      waiting
+    "a"      consumer   4  9     12  15      goes on with that consumer
+    "b"      nobody              11          goes to anybody
+    "c"      consumer   7        3  13       3 came back: blocked until 7 is settled or back too
+    "d"      consumer   5        14          5 waits for its retry: blocked until that is over
+
+A key is held as long as deliveries of it are out, and goes in the order of its positions. Nothing
+is remembered of keys that have neither something out nor something waiting.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Hashable
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+from harebell.base.limits import GROUP_KEY_LETTERS
+from harebell.base.message import Message
+from harebell.model.editor import Editor
+
+NOTHING = -1
+_ROUTING_KEY = "routing_key"
+_PROPERTIES = frozenset(
+    (
+        "app_id",
+        "content_encoding",
+        "content_type",
+        "correlation_id",
+        "message_id",
+        "priority",
+        "reply_to",
+        "type",
+        "user_id",
+    )
+)
+_SLACK = 1_000
+
+
+def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
+    """The key of a message; None when it has none, and so no order to keep.
+
+    Args:
+        editor: looks into messages.
+        name: `routing_key`, a property, or a header.
+        message: the message.
+    """
+    value: Any = None
+    if name == _ROUTING_KEY:
+        value = message.routing_key
+    elif name in _PROPERTIES:
+        value = editor.property_of(message, name)
+    elif message.has_headers:
+        value = editor.headers_of(message).get(name)
+    if isinstance(value, str | bytes):
+        # Keys that begin alike for so long may share their fate.
+        return value[:GROUP_KEY_LETTERS]
+    return value if isinstance(value, int) else None
+
+
+class OrderingKey:
+    """One key.
+
+    Args:
+        key: the key.
+
+    Attributes:
+        holder: who has deliveries of it; None for nobody.
+        out: how many.
+        blocked: something came back while more was out.
+        waiting: positions, a heap; some that wait no longer may be in it, but not at its head.
+    """
+
+    __slots__ = ("blocked", "holder", "key", "out", "waiting")
+
+    def __init__(self, key: Hashable) -> None:
+        self.key = key
+        self.holder: object = None
+        self.out = 0
+        self.blocked = False
+        self.waiting: list[int] = []
+
+
+class OrderingKeys:
+    """The keys of one queue.
+
+    Attributes:
+        count: positions that wait.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._groups: dict[Hashable, OrderingKey] = {}
+        self._out: dict[int, OrderingKey] = {}
+        self._paused: set[int] = set()
+        self._waiting: dict[int, OrderingKey] = {}
+        # Ordered ones find their first entry at once, however many were before it.
+        self._free: OrderedDict[OrderingKey, None] = OrderedDict()
+        self._held: dict[object, OrderedDict[OrderingKey, None]] = {}
+        self._redelivered: set[int] = set()
+        self._oldest: list[int] = []
+        self._ordered: list[int] | None = None
+
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._groups
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    # --- what waits -----------------------------------------------------------------------------
+
+    def wait(self, key: Hashable, position: int, *, redelivered: bool) -> None:
+        """A message waits until its key is free, or goes on with who holds it."""
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = OrderingKey(key)
+        heappush(group.waiting, position)
+        self._waiting[position] = group
+        self._ordered = None
+        self.count += 1
+        if redelivered:
+            self._redelivered.add(position)
+        heappush(self._oldest, position)
+        if len(self._oldest) > 2 * self.count + _SLACK:
+            self._oldest = list(self._waiting)
+            heapify(self._oldest)
+        self._file(group)
+
+    def take(self, position: int) -> tuple[Hashable, bool]:
+        """A message waits no longer; its key, and whether it may have been delivered before."""
+        group = self._waiting.pop(position)
+        self._ordered = None
+        while group.waiting and self._waiting.get(group.waiting[0]) is not group:
+            heappop(group.waiting)
+        self.count -= 1
+        redelivered = position in self._redelivered
+        self._redelivered.discard(position)
+        self._file(group)
+        return group.key, redelivered
+
+    def first_free(self) -> int:
+        """The first message of a key that nobody holds."""
+        for group in self._free:
+            return group.waiting[0]
+        return NOTHING
+
+    def first_of(self, holder: object) -> int:
+        """The next message of a key that this one holds."""
+        for group in self._held.get(holder, ()):
+            return group.waiting[0]
+        return NOTHING
+
+    def goes_on(self, key: Hashable, holder: object) -> bool:
+        """Whether this one holds a key, and may have more of it; nothing of it waits."""
+        group = self._groups.get(key)
+        return (
+            group is not None
+            and group.out > 0
+            and group.holder is holder
+            and not group.blocked
+            and not group.waiting
+        )
+
+    def oldest(self) -> int:
+        """The oldest message of all that wait."""
+        while self._oldest:
+            if self._oldest[0] in self._waiting:
+                return self._oldest[0]
+            heappop(self._oldest)
+        return NOTHING
+
+    def waits(self, position: int) -> bool:
+        """Whether a message waits here."""
+        return position in self._waiting
+
+    def was_out(self, position: int) -> bool:
+        """Whether a message that waits may have been delivered before."""
+        return position in self._redelivered
+
+    def after(self, position: int) -> int:
+        """The first of all that wait, from a position on."""
+        if self._ordered is None:
+            self._ordered = sorted(self._waiting)
+        at = bisect_left(self._ordered, position)
+        return self._ordered[at] if at < len(self._ordered) else NOTHING
+
+    def may_go(self, position: int, holder: object) -> bool:
+        """Whether a message that waits is the next of its key, for this holder."""
+        group = self._waiting[position]
+        free = group.holder is None or group.holder is holder
+        return free and not group.blocked and group.waiting[0] == position
+
+    def positions(self) -> list[int]:
+        """All that waits, in order."""
+        return sorted(self._waiting)
+
+    # --- what is out ----------------------------------------------------------------------------
+
+    def hold(self, position: int, key: Hashable, holder: object) -> None:
+        """A message of a key goes to somebody, who holds the key now."""
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = OrderingKey(key)
+        if not group.out:
+            group.holder = holder
+        group.out += 1
+        self._out[position] = group
+        self._file(group)
+
+    def pause(self, position: int) -> bool:
+        """A delivery that came back waits before it goes again, and its key with it.
+
+        Returns:
+            Whether it was out.
+        """
+        group = self._out.get(position)
+        if group is None:
+            return False
+        self._leave(group)
+        group.blocked = True
+        self._paused.add(position)
+        return True
+
+    def release_paused(self) -> None:
+        """What had to wait before it goes again is gone."""
+        for position in list(self._paused):
+            self.release(position)
+
+    def release(self, position: int) -> Hashable | None:
+        """A delivery is settled or comes back; its key, None when it has none."""
+        group = self._out.pop(position, None)
+        if group is None:
+            return None
+        self._paused.discard(position)
+        self._leave(group)
+        group.out -= 1
+        if group.out == 0:
+            group.holder = None
+            group.blocked = False
+        self._file(group)
+        return group.key
+
+    def come_back(self, key: Hashable, position: int) -> None:
+        """A message waits again: its key goes on when nothing of it is out any more."""
+        group = self._groups.get(key)
+        if group is not None and group.out:
+            self._leave(group)
+            group.blocked = True
+        self.wait(key, position, redelivered=True)
+
+    def _leave(self, group: OrderingKey) -> None:
+        """Take a group out of the lists of those that may go on."""
+        self._free.pop(group, None)
+        held = self._held.get(group.holder)
+        if held is not None:
+            held.pop(group, None)
+            if not held:
+                del self._held[group.holder]
+
+    def _file(self, group: OrderingKey) -> None:
+        """Put a group where whoever may have its next message looks."""
+        if not group.waiting:
+            self._leave(group)
+            if not group.out:
+                self._groups.pop(group.key, None)
+        elif group.holder is None:
+            self._free[group] = None
+        elif not group.blocked:
+            self._free.pop(group, None)
+            held = self._held.get(group.holder)
+            if held is None:
+                held = self._held[group.holder] = OrderedDict()
+            held[group] = None
+        else:
+            self._leave(group)

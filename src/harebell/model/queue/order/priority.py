@@ -1,0 +1,346 @@
+"""Priorities: an order with a level for each priority, the highest first.
+
+Every level is a log of its own, made when the first message of that priority comes, with its own
+first-in-first-out order. A position of the queue says the level too:
+
+    position of the queue   = position in the level's log << 8 | level
+
+A queue with `qpid.priorities` of N divides the priorities 0 to 9 among N levels as AMQP 0-10 has it
+(rule "priority-level-implementation"): those in the middle are told apart first.
+
+    N = 2    0 1 2 3 4 | 5 6 7 8 9          N = 4    0 1 2 3 | 4 | 5 | 6 7 8 9
+    N = 3    0 1 2 3 | 4 | 5 6 7 8 9        N = 10   every priority
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harebell.base.message import Message
+from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.queue.order.contract import MessageOrder
+from harebell.model.queue.order.fifo import FifoOrder
+from harebell.model.queue.position_range import Span, Stretch, level_marker, pour_runs, span_of
+
+_SHIFT = 8
+_LEVEL = (1 << _SHIFT) - 1
+HIGHEST = _LEVEL
+"""The largest x-max-priority."""
+LEVELS = "qpid.priorities"
+"""The argument of AMQP 0-10: how many levels there are."""
+POLICY_TYPE = "qpid.policy_type"
+RING = "ring"
+"""Its value that has a full queue drop the message of the lowest priority, not of the highest."""
+_MIDDLE = 5
+
+
+class PriorityOrder(MessageOrder):
+    """A first-in-first-out order for each level.
+
+    Args:
+        open_level: opens the log of a level.
+        most: the highest level, 1 to 255.
+        marks: as for `FifoOrder`.
+        restored: whether there may be messages from before a restart.
+        arguments: of the queue.
+    """
+
+    def __init__(
+        self,
+        open_level: Callable[[int], Log],
+        most: int,
+        marks: bool,
+        *,
+        restored: bool,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        super().__init__(None)
+        self.level_bits = _SHIFT
+        self.heads = most + 1
+        self._open_level = open_level
+        self._most = most
+        self._marks = marks
+        self._staging = False
+        # No level above has a ready message.
+        self._top = -1
+        levels = arguments.get(LEVELS)
+        # The highest priority that is still on the lowest level.
+        self._lowest = _MIDDLE - min(_MIDDLE, (levels + 1) // 2) if type(levels) is int else 0
+        self._lowest_first = arguments.get(POLICY_TYPE) == RING
+        self._orders: list[FifoOrder | None] = [None] * (most + 1)
+        if restored:
+            for level in range(most + 1):
+                self._make(level)
+            self.recount()
+
+    def _make(self, level: int) -> FifoOrder:
+        order = FifoOrder(self._open_level(level), self._marks)
+        self._orders[level] = order
+        if self._staging:
+            order.begin_batch()
+        return order
+
+    def begin_batch(self) -> int:
+        """Hide what comes from now on, on new levels too."""
+        self._staging = True
+        return super().begin_batch()
+
+    def commit_batch(self) -> int:
+        self._staging = False
+        return super().commit_batch()
+
+    def roll_back_batch(self) -> int:
+        self._staging = False
+        return super().roll_back_batch()
+
+    def _level_of(self, message: Message) -> int:
+        """Return the level of a message: 0 without a priority, at most the highest level."""
+        level = message.priority
+        if level <= self._lowest:
+            return 0
+        return min(level - self._lowest, self._most)
+
+    def order_for(self, message: Message) -> FifoOrder:
+        """Return the order of the level."""
+        level = self._level_of(message)
+        order = self._orders[level]
+        return self._make(level) if order is None else order
+
+    def keep(self, message: Message) -> int:
+        """Put a message behind those of its level."""
+        level = self._level_of(message)
+        order = self._orders[level]
+        if order is None:
+            order = self._make(level)
+        if level > self._top:
+            self._top = level
+        before = order.count
+        order.keep(message)
+        self.count += order.count - before
+        return 0
+
+    def hand_over(self, message: Message) -> int:
+        """Keep a message that is delivered at once."""
+        level = self._level_of(message)
+        order = self._orders[level]
+        if order is None:
+            order = self._make(level)
+        return order.hand_over(message) << _SHIFT | level
+
+    def take(self) -> Message | None:
+        """Take the oldest message of the highest level."""
+        level = self._top
+        while level >= 0:
+            message = self.take_head(level)
+            if message is not None:
+                self._top = level
+                return message
+            level -= 1
+        self._top = -1
+        return None
+
+    def peek(self) -> Message | None:
+        """Return the oldest message of the highest level."""
+        level = self._top
+        while level >= 0:
+            message = self.peek_head(level)
+            if message is not None:
+                return message
+            level -= 1
+        return None
+
+    def take_head(self, head: int) -> Message | None:
+        """Take the oldest message of a level."""
+        order = self._orders[head]
+        if order is None or not order.count:
+            return None
+        before = order.count
+        message = order.take()
+        self.count -= before - order.count
+        if message is not None:
+            self.position = order.position << _SHIFT | head
+            self.redelivered = order.redelivered
+        return message
+
+    def peek_head(self, head: int) -> Message | None:
+        """Return the oldest message of a level."""
+        order = self._orders[head]
+        if order is None:
+            return None
+        before = order.count
+        message = order.peek()
+        self.count -= before - order.count
+        return message
+
+    def _first_level(self) -> int:
+        """Return the highest level that has ready messages; -1 if there is none."""
+        for level in range(self._top, -1, -1):
+            order = self._orders[level]
+            if order is not None and order.count:
+                return level
+        return -1
+
+    def far(self) -> int:
+        level = self._first_level()
+        if level < 0:
+            return -1
+        order = self._orders[level]
+        position = -1 if order is None else order.far()
+        return -1 if position < 0 else position << _SHIFT | level
+
+    def fetch(self, done: Callable[[], object]) -> int:
+        position = self.far()
+        self._order_of(position).log.fetch(position >> _SHIFT, done)
+        return 0
+
+    def take_victim(self) -> Message | None:
+        """Take the oldest message of the highest level, or of the lowest one with `RING`."""
+        if not self._lowest_first:
+            return self.take()
+        for level in range(self._most + 1):
+            message = self.take_head(level)
+            if message is not None:
+                return message
+        return None
+
+    def put_back(self, position: int) -> int:
+        """Make a message ready again on its level."""
+        level = position & _LEVEL
+        if level > self._top:
+            self._top = level
+        self._order_of(position).put_back(position >> _SHIFT)
+        self.count += 1
+        return 0
+
+    def next_ready(self, cursors: list[int]) -> int:
+        """Return the first ready position of the highest level that has one."""
+        while len(cursors) <= self._most:
+            cursors.append(0)
+        for level in range(self._most, -1, -1):
+            order = self._orders[level]
+            if order is not None and order.count:
+                position = order.look(cursors[level])
+                if position >= 0:
+                    return position << _SHIFT | level
+        return -1
+
+    def pass_by(self, cursors: list[int], position: int) -> int:
+        """Move the cursor of one level."""
+        cursors[position & _LEVEL] = (position >> _SHIFT) + 1
+        return 0
+
+    def _order_of(self, position: int) -> FifoOrder:
+        order = self._orders[position & _LEVEL]
+        assert order is not None, "the level of a delivered message has an order"
+        return order
+
+    def read(self, position: int) -> Message | None:
+        return self._order_of(position).log.read(position >> _SHIFT)
+
+    def settle(self, position: int) -> int:
+        return self._order_of(position).log.settle(position >> _SHIFT)
+
+    def was_out(self, position: int) -> bool:
+        return self._order_of(position).was_out(position >> _SHIFT)
+
+    def take_out(self, position: int) -> bool:
+        order = self._order_of(position)
+        out = order.take_out(position >> _SHIFT)
+        self.redelivered = order.redelivered
+        self.count -= out
+        return out
+
+    def untouched(self, position: int) -> int:
+        return self._order_of(position).untouched(position >> _SHIFT)
+
+    def hold(self, position: int) -> bool:
+        held = self._order_of(position).hold(position >> _SHIFT)
+        self.count -= held
+        return held
+
+    def holds(self, position: int) -> bool:
+        return self._order_of(position).log.next(position >> _SHIFT) == position >> _SHIFT
+
+    def next_position(self, message: Message) -> int:
+        return self.order_for(message).log.end() << _SHIFT | self._level_of(message)
+
+    def delivery_count(self, position: int) -> int:
+        return self._order_of(position).log.count(position >> _SHIFT)
+
+    def set_delivery_count(self, position: int, count: int) -> int:
+        return self._order_of(position).log.set_count(position >> _SHIFT, count)
+
+    def counted_positions(self) -> list[int]:
+        return [
+            position << _SHIFT | level
+            for level, order in enumerate(self._orders)
+            if order is not None
+            for position in order.log.counted()
+        ]
+
+    def purge(self) -> int:
+        """Settle the ready messages of all levels."""
+        count = self.count
+        for order in self._orders:
+            if order is not None:
+                order.purge()
+        self._top = -1
+        self.count = 0
+        return count
+
+    def delete(self) -> int:
+        for order in self._orders:
+            if order is not None:
+                order.delete()
+        self.count = 0
+        return 0
+
+    def levels(self) -> list[tuple[int, FifoOrder]]:
+        """Return the orders of the levels, the highest first."""
+        levels = reversed(list(enumerate(self._orders)))
+        return [(level, order) for level, order in levels if order is not None]
+
+    def recount(self) -> int:
+        """Set `count` and the highest level with a ready message."""
+        self.count = 0
+        self._top = -1
+        for level, order in enumerate(self._orders):
+            if order is not None and order.count:
+                self.count += order.count
+                self._top = level
+        return 0
+
+    def sync_soon(self) -> int:
+        for order in self._orders:
+            if order is not None:
+                order.log.sync_soon()
+        return 0
+
+    def span(self, moment: int) -> Span:
+        """Return where the messages of all levels are, by positions of the queue."""
+        end = messages = octets = 0
+        firsts: list[int] = []
+        starts: list[int] = []
+        for level, order in enumerate(self._orders):
+            if order is None:
+                continue
+            part = span_of(order.log, order.end(), moment, order.hidden)
+            messages += part.messages
+            octets += part.octets
+            if part.end:
+                end = max(end, (part.end - 1 << _SHIFT | level) + 1)
+            if part.first < part.end:
+                firsts.append(part.first << _SHIFT | level)
+            if part.position < part.end:
+                starts.append(part.position << _SHIFT | level)
+        first = min(firsts, default=end)
+        return Span(first, end, messages, octets, min(starts, default=end))
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows in the order of positions, which is not that of the levels."""
+        levels = self.levels()
+        runs = [Stretch(level, 0, order.end(), order.log) for level, order in levels]
+        end = min(end, self.span(0).end)
+        return pour_runs(runs, _SHIFT, first, end, into, level_marker(levels, _SHIFT, into))

@@ -1,0 +1,278 @@
+"""Ranges of positions: where the messages of a queue are, for leases and readers in bulk.
+
+Positions are those of the log; a priority queue numbers its own through all levels, see
+`order.priority`. A range has its first position and the one behind its last. Settled messages in
+it are passed over.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.resource import rendered
+
+if TYPE_CHECKING:
+    from harebell.model.queue.order.fifo import FifoOrder
+
+
+class Stretch(NamedTuple):
+    """Some positions of a log.
+
+    Args:
+        level: of the log.
+        first: the first position.
+        end: the position behind the last.
+        log: the log.
+    """
+
+    level: int
+    first: int
+    end: int
+    log: Log
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Where the messages of a queue stand.
+
+    Args:
+        first: the first position with a message; `end` without one.
+        end: the position behind the last.
+        messages: how many there are, delivered ones included.
+        octets: what they take, as far as the log knows.
+        position: the first position of the time that was asked for, or later.
+    """
+
+    first: int
+    end: int
+    messages: int
+    octets: int
+    position: int
+
+
+def cannot_be_spanned(name: str, vhost: str) -> Refusal:
+    """The refusal for a queue that keeps no messages."""
+    thing = rendered("queue", name, vhost)
+    return Refusal(ErrorKind.PRECONDITION_FAILED, f"{thing} has no log that could be read in bulk")
+
+
+def span_of(log: Log, end: int, moment: int, hidden: int) -> Span:
+    """Where the messages of a log stand that are below a position.
+
+    Args:
+        log: the log.
+        end: the position.
+        moment: `Span.position` is the first message of that time; 0 for that of the first.
+        hidden: how many messages are from the position on.
+    """
+    first = min(log.first(), end)
+    position = position_at(log, first, end, moment) if moment else first
+    return Span(first, end, log.live() - hidden, log.octets(), position)
+
+
+def position_at(log: Log, first: int, end: int, moment: int) -> int:
+    """The first position between two that was appended at a moment or later; the second without.
+
+    Settled positions have no time any more, so every probe goes to the next one that has.
+    """
+    low, high = first, end
+    while low < high:
+        middle = low + (high - low) // 2
+        there = log.next(middle)
+        if there >= high:
+            high = middle
+        elif log.time_of(there) < moment:
+            low = there + 1
+        else:
+            high = middle
+    return min(log.next(low), end) if low < end else end
+
+
+def check_kept(name: str, vhost: str, first: int, kept: int, end: int, into: BatchBuilder) -> int:
+    """Where a stream can be read from: retention may have passed the first position.
+
+    Raises:
+        Refusal: it has, and what is lost may not be passed over.
+    """
+    if first >= kept:
+        return first
+    until = min(kept, end)
+    if not into.skip:
+        thing = rendered("queue", name, vhost)
+        raise Refusal(
+            ErrorKind.RANGE_GONE,
+            f"offsets {first} to {until - 1} of {thing} are gone: the first that is kept is {kept}",
+        )
+    into.gone(until - first)
+    return until
+
+
+def pour_runs(
+    runs: Sequence[Stretch],
+    shift: int,
+    first: int,
+    end: int,
+    into: BatchBuilder,
+    mark: Callable[[int], None],
+) -> int:
+    """Make rows of runs of several logs together, in the order of `position << shift | level`.
+
+    Args:
+        runs: the runs; those of one level do not overlap.
+        shift: bits that the level takes.
+        first: the first position.
+        end: the position behind the last.
+        into: takes the rows.
+        mark: called with the level before rows of it are made.
+
+    Returns:
+        The position to go on from; `end` when nothing is left before it.
+    """
+    heads: list[tuple[int, int]] = []
+
+    def look(number: int, position: int) -> None:
+        level, low, high, log = runs[number]
+        there = log.next(max(position, low)) if position < high else high
+        if there < high and (there << shift | level) < end:
+            heappush(heads, (there << shift | level, number))
+
+    for number, run in enumerate(runs):
+        look(number, _within(first, shift, run.level))
+    while heads and not into.full:
+        found, number = heappop(heads)
+        follows = heads[0][0] if heads else end
+        level, _, high, log = runs[number]
+        mark(level)
+        until = min(_within(follows, shift, level), high)
+        reached = log.pour(found >> shift, until, into)
+        if into.full:
+            return reached << shift | level if reached < until else follows
+        look(number, until)
+    return heads[0][0] if heads else end
+
+
+def _within(position: int, shift: int, level: int) -> int:
+    """The first position of a level's log that is at or behind a position of the queue."""
+    return max(0, -((level - position) >> shift))
+
+
+def level_marker(
+    levels: Sequence[tuple[int, FifoOrder]],
+    bits: int,
+    into: BatchBuilder,
+    claimed: Mapping[int, int] | None = None,
+) -> Callable[[int], None]:
+    """Return what tells a builder which level its next rows are of, and what was delivered of it.
+
+    Args:
+        levels: the orders of the queue.
+        bits: that the level takes in a position.
+        into: the builder.
+        claimed: for rows of a claim, see `features.lease.Taken.seen`.
+    """
+    orders = dict(levels)
+
+    def mark(level: int) -> None:
+        if claimed is not None:
+            orders[level].mark_claimed(into, claimed.get(level, -1))
+        else:
+            orders[level].mark(into)
+        if bits:
+            into.at_level(bits, level)
+
+    return mark
+
+
+class PositionRanges:
+    """Ranges of one log that do not overlap: what is leased of it.
+
+    Two sorted lists say everything, however many messages are in the ranges.
+    """
+
+    __slots__ = ("_ends", "_firsts")
+
+    def __init__(self) -> None:
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        return iter(list(zip(self._firsts, self._ends, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self._firsts)
+
+    def add(self, first: int, end: int) -> None:
+        """Add a range that touches none of the others."""
+        at = bisect_left(self._firsts, first)
+        self._firsts.insert(at, first)
+        self._ends.insert(at, end)
+
+    def remove(self, first: int, end: int) -> bool:
+        """Remove a range; False if it is none of these."""
+        at = bisect_left(self._firsts, first)
+        if at == len(self._firsts) or self._firsts[at] != first or self._ends[at] != end:
+            return False
+        del self._firsts[at], self._ends[at]
+        return True
+
+    def behind(self, position: int) -> int:
+        """Return the end of the range that a position is in; the position itself if in none."""
+        at = bisect_right(self._firsts, position) - 1
+        if at >= 0 and position < self._ends[at]:
+            return self._ends[at]
+        return position
+
+    def ahead(self, position: int, end: int) -> int:
+        """Return where the first range from a position on begins, at most `end`."""
+        at = bisect_left(self._firsts, position)
+        return min(self._firsts[at], end) if at < len(self._firsts) else end
+
+
+class PickedPositions:
+    """Positions of one log that are picked one by one, and the ranges that they make together.
+
+        picked     7   3   4            settled between 4 and 7: 5 and 6
+        in order   3   4   7            one range from 3 up to 8
+
+    How many ranges there are is known after each position, so a claim can stop in time.
+
+    Args:
+        log: the log.
+
+    Attributes:
+        ranges: how many ranges they make, at most.
+    """
+
+    def __init__(self, log: Log) -> None:
+        self.ranges = 0
+        self._log = log
+        # Each position with the one of the message that follows it in the log.
+        self._following: dict[int, int] = {}
+        self._wanted: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._following)
+
+    def add(self, position: int) -> None:
+        """Add a position that was not picked yet."""
+        following = self._log.next(position + 1)
+        self.ranges += 1 - (position in self._wanted) - (following in self._following)
+        self._following[position] = following
+        self._wanted.add(following)
+
+    def in_order(self) -> list[tuple[int, int]]:
+        """Return the ranges: first position, and the one behind the last."""
+        found: list[tuple[int, int]] = []
+        for position in sorted(self._following):
+            if found and self._log.next(found[-1][1]) == position:
+                found[-1] = (found[-1][0], position + 1)
+            else:
+                found.append((position, position + 1))
+        return found

@@ -1,0 +1,137 @@
+cimport cython
+from harebell.base.clock cimport Clock
+from harebell.base.message cimport Message, copy_message
+from harebell.base.work cimport Work
+from harebell.model.consumer cimport Consumer
+from harebell.model.queue.contract cimport Queue
+from harebell.model.queue.features.browse cimport Browsing
+from harebell.model.queue.features.expiry cimport Expiry
+from harebell.model.queue.features.limits cimport Limits
+from harebell.model.queue.features.key_dispatch cimport KeyDispatch
+from harebell.model.queue.order.contract cimport MessageOrder
+from harebell.model.queue.order.keyed cimport KeyedOrder
+
+cdef long long _NO_POSITION
+cdef int _ACCEPTED
+cdef int _PENDING
+cdef int _FULL
+cdef int _PERSISTENT
+cdef int _FILE
+cdef int _EXPIRED_PER_TURN
+cdef int _TRIMMED
+cdef int _FAILURES
+cdef int _REJECTIONS_SHIFT
+
+cdef class MessageQueue(Queue):
+    cdef public MessageOrder order
+    cdef public object context
+    cdef public Clock clock
+    cdef public object dead_letters
+    cdef public Limits limits
+    cdef public Expiry expiry
+    cdef public object quorum
+    cdef public bint single
+    cdef public KeyedOrder keyed
+    cdef public object no_local
+    cdef public object retry
+    cdef Work _work
+    cdef bint _keeps_all
+    cdef bint _counts
+    cdef KeyDispatch _dispatch
+    cdef Browsing _browsing
+    cdef object _batch
+    cdef object _deduplication
+    cdef object _claims
+    cdef object _expires
+    cdef object _linger
+    cdef object _alternate
+    cdef bint _put_off
+    cdef bint _fetching
+    cdef object _next_turn
+    cdef bint _restored
+    cdef bint _spares
+
+    cdef Expiry _with_expiry(self)
+
+    @cython.locals(
+        consumer=Consumer, position="long long", limits=Limits, order=MessageOrder, expiry=Expiry
+    )
+    cpdef int publish(self, Message message) except -1
+    cdef int _outcome(self, Message message) except -1
+    cdef int _publish_local(self, Message message) except -1
+    cpdef int begin_batch(self) except -1
+    cpdef int stage(self, Message message) except -1
+    @cython.locals(octets="long long")
+    cdef int _publish_hidden(self, Message message) except -1
+    @cython.locals(expiry=Expiry)
+    cdef Message _hide(self, Message message)
+    cpdef int commit_batch(self) except -1
+    cpdef int roll_back_batch(self) except -1
+    @cython.locals(limits=Limits)
+    cdef int _end_batch(self, bint roll_back) except -1
+    @cython.locals(limits=Limits)
+    cdef bint _refuses(self, Message message, long long ready, long long octets) except -1
+    @cython.locals(limits=Limits)
+    cdef int _check_limits(self) except -1
+    @cython.locals(
+        limits=Limits,
+        order=MessageOrder,
+        message=Message,
+        position="long long",
+        dropped=int,
+        most=int,
+        in_turns=bint,
+        unread=bint,
+    )
+    cdef int _trim(self) except -1
+    cdef Message _take_victim(self)
+    @cython.locals(limits=Limits)
+    cpdef int left(self, Message message) except -1
+    @cython.locals(limits=Limits)
+    cpdef int counts_again(self, long long position, Message message) except -1
+    @cython.locals(message=Message)
+    cpdef int count_at(self, long long position) except -1
+    @cython.locals(limits=Limits)
+    cpdef int begin_count(self) except -1
+    @cython.locals(limits=Limits)
+    cdef int _go_on_counting(self) except -1
+    cdef bint _go_on_later(self) except -1
+    cdef bint _goes_on_later(self) except -1
+    cpdef int drain(self) except -1
+    @cython.locals(consumer=Consumer, order=MessageOrder)
+    cdef int _deliver_ready(self) except -1
+    cdef int _fetch_next(self) except -1
+    cdef int _drain_later(self) except -1
+    @cython.locals(
+        order=MessageOrder, position="long long", message=Message, redelivered=bint
+    )
+    cdef int _deliver_next(self, Consumer consumer) except -1
+    @cython.locals(count=int)
+    cpdef Message with_count(self, Message message)
+    cpdef int prepare_take(self) except -1
+    cpdef long long ready_count(self) except -1
+    cpdef int settle(self, long long position) except -1
+    cpdef int requeue(self, long long position) except -1
+    cpdef int give_back(self, long long position) except -1
+    cdef int _return(self, long long position, bint failed) except -1
+    cpdef int let_go(self, long long position, bint again) except -1
+    cpdef int come_back(self, long long position) except -1
+    cpdef int put_back(self, long long position) except -1
+    cpdef int reject(self, long long position) except -1
+    cpdef int time_out(self, long long position) except -1
+    cpdef int pause(self, long long position) except -1
+    cpdef int sync_soon(self) except -1
+    cpdef bint expired(self, Message message) except -1
+    @cython.locals(expiry=Expiry)
+    cdef int _kept_until(self, long long due) except -1
+    @cython.locals(earliest="long long", due="long long", head=int)
+    cdef long long _expire_heads(self, long long now) except -1
+    @cython.locals(order=MessageOrder, message=Message)
+    cdef long long _expire_head(self, int head, long long now) except -1
+    @cython.locals(expiry=Expiry)
+    cdef int _look_at_head(self) except -1
+    @cython.locals(message=Message)
+    cpdef int dead_letter(self, long long position, str reason) except -1
+    @cython.locals(limits=Limits)
+    cpdef int admit(self, Message message) except -1
+    cpdef bint withhold(self, long long position) except -1

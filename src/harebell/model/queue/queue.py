@@ -1,0 +1,1055 @@
+"""The life of a message in a queue, from its publication to its end.
+
+    publish --+-- a consumer is ready ------------------> delivered --+-- settle
+              |                                              ^        +-- reject --> dead letter
+              +-- kept by the order -- ready -- drain, get --+        +-- requeue -> ready again
+                                         |
+                                         +-- expired, over a limit --> dead letter
+
+There is one class for all queues whose messages go to one consumer each. What makes their kinds is
+the message order (`order`). What only some queues have is a part (`features`), which is None in the
+others. `factory` chooses both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.clock import Clock
+from harebell.base.limits import COUNTED_PER_TURN, EXPIRED_PER_TURN, TRIMMED_PER_TURN
+from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, copy_message
+from harebell.base.ports import Commit
+from harebell.base.timers import NEVER, Timer
+from harebell.base.work import Work
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.consumer import Consumer
+from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
+from harebell.model.queue.arguments import DEDUPLICATION, GROUP_KEY, SINGLE_ACTIVE
+from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
+from harebell.model.queue.contract import REJECTED as FULL
+from harebell.model.queue.features.alternate_exchange import ALTERNATE, AlternateExchange
+from harebell.model.queue.features.browse import Browsing, ready_messages
+from harebell.model.queue.features.byte_accounting import BEHIND, ByteAccount
+from harebell.model.queue.features.consumers import Consumers, dismiss
+from harebell.model.queue.features.deduplication import QueueDeduplication
+from harebell.model.queue.features.drop_policy import take_victim
+from harebell.model.queue.features.expiry import FOR_EVER, Expiry
+from harebell.model.queue.features.key_dispatch import KeyDispatch
+from harebell.model.queue.features.lease import Claims
+from harebell.model.queue.features.limits import Incoming, Limits, limits_of
+from harebell.model.queue.features.no_local import NoLocal
+from harebell.model.queue.features.queue_expiry import QueueExpiry
+from harebell.model.queue.features.quorum import Quorum
+from harebell.model.queue.features.redelivery import FAILURES, REJECTIONS_SHIFT, Retry, Rules
+from harebell.model.queue.features.staging import OpenBatch
+from harebell.model.queue.order.contract import MessageOrder
+from harebell.model.queue.order.keyed import KeyedOrder
+from harebell.model.queue.position_range import Span
+from harebell.model.resource import precondition, refused, rendered
+
+if TYPE_CHECKING:
+    from harebell.model.surroundings import Surroundings
+
+NO_POSITION = -1
+LINGER = "qpid.auto_delete_timeout"
+"""The argument of AMQP 0-10: seconds that an auto-delete queue stays when it is unused."""
+_NO_POSITION = NO_POSITION
+_ACCEPTED = ACCEPTED
+_PENDING = PENDING
+_FULL = FULL
+_PERSISTENT = PERSISTENT
+_FILE = FAMILY_FILE
+_EXPIRED_PER_TURN = EXPIRED_PER_TURN
+_TRIMMED = TRIMMED_PER_TURN
+_FAILURES = FAILURES
+_REJECTIONS_SHIFT = REJECTIONS_SHIFT
+_NO_CLOCK = Clock()
+_NO_WORK = Work()
+_MS = 1000
+
+
+class MessageQueue(Queue):
+    """A queue whose messages go to one consumer each.
+
+    Args:
+        kind: the name of its kind.
+        name: its name.
+        vhost: the name of its vhost.
+        order: keeps its messages; those in it are ready.
+        commit: of the store, for a quorum queue; None for the others.
+        **options: as for `Queue`.
+
+    Attributes:
+        order: as given.
+        context: what the queue uses of its vhost; None before `join`.
+        clock: of the broker.
+        dead_letters: where its dead letters go; None if they are dropped.
+        single: whether it serves a single active consumer.
+        limits: how much may be ready; None without a limit.
+        expiry: the times of its messages; None if none has ever expired or will.
+        keyed: the order, if it has ordering keys.
+        quorum: what a quorum queue has.
+        no_local: what consumers do not want of their own connections; None without such ones.
+        retry: messages that wait before they are delivered again; None if none ever does.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        vhost: str,
+        order: MessageOrder,
+        commit: Commit | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, vhost, **options)
+        self.kind = kind
+        self.order = order
+        self.context: Surroundings | None = None
+        self.clock = _NO_CLOCK
+        self._work = _NO_WORK
+        self.dead_letters: DeadLetters | None = None
+        self.limits: Limits | None = None
+        self.expiry: Expiry | None = None
+        self.quorum = None if commit is None else Quorum(self, commit)
+        self.ticks = commit is not None
+        # Whether all messages of a durable queue reach the disk, or persistent ones only.
+        self._keeps_all = commit is not None
+        # Whether deliveries that failed are counted.
+        self._counts = commit is not None
+        self.single = self.arguments.get(SINGLE_ACTIVE) is True
+        # In a quorum queue a consumer of higher priority takes over from the single active one.
+        self.consumers = Consumers(self.single, commit is not None)
+        self.keyed = order if isinstance(order, KeyedOrder) else None
+        self._dispatch = None if self.keyed is None else KeyDispatch(self, self.keyed)
+        self.no_local: NoLocal | None = None
+        self.retry: Retry | None = None
+        self._browsing: Browsing | None = None
+        self._batch: OpenBatch | None = None
+        self._deduplication: QueueDeduplication | None = None
+        self._claims: Claims | None = None
+        self._expires: QueueExpiry | None = None
+        self._linger: QueueExpiry | None = None
+        alternate = self.arguments.get(ALTERNATE)
+        self._alternate: AlternateExchange | None = None
+        if isinstance(alternate, str) and alternate:
+            self._alternate = AlternateExchange(self, alternate)
+        self._put_off = self._fetching = False
+        self._next_turn: Timer | None = None
+        self._restored = order.count > 0
+        # Whether there may be messages that a full queue must not drop, see `drop_policy`.
+        self._spares = self._restored
+        if self._restored:
+            self._with_expiry().found()
+
+    # --- settings -------------------------------------------------------------------------------
+
+    def join(self, surroundings: Surroundings) -> None:
+        """Use what the vhost has: the clock, timers, and what looks into messages."""
+        self.context = surroundings
+        self.clock = surroundings.clock
+        self._work = surroundings.timers.work
+        if self.keyed is not None:
+            self.keyed.use_editor(surroundings.editor)
+        if self.arguments.get(DEDUPLICATION) is True:
+            self._deduplication = QueueDeduplication(
+                surroundings.editor, self.order, ready_messages(self.order)
+            )
+
+    def configure(self, settings: Mapping[str, Any]) -> None:
+        """Take limits, times and where dead letters go."""
+        ttl = settings.get("message-ttl", FOR_EVER)
+        if self.expiry is not None or ttl != FOR_EVER:
+            self._with_expiry().use_ttl(ttl)
+        context = self.context
+        if context is not None:
+            self.dead_letters = context.dead_letters_of(self, settings)
+            self._configure_retry(Rules(self.arguments, settings))
+            if self._expires is None and "expires" in settings:
+                self._expires = QueueExpiry(self, context.timers, context.drop_queue)
+            if self._expires is not None:
+                self._expires.limit(settings.get("expires", 0))
+            if self.expiry is not None and self.expiry.active:
+                # Not now: the exchange of dead letters may have to be restored yet.
+                self.expiry.wake_at(self.clock.steady)
+        before = self.limits
+        limits = self.limits = limits_of(settings, quorum=self.quorum is not None)
+        if limits is not None:
+            if limits.counts:
+                if before is not None and before.counts:
+                    limits.octets = before.octets
+                    limits.counting = before.counting
+                else:
+                    self.begin_count()
+            self._check_limits()
+        if self.quorum is not None:
+            self.quorum.configure(settings)
+
+    def _configure_retry(self, rules: Rules) -> None:
+        context = self.context
+        if self.retry is None and rules and context is not None:
+            self.retry = Retry(self, context.timers)
+            self._counts = True
+        if self.retry is not None:
+            self.retry.rules = rules
+            if self._restored:
+                self.retry.restore()
+        self._restored = False
+
+    def _with_expiry(self) -> Expiry:
+        if self.expiry is None:
+            self.expiry = Expiry(self)
+        return self.expiry
+
+    # --- publish --------------------------------------------------------------------------------
+
+    def publish(self, message: Message) -> int:
+        """Deliver a message to a ready consumer, or keep it behind those that are ready."""
+        if self._deduplication is not None and self._deduplication.known(message):
+            # A row of an open batch may be rolled back: then this message would be lost.
+            return _FULL if self.staging else _ACCEPTED
+        if self.staging:
+            return self._publish_hidden(message)
+        limits = self.limits
+        order = self.order
+        if limits is not None and self._refuses(message, order.count, len(message.body)):
+            return _FULL
+        self.published += 1
+        expiry = self.expiry
+        if expiry is not None and expiry.ttl >= 0:
+            message = expiry.dated(message, self.clock.steady)
+        if self.no_local is not None and message.origin and self.no_local.concerns(message.origin):
+            return self._publish_local(message)
+        if order.count == 0 and self.consumers.count and self.keyed is None:
+            consumer = self.consumers.pick()
+            if consumer is not None:
+                if consumer.no_ack:
+                    consumer.deliver(message, _NO_POSITION, False)
+                    return _ACCEPTED
+                position = order.hand_over(message)
+                self.unacked += 1
+                if message.due:
+                    # It may come back.
+                    self._with_expiry().active = True
+                consumer.deliver(message, position, False)
+                return self._outcome(message)
+        order.keep(message)
+        if limits is not None:
+            self._spares = self._spares or message.family >= _FILE
+            limits.octets += len(message.body)
+            self._check_limits()
+        if message.due:
+            self._kept_until(message.due)
+        if self._dispatch is not None and self.consumers.count:
+            self._dispatch.deal()
+        if self._browsing is not None:
+            self._browsing.show_all()
+        return self._outcome(message)
+
+    def _outcome(self, message: Message) -> int:
+        """Return PENDING if a message that was kept has to reach the disk."""
+        if self.durable and (message.delivery_mode == _PERSISTENT or self._keeps_all):
+            return _PENDING
+        return _ACCEPTED
+
+    def _publish_local(self, message: Message) -> int:
+        """Take a message that a consumer does not want: its own connection published it."""
+        local = self.no_local
+        if local is None or local.lost(message.origin):
+            return _ACCEPTED
+        local.note(self.order.next_position(message), message.origin)
+        self.order.keep(message)
+        if self.limits is not None:
+            self.limits.octets += len(message.body)
+        if message.due:
+            self._kept_until(message.due)
+        self.drain()
+        return self._outcome(message)
+
+    def take_over(self, message: Message) -> int:
+        """Take a dead letter; a full quorum queue takes it too, or it would be lost."""
+        return self.publish(message) if self.quorum is None else self.admit(message)
+
+    # --- a staged batch -------------------------------------------------------------------------
+
+    def begin_batch(self) -> int:
+        """Hide what comes from now on."""
+        self.staging = True
+        self._batch = OpenBatch()
+        self.order.begin_batch()
+        return 0
+
+    def stage(self, message: Message) -> int:
+        """Take a row of the batch, however full the queue is: that was asked before."""
+        if self._deduplication is not None and self._deduplication.known(message):
+            return 0
+        message = self._hide(message)
+        self.order.order_for(message).stage(message)
+        return self._outcome(message)
+
+    def _publish_hidden(self, message: Message) -> int:
+        """Take a message that is published while a batch is open."""
+        batch = self._batch
+        if batch is not None and self.limits is not None:
+            octets = batch.octets + len(message.body)
+            if self._refuses(message, self.order.count + batch.count, octets):
+                return _FULL
+        message = self._hide(message)
+        self.order.keep(message)
+        return self._outcome(message)
+
+    def _hide(self, message: Message) -> Message:
+        self.published += 1
+        expiry = self.expiry
+        if expiry is not None and expiry.ttl >= 0:
+            message = expiry.dated(message, self.clock.steady)
+        local = self.no_local
+        if local is not None and message.origin and local.concerns(message.origin):
+            local.note(self.order.next_position(message), message.origin)
+        if self._batch is not None:
+            self._batch.add(message)
+        self._spares = self._spares or message.family >= _FILE
+        return message
+
+    def commit_batch(self) -> int:
+        """Make what was hidden ready."""
+        return self._end_batch(False)
+
+    def roll_back_batch(self) -> int:
+        """Settle the rows of the batch, and make what else was hidden ready."""
+        return self._end_batch(True)
+
+    def _end_batch(self, roll_back: bool) -> int:
+        batch = self._batch
+        if self.deleted or batch is None:
+            return 0
+        self.staging = False
+        self._batch = None
+        if roll_back:
+            self.order.roll_back_batch()
+        else:
+            self.order.commit_batch()
+        limits = self.limits
+        if limits is not None and roll_back and limits.counts:
+            self.begin_count()
+        elif limits is not None:
+            limits.octets += batch.octets
+        if batch.expires:
+            self._with_expiry().found()
+        if limits is not None:
+            self._check_limits()
+        self.drain()
+        return 0
+
+    # --- limits ---------------------------------------------------------------------------------
+
+    def _refuses(self, message: Message, ready: int, octets: int) -> bool:
+        """Return whether a message is refused; asked before it is known if it would be ready."""
+        limits = self.limits
+        if limits is None or not limits.refuses(ready, octets):
+            return False
+        if limits.letters and self.dead_letters is not None:
+            self.dead_letters.send_later(message, MAXLEN)
+        return True
+
+    @property
+    def refuses(self) -> bool:
+        """Whether messages are refused when the queue is full."""
+        return self.limits is not None and not self.limits.drops
+
+    def may_refuse(self) -> bool:
+        """Return whether there are messages that would be refused."""
+        return self.refuses
+
+    def takes(self, octets: int) -> bool:
+        """Return whether a message of that size is neither refused nor has another one dropped."""
+        limits = self.limits
+        if limits is None or not (limits.refusing or limits.full(self.order.count, octets)):
+            return True
+        return not self.order.count and any(consumer.ready() for consumer in self.consumers)
+
+    def has_room(self, incoming: Incoming) -> bool:
+        """Return whether messages that come together would all be taken, without a consumer."""
+        limits = self.limits
+        return limits is None or limits.drops or limits.has_room(self.order.count, incoming)
+
+    def _check_limits(self) -> int:
+        """Drop the oldest messages if too much is ready, or refuse new ones."""
+        limits = self.limits
+        if limits is not None and limits.over(self.order.count):
+            if limits.drops:
+                self._trim()
+            elif limits.takes_one_more:
+                limits.refusing = True
+        return 0
+
+    def _trim(self) -> int:
+        """Drop the oldest messages until the limits are kept; in turns if they are many."""
+        limits = self.limits
+        order = self.order
+        most = _TRIMMED
+        in_turns = self._goes_on_later()
+        if self.dead_letters is not None:
+            most = self.dead_letters.room(in_turns=in_turns)
+        dropped = 0
+        # Neither the content of a message nor its size matters: large ones need not be read.
+        unread = self.dead_letters is None and limits is not None and not limits.counts
+        # With priorities the oldest of them all need not be the one that is dropped.
+        unread = unread and order.heads == 1 and not self._spares
+        while limits is not None and limits.over(order.count):
+            if dropped >= most and self._go_on_later():
+                break
+            if unread and order.far() >= 0:
+                dropped += 1
+                order.skip()
+                order.settle(order.position)
+                continue
+            message = self._take_victim() if order.count > 0 else None
+            if message is None:
+                limits.octets = limits.octets if order.count > 0 else 0
+                return 0
+            dropped += 1
+            self.left(message)
+            position = order.position
+            if self.dead_letters is not None:
+                self.dead_letters.send_later(message, MAXLEN)
+                if not in_turns and self._goes_on_later():
+                    # The letter came back to this queue, and that was enough for one turn.
+                    most = dropped
+            order.settle(position)
+        if self.expiry is not None and self.expiry.active:
+            self._look_at_head()
+        return 0
+
+    def _take_victim(self) -> Message | None:
+        if self._spares:
+            return take_victim(self.order)
+        return self.order.take_victim()
+
+    def left(self, message: Message) -> int:
+        """Subtract the message that was just taken, from `order.position`, from what is ready."""
+        limits = self.limits
+        if limits is None:
+            return 0
+        if limits.counting is None or limits.counting.has(self.order.position):
+            limits.octets -= len(message.body)
+        if self.ready_count() == 0:
+            # Messages that could not be read were not subtracted.
+            limits.octets = 0
+            limits.counting = None
+        if limits.refusing and limits.low(self.order.count):
+            limits.refusing = False
+        return 0
+
+    def counts_again(self, position: int, message: Message) -> int:
+        """Add a message that is ready again, if the count of a backlog does not come to it."""
+        limits = self.limits
+        if limits is not None and (limits.counting is None or limits.counting.has(position)):
+            limits.octets += len(message.body)
+        return 0
+
+    def count_at(self, position: int) -> int:
+        """Add the message at a position that is ready again, where bytes are counted."""
+        if self.limits is not None and self.limits.counts:
+            message = self.order.read(position)
+            if message is not None:
+                self.counts_again(position, message)
+        return 0
+
+    @property
+    def counts_octets(self) -> bool:
+        """Whether the bytes of what is ready are counted."""
+        return self.limits is not None and self.limits.counts
+
+    def begin_count(self) -> int:
+        """Count the bodies of what is ready, in turns if they are many."""
+        limits = self.limits
+        if limits is not None:
+            limits.octets = 0
+            limits.counting = ByteAccount(self.order)
+            self._go_on_counting()
+        return 0
+
+    def _go_on_counting(self) -> int:
+        limits = self.limits
+        if limits is None or limits.counting is None:
+            return 0
+        # Without timers there is no later turn.
+        most = BEHIND if self.context is None else COUNTED_PER_TURN
+        if limits.counting.count(limits, most):
+            limits.counting = None
+        else:
+            self._go_on_later()
+        return 0
+
+    def _go_on_later(self) -> bool:
+        """Count and drop more in the next turn; False if there is none."""
+        if self.context is None:
+            return False
+        if self._next_turn is None:
+            self._next_turn = self.context.timers.timer(self.go_on)
+        self._next_turn.set_earlier(self.clock.steady)
+        return True
+
+    def _goes_on_later(self) -> bool:
+        return self._next_turn is not None and self._next_turn.due != NEVER
+
+    def go_on(self) -> None:
+        """Count and drop what was too much for one turn."""
+        if not self.deleted:
+            self._go_on_counting()
+            self._check_limits()
+
+    # --- deliver --------------------------------------------------------------------------------
+
+    def drain(self) -> int:
+        """Serve ready consumers as long as there is a message and one of them, then browsers."""
+        if self._dispatch is not None:
+            self._dispatch.drain()
+        else:
+            self._deliver_ready()
+        if self.limits is not None:
+            self._check_limits()
+        if self.expiry is not None and self.expiry.active:
+            self._look_at_head()
+        if self._browsing is not None:
+            self._browsing.show_all()
+        return 0
+
+    def _deliver_ready(self) -> int:
+        order = self.order
+        while True:
+            if self.no_local is not None:
+                self.no_local.release_one()
+            if order.count <= 0:
+                break
+            if self._fetching or order.far() >= 0:
+                self._fetch_next()
+                break
+            consumer = self.consumers.pick()
+            if consumer is None:
+                break
+            self._deliver_next(consumer)
+            self._work.spent += 1
+            if self._work.spent >= self._work.look_at and self._work.look():
+                self._drain_later()
+                break
+        return 0
+
+    def _fetch_next(self) -> int:
+        """Have a large message read in slices, if a consumer is ready for it; `drain` goes on."""
+        if not self._fetching and self.consumers.any_ready():
+            self._fetching = True
+            self.order.fetch(self._fetched)
+        return 0
+
+    def _fetched(self) -> None:
+        """The large message at the head can be taken now."""
+        self._fetching = False
+        if not self.deleted:
+            self.drain()
+
+    def _drain_later(self) -> int:
+        """Go on in the next turn: others have theirs first."""
+        if not self._put_off:
+            self._put_off = True
+            self._work.later(self._drain_again)
+        return 0
+
+    def _drain_again(self) -> bool:
+        self._put_off = False
+        if not self.deleted:
+            self.drain()
+        return True
+
+    def _deliver_next(self, consumer: Consumer) -> int:
+        """Deliver the next ready message to a consumer that is ready."""
+        order = self.order
+        message = order.take()
+        if message is None:
+            return 0
+        if self.limits is not None:
+            self.left(message)
+        position = order.position
+        redelivered = order.redelivered
+        if message.due and message.due <= self.clock.steady:
+            self.dead_letter(position, EXPIRED)
+            return 0
+        if redelivered and self._counts:
+            message = self.with_count(message)
+        if self.no_local is not None:
+            taker = self.no_local.taker(consumer, position)
+            if taker is None:
+                self.no_local.put_aside(position, redelivered)
+                return 0
+            consumer = taker
+            redelivered = self.no_local.redelivered(position, redelivered)
+        if consumer.no_ack:
+            consumer.deliver(message, _NO_POSITION, redelivered)
+            order.settle(position)
+        else:
+            self.unacked += 1
+            consumer.deliver(message, position, redelivered)
+        return 0
+
+    def with_count(self, message: Message) -> Message:
+        """Return the message that was just taken with the count of its failed deliveries."""
+        if not self._counts or not self.order.redelivered:
+            return message
+        count = self.order.delivery_count(self.order.position)
+        count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
+        if message.deliveries != count:
+            # Other queues may hold the same object.
+            message = copy_message(message, message.exchange, message.routing_key)
+            message.deliveries = count
+        return message
+
+    def prepare_take(self) -> int:
+        """Let expired messages go before somebody asks for the next one."""
+        if self._expires is not None:
+            self._expires.used()
+        if self.no_local is not None:
+            self.no_local.release_all()
+        if self.expiry is not None and self.expiry.active:
+            self.expire()
+        return 0
+
+    def get(self) -> tuple[Message, int, bool] | None:
+        """Take the next message, to be settled or requeued later."""
+        if self.quorum is not None:
+            self.quorum.check_get()
+        self.prepare_take()
+        order = self.order
+        message = order.take() if self._dispatch is None else self._dispatch.take_free()
+        if message is None:
+            return None
+        if self._dispatch is None:
+            message = self.with_count(message)
+        position, redelivered = order.position, order.redelivered
+        self.unacked += 1
+        self.left(message)
+        if self.no_local is not None:
+            redelivered = self.no_local.redelivered(position, redelivered)
+        if self.expiry is not None and self.expiry.active:
+            self._look_at_head()
+        return message, position, redelivered
+
+    def head(self) -> Message | None:
+        """Return the next ready message, which stays ready."""
+        return self.order.peek() if self.order.count > 0 else None
+
+    def first(self) -> Message | None:
+        """Return the message that would be delivered next; it stays where it is."""
+        return self.order.peek()
+
+    def delivered(self, position: int) -> Message | None:
+        """Return a message that was delivered and is not settled."""
+        return None if self.deleted else self.order.read(position)
+
+    def acquire(self, position: int, consumer: Consumer) -> bool:
+        """Take a message that a browser was shown; False if it is not ready any more."""
+        if self.deleted or not self.order.acquire(position, consumer):
+            return False
+        message = self.order.read(position)
+        if message is None:
+            return False
+        self.order.position = position
+        self.left(message)
+        if message.due and message.due <= self.clock.steady:
+            self.dead_letter(position, EXPIRED)
+            return False
+        self.unacked += 1
+        if message.due:
+            self._with_expiry().active = True
+        return True
+
+    def ready_count(self) -> int:
+        """Return how many messages are ready, those that nobody wants just now included."""
+        count = self.order.count
+        return count if self.no_local is None else count + len(self.no_local)
+
+    # --- settle, requeue, reject ----------------------------------------------------------------
+
+    def settle(self, position: int) -> int:
+        """Remove a delivered message for good."""
+        if not self.deleted:
+            if self.keyed is not None:
+                self.keyed.keys.release(position)
+            self.unacked -= 1
+            self.order.settle(position)
+        return 0
+
+    def requeue(self, position: int) -> int:
+        """Make a message ready again whose delivery failed; the caller drains afterwards."""
+        return self._return(position, True)
+
+    def give_back(self, position: int) -> int:
+        """Make a message ready again that the client returned; the caller drains afterwards."""
+        return self._return(position, False)
+
+    def _return(self, position: int, failed: bool) -> int:
+        if self.deleted:
+            return 0
+        if self.quorum is None:
+            return self.let_go(position, True)
+        self.unacked -= 1
+        self.quorum.give_back(position, failed=failed)
+        return 0
+
+    def let_go(self, position: int, again: bool) -> int:
+        """Make a message ready again without counting a failure; the caller drains afterwards.
+
+        Args:
+            position: of the message.
+            again: whether it counts as delivered before.
+        """
+        if self.deleted:
+            return 0
+        self.unacked -= 1
+        self.come_back(position)
+        self._check_limits()
+        if not again:
+            self.order.untouched(position)
+        return 0
+
+    def come_back(self, position: int) -> int:
+        """Make a message ready again that waited: for its retry, or for another consumer."""
+        if not self.deleted:
+            self.put_back(position)
+            if self.expiry is not None:
+                self.expiry.came_back()
+        return 0
+
+    def put_back(self, position: int) -> int:
+        """Put a message back into the order."""
+        self.order.put_back(position)
+        return self.count_at(position)
+
+    def reject(self, position: int) -> int:
+        """Take a rejected message: for a retry, to an alternate exchange, or as dead letter."""
+        if self.deleted:
+            return 0
+        retry = self.retry
+        if self.keyed is not None and (retry is None or not retry.takes(position)):
+            self.keyed.keys.release(position)
+        self.unacked -= 1
+        if self._alternate is not None:
+            message = self.order.read(position)
+            if message is not None:
+                self._alternate.send(message)
+            self.order.settle(position)
+        elif retry is None or not retry.rejected(position):
+            self.dead_letter(position, REJECTED)
+        return 0
+
+    def time_out(self, position: int) -> int:
+        """Take back a message that was not acknowledged in time: as rejected, if that delays it."""
+        if self.retry is not None and self.retry.rules.delays:
+            return self.reject(position)
+        return self.requeue(position)
+
+    def pause(self, position: int) -> int:
+        """Block the key of a message that waits for its retry."""
+        if self.keyed is not None:
+            self.keyed.keys.pause(position)
+        return 0
+
+    def delayed_count(self) -> int:
+        """Return how many messages wait for their retry."""
+        return len(self.retry) if self.retry is not None else 0
+
+    def retry_now(self) -> int:
+        """Deliver at once what waits for its retry; return how many messages."""
+        return self.retry.release_all() if self.retry is not None else 0
+
+    def sync_soon(self) -> int:
+        """Make what was settled part of the next commit."""
+        if not self.durable or self.deleted:
+            return _ACCEPTED
+        self.order.sync_soon()
+        return _PENDING
+
+    # --- expire, dead-letter --------------------------------------------------------------------
+
+    @property
+    def may_expire(self) -> bool:
+        """Whether messages that expire may be ready, delivered or leased."""
+        return self.expiry is not None and self.expiry.active
+
+    def expired(self, message: Message) -> bool:
+        """Return whether the time of a message that expires is over."""
+        return message.due <= self.clock.steady
+
+    def _kept_until(self, due: int) -> int:
+        """Note that a message was kept that expires; only at the head that matters."""
+        expiry = self._with_expiry()
+        expiry.kept()
+        if self.order.count == 1 or self.order.heads > 1:
+            if due <= self.clock.steady:
+                self.expire()
+            else:
+                expiry.wake_at(due)
+        return 0
+
+    def expire(self) -> None:
+        """Remove expired messages at the head, and look again when the next head expires."""
+        if self.deleted:
+            return
+        due = self._expire_heads(self.clock.steady)
+        if due:
+            self._with_expiry().wake_at(due)
+
+    def _expire_heads(self, now: int) -> int:
+        """Remove expired messages; return when the next one is due, 0 for never."""
+        earliest = 0
+        for head in range(self.order.heads):
+            due = self._expire_head(head, now)
+            if due and (earliest == 0 or due < earliest):
+                earliest = due
+        return earliest
+
+    def _expire_head(self, head: int, now: int) -> int:
+        order = self.order
+        for _ in range(_EXPIRED_PER_TURN):
+            message = order.peek_head(head)
+            if message is None:
+                return 0
+            if message.due == 0 or message.due > now:
+                return message.due
+            message = order.take_head(head)
+            if message is not None:
+                self.left(message)
+                self.dead_letter(order.position, EXPIRED)
+            if self._work.charge(1):
+                break
+        return now
+
+    def _look_at_head(self) -> int:
+        """Another message may be at the head now."""
+        expiry = self.expiry
+        if expiry is None:
+            return 0
+        if self.order.count == 0:
+            # What is out may come back.
+            expiry.active = self.unacked > 0 or self.leased > 0
+        elif expiry.sees_head():
+            self.expire()
+        return 0
+
+    def dead_letter(self, position: int, reason: str) -> int:
+        """Remove a message for a reason that dead-lettering knows."""
+        if self.quorum is not None:
+            self.quorum.dead_letter(position, reason)
+            return 0
+        if self.dead_letters is not None:
+            message = self.order.read(position)
+            if message is not None:
+                self.dead_letters.send(message, reason)
+        self.order.settle(position)
+        return 0
+
+    # --- distributed transactions ---------------------------------------------------------------
+
+    def admit(self, message: Message) -> int:
+        """Publish a message of a prepared transaction: its commit works, however full the queue."""
+        limits = self.limits
+        if limits is None:
+            return self.publish(message)
+        limits.reserved = True
+        try:
+            return self.publish(message)
+        finally:
+            limits.reserved = False
+
+    def withhold(self, position: int) -> bool:
+        """After a restart, keep out what a prepared transaction acknowledged; False if gone."""
+        if self.order.read(position) is None or not self.order.hold(position):
+            return False
+        self.unacked += 1
+        return True
+
+    # --- leases, ranges -------------------------------------------------------------------------
+
+    def check_lease(self) -> None:
+        """Refuse leases of a queue with a single active consumer."""
+        if self.single:
+            thing = rendered("queue", self.name, self.vhost)
+            raise precondition(
+                f"no lease is possible on {thing}: it has a single active consumer, and a lease "
+                "would be a second one"
+            )
+
+    def claims(self) -> Claims:
+        """Return the part that leases."""
+        if self._claims is None:
+            self._claims = Claims(self)
+        return self._claims
+
+    def claimed(self) -> int:
+        """Messages were leased: there may be room, and another message at the head."""
+        limits = self.limits
+        if limits is not None and limits.refusing and limits.low(self.order.count):
+            limits.refusing = False
+        if self.expiry is not None and self.expiry.active:
+            self._look_at_head()
+        return 0
+
+    def released(self) -> int:
+        """Leased messages are ready again: there may be too many, and expired ones."""
+        self._check_limits()
+        if self.expiry is not None and self.expiry.active:
+            self.expiry.came_back()
+            self.expire()
+        return 0
+
+    def span(self, moment: int) -> Span:
+        """Return where the messages are."""
+        return self.order.span(moment)
+
+    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of messages, delivered or not."""
+        return self.order.pour(first, end, into)
+
+    # --- purge, delete --------------------------------------------------------------------------
+
+    def purge(self) -> int:
+        """Drop every message that is not delivered; return how many."""
+        if self.no_local is not None:
+            self.no_local.purge()
+        count = self.order.count
+        self.order.purge()
+        if self.retry is not None:
+            waiting = self.retry.take_all()
+            for position in waiting:
+                self.order.settle(position)
+            count += len(waiting)
+        if self.limits is not None:
+            self.limits.clear()
+        if self.keyed is not None:
+            self.keyed.keys.release_paused()
+        return count
+
+    def delete(self) -> int:
+        """Cancel consumers and browsers, and delete all messages; return how many were ready.
+
+        All that are not settled go to the alternate exchange first, if there is one: deliveries
+        cannot come back to a deleted queue.
+        """
+        count = self.ready_count()
+        if self._alternate is not None:
+            self._alternate.send_all()
+        browsers, self.browsers = self.browsers, ()
+        self._browsing = None
+        self.no_local = None
+        self.deleted = True
+        if self.expiry is not None:
+            self.expiry.stop()
+        if self._expires is not None:
+            self._expires.stop()
+        if self._linger is not None:
+            self._linger.stop()
+        if self.retry is not None:
+            self.retry.clear()
+        if self.quorum is not None:
+            self.quorum.clear()
+        dismiss(self.consumers.take_all(), self._work)
+        self.order.delete()
+        self.unacked = 0
+        self.itself = ()
+        for consumer in browsers:
+            consumer.queue_deleted()
+        return count
+
+    def abandon(self, drop: Callable[[Queue], object]) -> None:
+        """Delete an auto-delete queue that nobody uses, now or after its `LINGER` time."""
+        seconds = self.arguments.get(LINGER)
+        context = self.context
+        if context is None or type(seconds) is not int or seconds <= 0:
+            drop(self)
+            return
+        if self._linger is None:
+            self._linger = QueueExpiry(
+                self, context.timers, lambda queue: queue.owner is None and drop(queue)
+            )
+            self._linger.limit(seconds * _MS)
+        self._linger.used()
+
+    def declared(self) -> None:
+        """Begin the time of `x-expires` anew; not in a quorum queue, as with RabbitMQ."""
+        if self._expires is not None and self.quorum is None:
+            self._expires.used()
+
+    def tick(self) -> None:
+        """Let dead letters of a quorum queue go that are safe elsewhere."""
+        if self.quorum is not None:
+            self.quorum.tick()
+
+    # --- consumers ------------------------------------------------------------------------------
+
+    def check_consumer(
+        self,
+        tag: str,
+        arguments: Mapping[str, Any],
+        *,
+        no_ack: bool,
+        exclusive: bool,
+        prefetch: int,
+    ) -> bool:
+        """Refuse an exclusive consumer of a single-active queue, and no-ack with ordering keys.
+
+        A quorum queue ignores the flag exclusive, as with RabbitMQ.
+        """
+        thing = rendered("queue", self.name, self.vhost)
+        if no_ack and self.keyed is not None:
+            raise precondition(
+                f"automatic acknowledgement is not possible for {thing} with '{GROUP_KEY}'"
+            )
+        if self.quorum is not None:
+            return False
+        if exclusive and self.single:
+            raise refused(f"{thing} in exclusive use")
+        return exclusive
+
+    def check_prefetch_global(self) -> None:
+        """Refuse one prefetch limit for a whole channel, if this is a quorum queue."""
+        if self.quorum is not None:
+            self.quorum.check_prefetch_global()
+
+    def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
+        """Refuse conditions, if this is a quorum queue."""
+        if self.quorum is not None:
+            self.quorum.check_delete(if_unused=if_unused, if_empty=if_empty)
+
+    def add_consumer(self, consumer: Consumer) -> None:
+        """Serve a new consumer."""
+        if consumer.excluded and self.no_local is None:
+            self.no_local = NoLocal(self)
+        self.consumers.add(consumer)
+        self.had_consumers = True
+        self.drain()
+
+    def add_browser(self, consumer: Consumer) -> None:
+        """Show what is ready, and what comes from now on, to a consumer that takes nothing."""
+        if self._browsing is None:
+            self._browsing = Browsing(self)
+        self.browsers = [*self.browsers, consumer]
+        self.had_consumers = True
+        self._browsing.add(consumer)
+
+    def remove_consumer(self, consumer: Consumer) -> None:
+        """Serve a consumer or a browser no longer."""
+        if self._browsing is not None and consumer in self.browsers:
+            self.browsers = [each for each in self.browsers if each is not consumer]
+            if not self._browsing.remove(consumer):
+                self._browsing = None
+            if self._expires is not None:
+                self._expires.used()
+            return
+        removed = self.consumers.remove(consumer)
+        if self.no_local is not None and not any(each.excluded for each in self.consumers):
+            self.no_local.release_all()
+            if self.no_local.idle:
+                self.no_local = None
+        if removed and self._expires is not None and not self.consumers:
+            self._expires.used()
