@@ -8,6 +8,7 @@ from harebell.model.queue.features.browse cimport Browsing
 from harebell.model.queue.features.expiry cimport Expiry
 from harebell.model.queue.features.limits cimport Limits
 from harebell.model.queue.features.key_dispatch cimport KeyDispatch
+from harebell.model.queue.features.quorum cimport Quorum
 from harebell.model.queue.order.contract cimport MessageOrder
 from harebell.model.queue.order.keyed cimport KeyedOrder
 
@@ -29,7 +30,7 @@ cdef class MessageQueue(Queue):
     cdef public object dead_letters
     cdef public Limits limits
     cdef public Expiry expiry
-    cdef public object quorum
+    cdef public Quorum quorum
     cdef public bint single
     cdef public KeyedOrder keyed
     cdef public object no_local

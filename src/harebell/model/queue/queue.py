@@ -694,8 +694,7 @@ class MessageQueue(Queue):
         if self.quorum is None:
             return self.let_go(position, True)
         self.unacked -= 1
-        self.quorum.give_back(position, failed=failed)
-        return 0
+        return self.quorum.give_back(position, failed)
 
     def let_go(self, position: int, again: bool) -> int:
         """Make a message ready again without counting a failure; the caller drains afterwards.
@@ -840,8 +839,7 @@ class MessageQueue(Queue):
     def dead_letter(self, position: int, reason: str) -> int:
         """Remove a message for a reason that dead-lettering knows."""
         if self.quorum is not None:
-            self.quorum.dead_letter(position, reason)
-            return 0
+            return self.quorum.dead_letter(position, reason)
         if self.dead_letters is not None:
             message = self.order.read(position)
             if message is not None:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from harebell.model.queue.order.keyed import KeyedOrder
     from harebell.model.queue.queue import MessageQueue
 
+_SINGLE = LEASE_SINGLE_MESSAGES
+_RANGES = LEASE_CLAIM_RANGES
+
 
 class Run(NamedTuple):
     """Positions of one log that are leased together: all messages in it that are not settled.
@@ -120,7 +123,7 @@ class Claims:
             if count >= messages or order.count <= 0 or (left == 0 and count):
                 continue
             for first, end, more, taking in order.claim(
-                messages - count, left, LEASE_CLAIM_RANGES - len(runs)
+                messages - count, left, _RANGES - len(runs)
             ):
                 runs.append(Run(level, first, end))
                 count += more
@@ -137,7 +140,7 @@ class Claims:
         bits = order.level_bits
         runs: list[Run] = []
         count = size = 0
-        for _ in range(LEASE_SINGLE_MESSAGES):
+        for _ in range(_SINGLE):
             message = order.take() if count < messages else None
             if message is None:
                 break
@@ -162,7 +165,7 @@ class Claims:
                 runs[-1] = Run(level, last.first, here + 1)
             else:
                 runs.append(Run(level, here, here + 1))
-            if len(runs) >= LEASE_CLAIM_RANGES:
+            if len(runs) >= _RANGES:
                 break
         for run in runs:
             orders[run.level].lease(run.first, run.end)
@@ -173,8 +176,8 @@ class Claims:
         queue, log = self._queue, order.log
         picked = PickedPositions(log)
         size = looked = 0
-        while looked < LEASE_SINGLE_MESSAGES:
-            if len(picked) >= messages or picked.ranges >= LEASE_CLAIM_RANGES:
+        while looked < _SINGLE:
+            if len(picked) >= messages or picked.ranges >= _RANGES:
                 break
             position = order.keys.first_of(holder)
             if position < 0:
@@ -247,7 +250,7 @@ class Claims:
         queue.released()
         return 0
 
-    def _release_singly(self, runs: Sequence[Run]) -> None:
+    def _release_singly(self, runs: Sequence[Run]) -> int:
         queue, order = self._queue, self._order
         fifo = order.levels()[0][1]
         for run in runs:
@@ -255,10 +258,11 @@ class Claims:
             position = fifo.log.next(run.first)
             while position < run.end:
                 if queue.quorum is not None:
-                    queue.quorum.give_back(position, failed=True)
+                    queue.quorum.give_back(position, True)
                 else:
                     order.put_back(position)
                 position = fifo.log.next(position + 1)
+        return 0
 
     def _by_level(self, runs: Sequence[Run]) -> list[tuple[FifoOrder, list[tuple[int, int]]]]:
         orders = dict(self._order.levels())

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.queue import MessageQueue
 
 NO_LIMIT = -1
+_FAILURES = FAILURES
 
 
 class Quorum:
@@ -38,6 +39,7 @@ class Quorum:
 
     def __init__(self, queue: MessageQueue, commit: Commit) -> None:
         self._queue = queue
+        self._order = queue.order
         self._commit = commit
         self._limit = DELIVERY_LIMIT
         self._at_least_once = False
@@ -57,7 +59,7 @@ class Quorum:
 
     # --- failed deliveries ----------------------------------------------------------------------
 
-    def give_back(self, position: int, *, failed: bool) -> None:
+    def give_back(self, position: int, failed: bool) -> int:
         """Count a delivery that came back, and make the message ready, delayed or dead.
 
         Args:
@@ -65,35 +67,37 @@ class Quorum:
             failed: whether the delivery failed; False if the client says that nothing did.
         """
         queue = self._queue
-        count = queue.order.delivery_count(position) + 1
-        failures = count & FAILURES
+        count = self._order.delivery_count(position) + 1
+        failures = count & _FAILURES
         if self._limit != NO_LIMIT and failures > self._limit:
             if queue.keyed is not None:
                 queue.keyed.keys.release(position)
             self.dead_letter(position, OVER_THE_LIMIT)
-            return
+            return 0
         if failures:
             # The log has no room for a higher count.
-            queue.order.set_delivery_count(position, count)
+            self._order.set_delivery_count(position, count)
         if queue.retry is None or not queue.retry.given_back(position, failures, failed=failed):
             queue.put_back(position)
+        return 0
 
     # --- dead-lettering at least once -----------------------------------------------------------
 
-    def dead_letter(self, position: int, reason: str) -> None:
+    def dead_letter(self, position: int, reason: str) -> int:
         """Dead-letter a message; it stays in the log until it is safe elsewhere."""
         queue = self._queue
         if queue.dead_letters is None:
-            queue.order.settle(position)
+            self._order.settle(position)
         elif self._at_least_once:
             self._send(position, reason, set(), 0)
         else:
-            message = queue.order.read(position)
+            message = self._order.read(position)
             if message is not None:
                 queue.dead_letters.send(message, reason)
-                queue.order.settle(position)
+                self._order.settle(position)
+        return 0
 
-    def _send(self, position: int, reason: str, taken: set[str], ticket: int) -> None:
+    def _send(self, position: int, reason: str, taken: set[str], ticket: int) -> int:
         """Send a dead letter to the queues that have not taken it yet.
 
         Args:
@@ -103,12 +107,12 @@ class Quorum:
             ticket: of the commit that the last of their copies is part of; 0 when none waits.
         """
         queue = self._queue
-        message = queue.order.read(position)
+        message = self._order.read(position)
         if message is None:
-            return
+            return 0
         if queue.dead_letters is None:
-            queue.order.settle(position)
-            return
+            self._order.settle(position)
+            return 0
         outcome = queue.dead_letters.send(message, reason, taken)
         if outcome & PENDING:
             ticket = self._commit.ticket
@@ -118,12 +122,13 @@ class Quorum:
             self._commit.urgent = True
             self._leaving.append((ticket, position))
         else:
-            queue.order.settle(position)
+            self._order.settle(position)
+        return 0
 
     def tick(self) -> None:
         """Settle dead letters that are safe elsewhere, and send again those that nobody took."""
         while self._leaving and self._leaving[0][0] <= self._commit.done:
-            self._queue.order.settle(self._leaving.popleft()[1])
+            self._order.settle(self._leaving.popleft()[1])
         for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
             position, reason, taken, ticket = self._stuck.popleft()
             self._send(position, reason, taken, ticket)

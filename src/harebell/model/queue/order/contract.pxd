@@ -8,6 +8,7 @@ cdef class MessageOrder:
     cdef public bint redelivered
     cdef public int level_bits
     cdef public int heads
+    cdef public bint staging
 
     cpdef int keep(self, Message message) except -1
     cpdef long long hand_over(self, Message message) except -1

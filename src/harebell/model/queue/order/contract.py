@@ -33,6 +33,7 @@ class MessageOrder:
         position: of the message that was taken last.
         redelivered: whether that message may have been delivered before.
         level_bits: how many bits of a position say in which log it is.
+        staging: whether a batch is open, which hides what comes.
         heads: how many messages are looked at when messages expire: one for each log.
     """
 
@@ -43,6 +44,7 @@ class MessageOrder:
         self.redelivered = False
         self.level_bits = 0
         self.heads = 1
+        self.staging = False
 
     # --- what a kind fills in -------------------------------------------------------------------
 
@@ -110,18 +112,21 @@ class MessageOrder:
 
     def begin_batch(self) -> int:
         """Hide what comes from now on."""
+        self.staging = True
         for _, order in self.levels():
             order.begin_batch()
         return 0
 
     def commit_batch(self) -> int:
         """Make what was hidden ready; return how many messages."""
+        self.staging = False
         count = sum([order.commit_batch() for _, order in self.levels()])
         self.recount()
         return count
 
     def roll_back_batch(self) -> int:
         """Settle the rows of the batch, and make the others ready; return how many these are."""
+        self.staging = False
         count = sum([order.roll_back_batch() for _, order in self.levels()])
         self.recount()
         return count

@@ -15,13 +15,9 @@ cdef class PriorityOrder(MessageOrder):
     cdef int _lowest
     cdef bint _lowest_first
     cdef bint _marks
-    cdef bint _staging
 
     @cython.locals(order=FifoOrder)
     cpdef FifoOrder _make(self, int level)
-    cpdef int begin_batch(self) except -1
-    cpdef long long commit_batch(self) except -1
-    cpdef long long roll_back_batch(self) except -1
     @cython.locals(level=int)
     cdef int _level_of(self, Message message) except -1
     cdef FifoOrder _order_of(self, long long position)

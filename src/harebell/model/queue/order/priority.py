@@ -62,7 +62,6 @@ class PriorityOrder(MessageOrder):
         self._open_level = open_level
         self._most = most
         self._marks = marks
-        self._staging = False
         # No level above has a ready message.
         self._top = -1
         levels = arguments.get(LEVELS)
@@ -78,22 +77,9 @@ class PriorityOrder(MessageOrder):
     def _make(self, level: int) -> FifoOrder:
         order = FifoOrder(self._open_level(level), self._marks)
         self._orders[level] = order
-        if self._staging:
+        if self.staging:
             order.begin_batch()
         return order
-
-    def begin_batch(self) -> int:
-        """Hide what comes from now on, on new levels too."""
-        self._staging = True
-        return super().begin_batch()
-
-    def commit_batch(self) -> int:
-        self._staging = False
-        return super().commit_batch()
-
-    def roll_back_batch(self) -> int:
-        self._staging = False
-        return super().roll_back_batch()
 
     def _level_of(self, message: Message) -> int:
         """Return the level of a message: 0 without a priority, at most the highest level."""

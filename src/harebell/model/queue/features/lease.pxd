@@ -1,0 +1,49 @@
+cimport cython
+from harebell.base.message cimport Message
+from harebell.base.ports cimport Log
+from harebell.model.queue.order.contract cimport MessageOrder
+from harebell.model.queue.order.fifo cimport FifoOrder
+from harebell.model.queue.order.keyed cimport KeyedOrder
+
+cdef int _SINGLE
+cdef int _RANGES
+
+cdef class Claims:
+    cdef object _queue
+    cdef MessageOrder _order
+
+    @cython.locals(order=MessageOrder)
+    cpdef object claim(self, long long messages, long long octets, object holder)
+    @cython.locals(order=FifoOrder, count="long long", size="long long", left="long long")
+    cpdef object _claim_ranges(self, long long messages, long long octets)
+    @cython.locals(
+        order=MessageOrder,
+        message=Message,
+        position="long long",
+        here="long long",
+        redelivered=bint,
+        level=int,
+        bits=int,
+        log=Log,
+        count="long long",
+        size="long long",
+        taking="long long",
+    )
+    cpdef object _claim_singly(self, long long messages, long long octets)
+    @cython.locals(
+        log=Log,
+        size="long long",
+        looked="long long",
+        position="long long",
+        taking="long long",
+        message=Message,
+        expired=bint,
+    )
+    cpdef object _claim_keyed(
+        self, KeyedOrder order, long long messages, long long octets, object holder
+    )
+    cpdef int settle(self, object runs, long long messages) except -1
+    cpdef int release(self, object runs, long long messages) except -1
+    @cython.locals(fifo=FifoOrder, position="long long")
+    cdef int _release_singly(self, object runs) except -1
+    cpdef object position_of(self, long long level, long long position)
