@@ -8,7 +8,7 @@ from harebell.base.message import Message
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
-    from harebell.model.queue.queue import MessageQueue
+    from harebell.model.queue.features.host import Host
 
 ALTERNATE = "x-alternate-exchange"
 """The argument that names the exchange."""
@@ -28,7 +28,7 @@ class AlternateExchange:
         name: of the exchange, which need not exist.
     """
 
-    def __init__(self, queue: MessageQueue, name: str) -> None:
+    def __init__(self, queue: Host, name: str) -> None:
         self._queue = queue
         self._name = name
 
@@ -39,8 +39,9 @@ class AlternateExchange:
             return
         router = context.router
         exchange = router.exchanges.get(self._name)
+        mine: object = self._queue
         for queue in () if exchange is None else router.route(exchange, message):
-            if queue is not self._queue:
+            if queue is not mine:
                 queue.take_over(message)
 
     def send_all(self) -> None:

@@ -20,8 +20,8 @@ from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 
 if TYPE_CHECKING:
+    from harebell.model.queue.features.host import Host
     from harebell.model.queue.order.contract import MessageOrder
-    from harebell.model.queue.queue import MessageQueue
 
 _MOST = BROWSED_PER_TURN
 
@@ -50,7 +50,7 @@ class Browsing:
 
     __slots__ = ("_browsers", "_order", "_queue")
 
-    def __init__(self, queue: MessageQueue) -> None:
+    def __init__(self, queue: Host) -> None:
         self._queue = queue
         self._order = queue.order
         self._browsers: list[Browser] = []

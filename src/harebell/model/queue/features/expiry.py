@@ -13,7 +13,7 @@ from harebell.base.message import Message, copy_message
 from harebell.base.timers import NEVER, Timer
 
 if TYPE_CHECKING:
-    from harebell.model.queue.queue import MessageQueue
+    from harebell.model.queue.features.host import Host
 
 FOR_EVER = -1
 
@@ -32,7 +32,7 @@ class Expiry:
 
     __slots__ = ("_queue", "_timer", "active", "mixed", "ttl")
 
-    def __init__(self, queue: MessageQueue) -> None:
+    def __init__(self, queue: Host) -> None:
         self._queue = queue
         self._timer: Timer | None = None
         self.ttl = FOR_EVER

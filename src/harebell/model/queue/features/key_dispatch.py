@@ -14,8 +14,8 @@ from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
 
 if TYPE_CHECKING:
+    from harebell.model.queue.features.host import Host
     from harebell.model.queue.order.keyed import KeyedOrder
-    from harebell.model.queue.queue import MessageQueue
 
 _SCAN_MOST = GROUP_SCAN_MESSAGES
 
@@ -28,7 +28,7 @@ class KeyDispatch:
         order: of the queue.
     """
 
-    def __init__(self, queue: MessageQueue, order: KeyedOrder) -> None:
+    def __init__(self, queue: Host, order: KeyedOrder) -> None:
         self._queue = queue
         self._order = order
 

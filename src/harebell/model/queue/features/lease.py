@@ -32,9 +32,9 @@ from harebell.model.queue.position_range import (
 )
 
 if TYPE_CHECKING:
+    from harebell.model.queue.features.host import Host
     from harebell.model.queue.order.fifo import FifoOrder
     from harebell.model.queue.order.keyed import KeyedOrder
-    from harebell.model.queue.queue import MessageQueue
 
 _SINGLE = LEASE_SINGLE_MESSAGES
 _RANGES = LEASE_CLAIM_RANGES
@@ -77,7 +77,7 @@ class Claims:
         queue: the queue.
     """
 
-    def __init__(self, queue: MessageQueue) -> None:
+    def __init__(self, queue: Host) -> None:
         self._queue = queue
         self._order = queue.order
 

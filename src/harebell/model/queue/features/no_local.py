@@ -22,7 +22,7 @@ from harebell.model.queue.arguments import SINGLE_ACTIVE
 
 if TYPE_CHECKING:
     from harebell.model.consumer import Consumer
-    from harebell.model.queue.queue import MessageQueue
+    from harebell.model.queue.features.host import Host
 
 
 class NoLocal:
@@ -32,7 +32,7 @@ class NoLocal:
         queue: the queue.
     """
 
-    def __init__(self, queue: MessageQueue) -> None:
+    def __init__(self, queue: Host) -> None:
         self._queue = queue
         self._single = queue.arguments.get(SINGLE_ACTIVE) is True
         self._origins: dict[int, int] = {}

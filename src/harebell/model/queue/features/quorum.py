@@ -23,7 +23,7 @@ from harebell.model.queue.features.redelivery import FAILURES
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
-    from harebell.model.queue.queue import MessageQueue
+    from harebell.model.queue.features.host import Host
 
 NO_LIMIT = -1
 _FAILURES = FAILURES
@@ -37,7 +37,7 @@ class Quorum:
         commit: of the store.
     """
 
-    def __init__(self, queue: MessageQueue, commit: Commit) -> None:
+    def __init__(self, queue: Host, commit: Commit) -> None:
         self._queue = queue
         self._order = queue.order
         self._commit = commit

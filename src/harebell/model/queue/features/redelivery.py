@@ -23,7 +23,7 @@ from harebell.base.timers import Timers
 from harebell.model.queue.arguments import delays_of
 
 if TYPE_CHECKING:
-    from harebell.model.queue.queue import MessageQueue
+    from harebell.model.queue.features.host import Host
 
 DELAYS = "x-retry-delays"
 DELAYS_KEY = "retry"
@@ -87,7 +87,7 @@ class Retry:
         timers: of the broker.
     """
 
-    def __init__(self, queue: MessageQueue, timers: Timers) -> None:
+    def __init__(self, queue: Host, timers: Timers) -> None:
         self._queue = queue
         self._clock = timers.clock
         self._timer = timers.timer(self.release)
