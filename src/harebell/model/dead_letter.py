@@ -26,9 +26,9 @@ from harebell.base.clock import Clock
 from harebell.base.limits import LETTER_UNITS
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
-from harebell.model.blind import BLIND, hidden, whole
+from harebell.model.bcc import BLIND, hidden, whole
+from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.editor import Editor
-from harebell.model.letter_chain import LetterChain
 from harebell.model.queue.contract import ACCEPTED, Queue
 from harebell.model.queue.contract import REJECTED as REFUSED
 from harebell.model.router import Router
@@ -78,7 +78,7 @@ def _history(headers: Mapping[str, Any]) -> list[dict[str, Any]]:
     return events
 
 
-def goes_round(history: list[dict[str, Any]], queue: str) -> bool:
+def is_cycle(history: list[dict[str, Any]], queue: str) -> bool:
     """Whether a message would come back to a queue where it died without anybody's wish."""
     for event in history:
         if event.get("reason") == REJECTED:
@@ -109,7 +109,7 @@ class DeadLetters:
         router: Router,
         editor: Editor,
         clock: Clock,
-        chain: LetterChain,
+        chain: DeadLetterScheduler,
     ) -> None:
         self._queue = queue
         self._exchange = exchange
@@ -124,7 +124,7 @@ class DeadLetters:
         self._chain.send(self, message, reason)
 
     def room(self, *, in_turns: bool) -> int:
-        """Messages that the queue may drop now, of too many; as for `LetterChain`."""
+        """Messages that the queue may drop now, of too many; as for `DeadLetterScheduler`."""
         return self._chain.room(in_turns=in_turns)
 
     def send(self, message: Message, reason: str, taken: set[str] | None = None) -> int:
@@ -165,7 +165,7 @@ class DeadLetters:
             return NOWHERE
         outcome = ACCEPTED
         for queue in found:
-            if reason != REJECTED and goes_round(history, queue.name):
+            if reason != REJECTED and is_cycle(history, queue.name):
                 continue
             if taken is None:
                 outcome |= queue.take_over(letter)

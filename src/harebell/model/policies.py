@@ -21,7 +21,7 @@ from harebell.model.settings import settings_of
 
 if TYPE_CHECKING:
     from harebell.model.definitions import Recorder
-    from harebell.model.surroundings import Surroundings
+    from harebell.model.queue_context import QueueContext
 
 _ROWS = "policy"
 _OPERATOR_ROWS = "parameter"
@@ -34,7 +34,7 @@ class Policies:
     Args:
         vhost: its name.
         recorder: writes them down.
-        surroundings: of the vhost's queues.
+        context: of the vhost's queues.
         store: told how durable the queues are.
 
     Attributes:
@@ -43,14 +43,12 @@ class Policies:
         operator_policies: by name.
     """
 
-    def __init__(
-        self, vhost: str, recorder: Recorder, surroundings: Surroundings, store: Store
-    ) -> None:
+    def __init__(self, vhost: str, recorder: Recorder, context: QueueContext, store: Store) -> None:
         self._vhost = vhost
         self._store = store
         self.durability = ""
         self._recorder = recorder
-        self._surroundings = surroundings
+        self._context = context
         self.policies: dict[str, Policy] = {}
         self.operator_policies: dict[str, Policy] = {}
         # What is not in line yet, the next one last; and whether that goes on in coming turns.
@@ -125,12 +123,12 @@ class Policies:
 
         What is declared meanwhile is in line from its start.
         """
-        router = self._surroundings.router
+        router = self._context.router
         # Whatever was under way begins again: it followed rules that are not in force any more.
         self._unruled = [*reversed(router.queues.values()), *reversed(router.exchanges.values())]
         if not self._applying and not self._apply_some():
             self._applying = True
-            self._surroundings.timers.work.later(self._apply_more)
+            self._context.timers.work.later(self._apply_more)
 
     def _apply_more(self) -> bool:
         self._applying = not self._apply_some()
@@ -138,8 +136,8 @@ class Policies:
 
     def _apply_some(self) -> bool:
         """A slice of that; True when all are in line."""
-        surroundings, left = self._surroundings, self._unruled
-        work, routes = surroundings.timers.work, False
+        context, left = self._context, self._unruled
+        work, routes = context.timers.work, False
         while left:
             thing = left.pop()
             if isinstance(thing, Queue):
@@ -152,7 +150,7 @@ class Policies:
                 break
         if routes:
             # Alternate exchanges may be others.
-            surroundings.router.changed()
+            context.router.changed()
         return not left
 
     def apply_to_exchange(self, exchange: Exchange) -> None:

@@ -36,6 +36,7 @@ from harebell.model.queue.arguments import (
 )
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.factory import kind_of, make_queue
+from harebell.model.queue_context import QueueContext
 from harebell.model.removal import Removal
 from harebell.model.reserved import (
     check_exchange_deletion,
@@ -44,7 +45,6 @@ from harebell.model.reserved import (
 )
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
 from harebell.model.router import Router
-from harebell.model.surroundings import Surroundings
 from harebell.model.vhost_limits import MAX_QUEUES, over
 
 PREDECLARED = {
@@ -97,7 +97,7 @@ class VHost:
         self.broker_queue_type = ""
         self.ceilings = Ceilings()
         self.router = Router(editor.headers_of)
-        self._surroundings = Surroundings(
+        self._context = QueueContext(
             self.router,
             editor,
             Clock() if clock is None else clock,
@@ -111,13 +111,13 @@ class VHost:
         self.queues = self.router.queues
         self._store = store
         if events is None:
-            events = Events(editor, self._surroundings.clock, "")
+            events = Events(editor, self._context.clock, "")
         self.recorder = Recorder(name, store, events)
         self.parameters = Parameters(name, self.recorder)
-        self.policies = Policies(name, self.recorder, self._surroundings, store)
-        work = self._surroundings.timers.work
+        self.policies = Policies(name, self.recorder, self._context, store)
+        work = self._context.timers.work
         self._removal = Removal(self._unbind, self._drop, work, events)
-        self._surroundings.drop_queue = self.retire
+        self._context.drop_queue = self.retire
         # The exclusive queues of every owner, by name.
         self._owned: dict[object, dict[str, Queue]] = {}
         self.exchanges[""] = DirectExchange("", durable=True)
@@ -143,7 +143,7 @@ class VHost:
         self.metadata = metadata
         self.policies.durability = metadata.durability
         self.router.tracer = (
-            Firehose(self.name, self.recorder.events.node, self.router, self._surroundings.editor)
+            Firehose(self.name, self.recorder.events.node, self.router, self._context.editor)
             if metadata.tracing
             else None
         )
@@ -230,7 +230,7 @@ class VHost:
 
     def add_exchange(self, exchange: Exchange) -> None:
         """Take an exchange in that was just made, or was here before a restart."""
-        exchange.enter(self._surroundings)
+        exchange.enter(self._context)
         self.exchanges[exchange.name] = exchange
         self.policies.apply_to_exchange(exchange)
         self.router.changed()
@@ -357,7 +357,7 @@ class VHost:
         self.queues[queue.name] = queue
         if queue.owner is not None:
             self.give(queue, queue.owner)
-        queue.join(self._surroundings)
+        queue.join(self._context)
         if queue.ticks:
             self.ticking[queue.name] = queue
 

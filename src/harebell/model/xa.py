@@ -24,7 +24,7 @@ from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import BRANCH_LOG, Log, Store
 from harebell.base.slices import Slices, at_once, emptied, in_pieces
 from harebell.base.timers import Timers
-from harebell.model.blind import revealed
+from harebell.model.bcc import revealed
 from harebell.model.branch import (
     OPERATOR,
     Asker,

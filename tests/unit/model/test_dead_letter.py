@@ -10,8 +10,8 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR, headers_of
-from harebell.model.blind import hidden
-from harebell.model.dead_letter import GONE, NOWHERE, goes_round
+from harebell.model.bcc import hidden
+from harebell.model.dead_letter import GONE, NOWHERE, is_cycle
 from harebell.model.queue.contract import REJECTED
 from harebell.model.vhost import VHost
 from harebell.store.memory import MemoryStore
@@ -195,7 +195,7 @@ def test_a_rejection_on_the_way_ends_a_round(
     history: list[tuple[str, str]], queue: str, expected: bool
 ) -> None:
     events: list[dict[str, Any]] = [{"queue": name, "reason": why} for name, why in history]
-    assert goes_round(events, queue) is expected
+    assert is_cycle(events, queue) is expected
 
 
 @pytest.mark.parametrize(

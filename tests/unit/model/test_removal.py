@@ -17,7 +17,7 @@ class Turns:
     """Does what is put off slice by slice, each of so many units."""
 
     def __init__(self, where: VHost, units: int = 200) -> None:
-        self._work = where._surroundings.timers.work
+        self._work = where._context.timers.work
         self._work.later = self._later
         self._units = units
         self._steps: list[Step] = []

@@ -10,7 +10,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR
-from harebell.model.blind import Blind
+from harebell.model.bcc import Blind
 from harebell.model.broker import Broker
 from harebell.model.exchange.delayed import DelayedExchange
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue

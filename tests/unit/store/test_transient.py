@@ -15,7 +15,7 @@ from harebell.base.limits import (
 )
 from harebell.base.message import FAMILY_010, Message, Properties, copy_message
 from harebell.kernels.batches import BatchBuilder
-from harebell.model.blind import Blind
+from harebell.model.bcc import Blind
 from tests.sim.disk import SimDisk
 from tests.unit.store.stores import IDENTITY, NOW, Bench, message
 

@@ -25,7 +25,7 @@ from harebell.front.amqp_0_10.errors import (
 from harebell.front.common.interceptors import NODE, TIMESTAMP
 from harebell.front.common.permission import check_topic
 from harebell.front.convert.final import encode_final
-from harebell.model.blind import Blind
+from harebell.model.bcc import Blind
 from harebell.model.equivalence import type_name
 from harebell.model.firehose import Actor, further_keys
 from harebell.model.transaction import due_at_commit

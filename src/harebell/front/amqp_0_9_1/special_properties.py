@@ -19,7 +19,7 @@ from harebell.front.amqp_0_9_1.direct_reply import way_back
 from harebell.front.common.errors import soft
 from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_expiration, check_user_id
-from harebell.model.blind import BLIND, hidden
+from harebell.model.bcc import BLIND, hidden
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.transaction import due_at_commit

@@ -10,7 +10,7 @@ without one, and its exchange and routing key stay, too. What they return is rem
 octets of the list it was made from: a message is converted once for all its consumers, and a run of
 messages with equal properties once altogether.
 
-`FAMILY_BLIND` is basic with BCC keys (`harebell.model.blind`), which no consumer sees.
+`FAMILY_BLIND` is basic with BCC keys (`harebell.model.bcc`), which no consumer sees.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from harebell.base.message import (
     Properties,
     new_message,
 )
-from harebell.model.blind import BLIND
+from harebell.model.bcc import BLIND
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.edit import edited
 

@@ -21,7 +21,7 @@ from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert.carried import USER_ID
 from harebell.front.operations.publish import writable_exchange
-from harebell.model.blind import Blind
+from harebell.model.bcc import Blind
 from harebell.model.equivalence import type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import Queue

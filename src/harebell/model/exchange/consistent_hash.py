@@ -26,7 +26,7 @@ from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
-    from harebell.model.surroundings import Surroundings
+    from harebell.model.queue_context import QueueContext
 
 HEADER = "hash-header"
 PROPERTY = "hash-property"
@@ -67,9 +67,9 @@ class ConsistentHashExchange(Exchange):
         """Only when a header is hashed."""
         return self._header is not None
 
-    def enter(self, surroundings: Surroundings) -> None:
+    def enter(self, context: QueueContext) -> None:
         """Look into messages with the vhost's editor."""
-        self._editor = surroundings.editor
+        self._editor = context.editor
 
     def check(self, binding: Binding) -> None:
         """Refuse a binding key that is no weight."""

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
 from harebell.base.message import Message
-from harebell.model.duplicates import HEADER, Duplicates
+from harebell.model.dedup_cache import HEADER, Duplicates
 from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
-    from harebell.model.surroundings import Surroundings
+    from harebell.model.queue_context import QueueContext
 
 SIZE = "x-cache-size"
 TTL = "x-cache-ttl"
@@ -74,13 +74,13 @@ class DeduplicationExchange(FanoutExchange):
         """What tells duplicates stands in the headers."""
         return True
 
-    def enter(self, surroundings: Surroundings) -> None:
+    def enter(self, context: QueueContext) -> None:
         """Take up the memory, and what was written down of it."""
         log = None
-        self._clock = surroundings.clock
+        self._clock = context.clock
         if self.durable and self.arguments.get(PERSISTENCE) == _DISK:
-            assert surroundings.store is not None, "exchanges that keep something have a store"
-            log = surroundings.store.open_log(self.identity, durable=True, keep_all=True)
+            assert context.store is not None, "exchanges that keep something have a store"
+            log = context.store.open_log(self.identity, durable=True, keep_all=True)
         self._seen = Duplicates(_count(self.arguments.get(SIZE)), log, self._clock.ms)
 
     def leave(self) -> None:

@@ -23,14 +23,14 @@ from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
 from harebell.base.timers import Timer
+from harebell.model.bcc import BLIND, hidden, revealed
 from harebell.model.binding import Binding
-from harebell.model.blind import BLIND, hidden, revealed
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
-    from harebell.model.surroundings import Surroundings
+    from harebell.model.queue_context import QueueContext
 
 TYPE = "x-delayed-type"
 DELAY = "x-delay"
@@ -105,11 +105,11 @@ class DelayedExchange(Exchange):
         """How many messages wait here."""
         return self.held.ready_count() if self.held is not None else 0
 
-    def enter(self, surroundings: Surroundings) -> None:
+    def enter(self, context: QueueContext) -> None:
         """Open the log, and wait again for what was in it before a restart."""
         self._inner.identity = self.identity + _INNER_LOG
-        self._inner.enter(surroundings)
-        self.held = Held(self, surroundings)
+        self._inner.enter(context)
+        self.held = Held(self, context)
 
     def leave(self) -> None:
         """The exchange is gone, and what waited in it."""
@@ -151,27 +151,27 @@ class Held(Queue):
 
     Args:
         exchange: whose messages these are.
-        surroundings: of the vhost.
+        context: of the vhost.
     """
 
     KIND = "delayed"
 
-    def __init__(self, exchange: Exchange, surroundings: Surroundings) -> None:
+    def __init__(self, exchange: Exchange, context: QueueContext) -> None:
         super().__init__(HELD_PREFIX + exchange.name, "", durable=exchange.durable)
         self.identity = exchange.identity
-        store = surroundings.store
+        store = context.store
         assert store is not None, "exchanges that keep messages have a store"
         self._exchange = exchange
-        self._editor = surroundings.editor
-        self._router = surroundings.router
-        self._clock = surroundings.clock
-        self._awaiting = surroundings.awaiting
+        self._editor = context.editor
+        self._router = context.router
+        self._clock = context.clock
+        self._awaiting = context.awaiting
         self._commit = store.commit
         self._log: Log = store.open_log(exchange.identity, durable=exchange.durable, keep_all=True)
         self._schedule = Schedule()
         self._leaving: deque[tuple[int, int]] = deque()
         self._expected: tuple[bytes, int] = (b"", 0)
-        self._timer: Timer = surroundings.timers.timer(self.release)
+        self._timer: Timer = context.timers.timer(self.release)
         # Rows of a batch: when they are due, and where they stand.
         self._staged: list[tuple[int, int]] = []
         self._restore()

@@ -15,7 +15,7 @@ from harebell.model.exchange.kind import Exchange
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
-    from harebell.model.surroundings import Surroundings
+    from harebell.model.queue_context import QueueContext
 
 
 class RandomExchange(Exchange):
@@ -29,9 +29,9 @@ class RandomExchange(Exchange):
         self._row: list[Exchange | Queue] = []
         self._chooser = Chooser()
 
-    def enter(self, surroundings: Surroundings) -> None:
+    def enter(self, context: QueueContext) -> None:
         """Share the vhost's chooser."""
-        self._chooser = surroundings.chooser
+        self._chooser = context.chooser
 
     def added(self, binding: Binding) -> None:
         """One more chance for the destination."""

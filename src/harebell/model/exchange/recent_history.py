@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.limits import RECENT_HISTORY_MESSAGES
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
+from harebell.model.bcc import BLIND, hidden
 from harebell.model.binding import Binding
-from harebell.model.blind import BLIND, hidden
 from harebell.model.equivalence import term
 from harebell.model.exchange.fanout import FanoutExchange
 from harebell.model.exchange.kind import Exchange
@@ -26,8 +26,8 @@ from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
+    from harebell.model.queue_context import QueueContext
     from harebell.model.router import Router
-    from harebell.model.surroundings import Surroundings
 
 LENGTH = "x-recent-history-length"
 NO_STORE = "x-recent-history-no-store"
@@ -63,13 +63,11 @@ class RecentHistoryExchange(FanoutExchange):
         """Whether to keep a message stands in its headers."""
         return True
 
-    def enter(self, surroundings: Surroundings) -> None:
+    def enter(self, context: QueueContext) -> None:
         """Open the log, and find what it held before a restart."""
-        self._router = surroundings.router
-        assert surroundings.store is not None, "exchanges that keep messages have a store"
-        self._log = log = surroundings.store.open_log(
-            self.identity, durable=self.durable, keep_all=True
-        )
+        self._router = context.router
+        assert context.store is not None, "exchanges that keep messages have a store"
+        self._log = log = context.store.open_log(self.identity, durable=self.durable, keep_all=True)
         position = log.first()
         while position < log.end():
             self._kept.append(position)

@@ -20,7 +20,7 @@ from harebell.model.resource import precondition, rendered
 if TYPE_CHECKING:
     from harebell.model.binding import Binding
     from harebell.model.queue.features.limits import Incoming
-    from harebell.model.surroundings import Surroundings
+    from harebell.model.queue_context import QueueContext
 
 ACCEPTED = 0
 """The queue took the message."""
@@ -131,7 +131,7 @@ class Queue:
         """Whether one more message of that size would neither be refused nor push one out."""
         return True
 
-    def join(self, surroundings: Surroundings) -> None:
+    def join(self, context: QueueContext) -> None:
         """The queue is part of a vhost now, and may use what it finds there."""
 
     def configure(self, settings: Mapping[str, Any]) -> None:

@@ -49,7 +49,7 @@ from harebell.model.queue.position_range import Span
 from harebell.model.resource import precondition, refused, rendered
 
 if TYPE_CHECKING:
-    from harebell.model.surroundings import Surroundings
+    from harebell.model.queue_context import QueueContext
 
 NO_POSITION = -1
 LINGER = "qpid.auto_delete_timeout"
@@ -106,7 +106,7 @@ class MessageQueue(Queue):
         super().__init__(name, vhost, **options)
         self.kind = kind
         self.order = order
-        self.context: Surroundings | None = None
+        self.context: QueueContext | None = None
         self.clock = _NO_CLOCK
         self._work = _NO_WORK
         self.dead_letters: DeadLetters | None = None
@@ -145,16 +145,16 @@ class MessageQueue(Queue):
 
     # --- settings -------------------------------------------------------------------------------
 
-    def join(self, surroundings: Surroundings) -> None:
+    def join(self, context: QueueContext) -> None:
         """Use what the vhost has: the clock, timers, and what looks into messages."""
-        self.context = surroundings
-        self.clock = surroundings.clock
-        self._work = surroundings.timers.work
+        self.context = context
+        self.clock = context.clock
+        self._work = context.timers.work
         if self.keyed is not None:
-            self.keyed.use_editor(surroundings.editor)
+            self.keyed.use_editor(context.editor)
         if self.arguments.get(DEDUPLICATION) is True:
             self._deduplication = QueueDeduplication(
-                surroundings.editor, self.order, ready_messages(self.order)
+                context.editor, self.order, ready_messages(self.order)
             )
 
     def configure(self, settings: Mapping[str, Any]) -> None:

@@ -47,7 +47,7 @@ cdef class StreamQueue(Queue):
     cdef bint _put_off
     cdef Work _work
     cdef list _recent
-    cdef object _surroundings
+    cdef object _context
     cdef object _editor
     cdef object _clock
 

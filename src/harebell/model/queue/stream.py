@@ -46,8 +46,8 @@ from harebell.model.queue.offsets import (
 )
 from harebell.model.queue.position_range import Span, check_kept, span_of
 from harebell.model.queue.tracking import Tracking
+from harebell.model.queue_context import QueueContext
 from harebell.model.resource import RESERVED_PREFIX, precondition, rendered
-from harebell.model.surroundings import Surroundings
 
 KIND = "stream"
 _NO_WORK = Work()
@@ -144,16 +144,16 @@ class StreamQueue(Queue):
         self._shared = False
         self._locals = 0
         self._recent: list[Message | None] = []
-        self._surroundings: Surroundings | None = None
+        self._context: QueueContext | None = None
         self._editor: Editor | None = None
         self._clock = Clock()
 
-    def join(self, surroundings: Surroundings) -> None:
+    def join(self, context: QueueContext) -> None:
         """Take the clock and what decodes headers from the vhost."""
-        self._surroundings = surroundings
-        self._editor = surroundings.editor
-        self._clock = surroundings.clock
-        self._work = surroundings.timers.work
+        self._context = context
+        self._editor = context.editor
+        self._clock = context.clock
+        self._work = context.timers.work
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Take what is kept at most, and how long."""
@@ -240,8 +240,8 @@ class StreamQueue(Queue):
         if self._reached > self._safe:
             self._flying.append((self._ticket, self._reached))
         self._ticket = ticket
-        if self._surroundings is not None and self not in self._surroundings.awaiting:
-            self._surroundings.awaiting.append(self)
+        if self._context is not None and self not in self._context.awaiting:
+            self._context.awaiting.append(self)
         return 0
 
     def committed(self) -> None:
@@ -251,8 +251,8 @@ class StreamQueue(Queue):
             self._show(self._flying.pop(0)[1])
         if self._ticket <= done:
             self._show(max(self._safe, self._reached))
-        elif self._surroundings is not None and self not in self._surroundings.awaiting:
-            self._surroundings.awaiting.append(self)
+        elif self._context is not None and self not in self._context.awaiting:
+            self._context.awaiting.append(self)
         self.drain()
 
     def tick(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.model.duplicates import HEADER
+from harebell.model.dedup_cache import HEADER
 from tests.unit.model.things import message, vhost, with_headers
 
 SIZE = {"x-cache-size": 10}

@@ -13,8 +13,8 @@ from harebell.model.editor import Editor
 from harebell.model.exchange.kind import Exchange
 from harebell.model.exchange.local_random import LocalRandomExchange
 from harebell.model.exchange.random import RandomExchange
+from harebell.model.queue_context import QueueContext
 from harebell.model.router import Router
-from harebell.model.surroundings import Surroundings
 from tests.unit.model.things import headers_of, message, queue, vhost
 
 KINDS = [RandomExchange, LocalRandomExchange]
@@ -22,7 +22,7 @@ KINDS = [RandomExchange, LocalRandomExchange]
 
 def _entered(kind: type[Exchange], seed: bytes = b"seed") -> Exchange:
     exchange = kind("r")
-    exchange.enter(Surroundings(Router(headers_of), Editor(headers_of), Clock(), [], Chooser(seed)))
+    exchange.enter(QueueContext(Router(headers_of), Editor(headers_of), Clock(), [], Chooser(seed)))
     return exchange
 
 

@@ -23,9 +23,9 @@ from harebell.model.queue import stream as stream_module
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.queue.tracking import Tracking
+from harebell.model.queue_context import QueueContext
 from harebell.model.router import Router
 from harebell.model.settings import settings_of
-from harebell.model.surroundings import Surroundings
 from harebell.store.memory import MemoryDefinitions, MemoryStore
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import headers_of, message, with_headers
@@ -89,7 +89,7 @@ class Place:
             "s", "/", self.log, self.commit, tracking, 100, durable=True, arguments=self.arguments
         )
         editor = Editor(headers_of)
-        stream.join(Surroundings(Router(headers_of), editor, self.clock, self.awaiting))
+        stream.join(QueueContext(Router(headers_of), editor, self.clock, self.awaiting))
         stream.configure(settings_of({"x-queue-type": "stream"} | self.arguments, {}))
         return stream
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from harebell.base.message import Message
-from harebell.model.duplicates import HEADER, digest
+from harebell.model.dedup_cache import HEADER, digest
 from harebell.model.editor import Editor
 
 _IN_OCTETS = HEADER.encode()

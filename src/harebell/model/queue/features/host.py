@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.features.consumers import Consumers
     from harebell.model.queue.order.contract import MessageOrder
     from harebell.model.queue.order.keyed import KeyedOrder
-    from harebell.model.surroundings import Surroundings
+    from harebell.model.queue_context import QueueContext
 
 
 class Host(Protocol):
@@ -32,7 +32,7 @@ class Host(Protocol):
     single: bool
     order: MessageOrder
     keyed: KeyedOrder | None
-    context: Surroundings | None
+    context: QueueContext | None
     dead_letters: DeadLetters | None
     # Parts that other parts use.
     quorum: Any

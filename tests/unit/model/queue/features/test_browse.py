@@ -293,7 +293,7 @@ def test_what_came_back_to_a_quorum_queue_can_be_seen_and_taken() -> None:
 def test_a_key_that_is_held_cannot_be_taken_by_somebody_else() -> None:
     grouped = keyed_queue("q", "/", PreparedLog(), arguments={"x-group-key": "routing_key"})
     host = vhost()
-    grouped.join(host._surroundings)  # what a vhost does with its queues
+    grouped.join(host._context)  # what a vhost does with its queues
     for number, key in enumerate("aab"):
         grouped.publish(message(b"%d" % number, key))
     one, other = Taker(grouped, "1"), Taker(grouped, "2")

@@ -11,7 +11,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR
 from harebell.model.broker import Broker
-from harebell.model.duplicates import HEADER
+from harebell.model.dedup_cache import HEADER
 from harebell.model.queue.contract import REJECTED
 from harebell.model.queue.features import deduplication
 from harebell.store.memory import MemoryStore

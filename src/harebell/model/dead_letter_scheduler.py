@@ -29,7 +29,7 @@ _AT_ONCE = 2
 """Messages that a queue drops for one that comes while others go in turns: more than come."""
 
 
-class LetterChain:
+class DeadLetterScheduler:
     """The dead letters of a vhost's full queues, sent one after the other.
 
     Args:

@@ -10,13 +10,13 @@ from harebell.base.clock import Clock
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
+from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.editor import Editor
-from harebell.model.letter_chain import LetterChain
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
 
 
-class Surroundings:
+class QueueContext:
     """What the queues and exchanges of one vhost share.
 
     Args:
@@ -52,7 +52,7 @@ class Surroundings:
         self.chooser = Chooser() if chooser is None else chooser
         self.store = store
         self.timers = Timers(clock) if timers is None else timers
-        self.letters = LetterChain(self.timers)
+        self.letters = DeadLetterScheduler(self.timers)
         router.work = self.timers.work
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:

@@ -1,4 +1,4 @@
-"""PositionRanges of positions that are set apart."""
+"""Ranges of positions that are leased."""
 
 from __future__ import annotations
 

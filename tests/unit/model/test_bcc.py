@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harebell.base.message import FAMILY_09, FAMILY_BLIND, Properties
-from harebell.model.blind import Blind, hidden, revealed, whole
+from harebell.model.bcc import Blind, hidden, revealed, whole
 from tests.unit.model.things import message
 
 SEEN, WHOLE = Properties(b"seen"), Properties(b"whole", 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.gauge import Gauge
-from harebell.model.duplicates import Duplicates, digest
+from harebell.model.dedup_cache import Duplicates, digest
 from harebell.store.memory import MemoryLog
 
 
