@@ -1,8 +1,7 @@
-"""The contract of a queue kind.
+"""The contract of a queue: what the rest of the broker asks of any kind.
 
-A kind is a log and something that remembers positions in it. It decides in which order messages
-become ready and hands them to consumers that are ready too; it knows neither protocol nor
-connection.
+A queue is a log and positions in it. It decides in which order messages become ready, and delivers
+them to consumers that are ready too. It knows neither protocol nor connection.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ ACCEPTED = 0
 REJECTED = 1
 """The queue is full and says so: the publisher's confirm becomes a nack."""
 PENDING = 2
-"""The queue took the message, and it is safe only with the commit that gathers now."""
+"""The queue took the message, and it is safe only after the commit that gathers now."""
 
 
 class Queue:
@@ -37,23 +36,23 @@ class Queue:
         name: its name.
         vhost: the name of its vhost.
         durable: whether it survives a restart.
-        auto_delete: whether it goes with its last consumer.
-        owner: the connection it belongs to alone, or None.
+        auto_delete: whether it is deleted with its last consumer.
+        owner: the connection of an exclusive queue, or None.
         arguments: as declared.
 
     Attributes:
         identity: of its log; the factory sets it.
         bound: the bindings that lead here; None until there is one.
-        itself: a tuple of just this queue, the commonest route of all.
-        consumers: those who consume, and whose turn it is.
-        browsers: those who look without taking.
+        itself: a tuple of this queue, the most common route.
+        consumers: its consumers, and whose turn it is.
+        browsers: consumers that take nothing.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
-        unacked: messages delivered and not settled.
-        leased: messages that are claimed by groups, see `harebell.model.lease`.
-        leases: those groups; None while there is none.
-        stays: whether an auto-delete queue waits for the end of its owner, not for that of its
-            last consumer.
-        deleted: True once the queue is gone.
+        unacked: how many messages are delivered and not settled.
+        leased: how many messages lease groups have claimed, see `harebell.model.lease`.
+        leases: these groups; None while there is none.
+        stays: whether an auto-delete queue is deleted with its owner, not with its last
+            consumer.
+        deleted: whether the queue was deleted.
         staging: whether what comes is hidden until a batch is committed.
         kind: the name of its kind, as in the definitions.
         ticks: whether `tick` has something to do.
@@ -92,34 +91,34 @@ class Queue:
         self.ticks = False
 
     def publish(self, message: Message) -> int:
-        """Take a message: to a ready consumer at once, or into the log.
+        """Deliver a message to a ready consumer, or append it to the log.
 
-        Returns ACCEPTED or REJECTED, and PENDING with it when a confirm has to wait for the disk.
+        Returns ACCEPTED or REJECTED, or PENDING if the confirm has to wait for the disk.
         """
         raise NotImplementedError
 
     def begin_batch(self) -> int:
-        """What comes from now on is shown to nobody until `commit_batch` or `roll_back_batch`."""
+        """Hide what comes from now on, until `commit_batch` or `roll_back_batch`."""
         raise NotImplementedError
 
     def stage(self, message: Message) -> int:
-        """Take a row of the batch for which the others are kept back."""
+        """Take a row of the batch."""
         raise NotImplementedError
 
     def commit_batch(self) -> int:
-        """The batch is committed: what was kept back can be seen."""
+        """Make what was hidden ready."""
         raise NotImplementedError
 
     def roll_back_batch(self) -> int:
-        """The batch is refused: its rows go, and what else was kept back can be seen."""
+        """Remove the rows of the batch, and make what else was hidden ready."""
         raise NotImplementedError
 
     def may_refuse(self) -> bool:
-        """Whether there are messages that it would not take: if not, there is always room."""
+        """Return whether there are messages that it would refuse."""
         return False
 
     def has_room(self, incoming: Incoming) -> bool:
-        """Whether it would take messages that are to come together."""
+        """Return whether it would take all of these messages."""
         return True
 
     @property
@@ -128,48 +127,48 @@ class Queue:
         return False
 
     def takes(self, octets: int) -> bool:
-        """Whether one more message of that size would neither be refused nor push one out."""
+        """Return whether a message of that size is neither refused nor has another one dropped."""
         return True
 
     def join(self, context: QueueContext) -> None:
-        """The queue is part of a vhost now, and may use what it finds there."""
+        """Become part of a vhost, and use what it has."""
 
     def configure(self, settings: Mapping[str, Any]) -> None:
-        """Act by these settings from now on, on what is in the queue already too.
+        """Apply settings, to the messages in the queue too.
 
         Called when the queue is declared or restored, after `join`, and whenever a policy changes.
 
         Args:
-            settings: those in effect, by their policy keys: arguments and policies merged.
+            settings: arguments and policies merged, by their policy keys.
         """
 
     def span(self, moment: int) -> Span:
-        """Where its messages stand, and the first position of a time or later.
+        """Return where its messages are, and the first position of a time or later.
 
         Args:
             moment: milliseconds since 1970; 0 asks for none.
 
         Raises:
-            Refusal: they stand nowhere.
+            Refusal: it keeps no messages.
         """
         raise cannot_be_spanned(self.name, self.vhost)
 
     def pour(self, first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows of the messages from a position up to another, until there are enough.
+        """Make rows of the messages from a position up to another, until the builder is full.
 
         Nothing is taken or marked. Returns the position to go on from; one before `end` with
-        nothing left says that the queue ends there.
+        room left in the builder means that the queue ends there.
 
         Raises:
-            Refusal: positions are gone, and may not be passed over.
+            Refusal: positions are lost, and may not be skipped.
         """
         raise cannot_be_spanned(self.name, self.vhost)
 
     def declared(self) -> None:
-        """Somebody declared the queue again, or asked about it by a passive declaration."""
+        """The queue was declared again, or passively."""
 
     def abandon(self, drop: Callable[[Queue], object]) -> None:
-        """Nobody uses an auto-delete queue any more: it goes.
+        """Delete an auto-delete queue that is not used any more.
 
         Args:
             drop: deletes it.
@@ -177,78 +176,78 @@ class Queue:
         drop(self)
 
     def tick(self) -> None:
-        """Half a second or so has passed."""
+        """Do what is due about twice a second, if `ticks`."""
 
     def committed(self) -> None:
-        """A commit is on disk that this queue waited for."""
+        """A commit that this queue waited for is on disk."""
 
     def admit(self, message: Message) -> int:
-        """Take a message that was promised room; as `publish`, but never REJECTED."""
+        """Take a message for which room was reserved; as `publish`, but never REJECTED."""
         return self.publish(message)
 
     def take_over(self, message: Message) -> int:
-        """Take a message that whoever sends it has to let go, taken or not; as `publish`."""
+        """Take a message that its sender loses if it is refused; as `publish`."""
         return self.publish(message)
 
     def withhold(self, position: int) -> bool:
-        """After a restart: a message is out; False for one that is not there, or cannot be.
+        """After a restart, take a message out of what is ready; False if it is not there.
 
-        Called before `configure`, for what a distributed transaction has acknowledged that is
-        prepared; the position is settled or comes back later like that of a delivery.
+        Called before `configure`, for acknowledgements of a prepared distributed transaction; the
+        position is settled or comes back later like that of a delivery.
         """
         return False
 
     def ready_count(self) -> int:
-        """Messages waiting for a consumer."""
+        """Return how many messages are ready."""
         raise NotImplementedError
 
     def get(self) -> tuple[Message, int, bool] | None:
-        """Take the next message: (message, position, redelivered), or None when there is none."""
+        """Take the next message: (message, position, redelivered), or None."""
         raise NotImplementedError
 
     def head(self) -> Message | None:
-        """The next message, which stays ready; None when there is none, or it is not known."""
+        """Return the next message, which stays ready; None if there is none, or it is not known."""
         return None
 
     def delivered(self, position: int) -> Message | None:
-        """A message that was delivered and is not settled; None when it cannot be read again."""
+        """Return a delivered message that is not settled; None if it cannot be read again."""
         return None
 
     def settle(self, position: int) -> int:
-        """A delivered message is done with."""
+        """Remove a delivered message for good."""
         raise NotImplementedError
 
     def requeue(self, position: int) -> int:
-        """A delivered message comes back to its place, marked as redelivered."""
+        """Make a delivered message ready again, as redelivered."""
         raise NotImplementedError
 
     def give_back(self, position: int) -> int:
-        """A delivered message comes back although nothing failed: basic.nack with requeue."""
+        """Make a delivered message ready again that the client returned: basic.nack."""
         return self.requeue(position)
 
-    def let_go(self, position: int, again: bool) -> int:
-        """A delivered message comes back, and nothing failed.
+    def let_go(self, position: int, redelivered: bool) -> int:
+        """Make a delivered message ready again without counting a failure.
 
         Args:
             position: of the message.
-            again: whether it counts as delivered before, where the kind can tell.
+            redelivered: whether it counts as delivered before, where the kind knows.
         """
         return self.requeue(position)
 
     def time_out(self, position: int) -> int:
-        """A delivered message was not acknowledged in time."""
+        """Take back a delivered message that was not acknowledged in time."""
         return self.requeue(position)
 
     def delayed_count(self) -> int:
-        """Messages that wait for a time of their own before they are ready."""
+        """Return how many messages wait for their retry."""
         return 0
 
     def retry_now(self) -> int:
-        """What waits for a time of its own is ready now; returns how many messages."""
+        """Deliver at once what waits for its retry; return how many messages."""
         return 0
 
     def reject(self, position: int) -> int:
-        """A delivered message is refused for good: dead-lettered, or done with."""
+        """Dead-letter or remove a delivered message that the consumer rejected."""
         raise NotImplementedError
 
     def drain(self) -> int:
@@ -256,22 +255,22 @@ class Queue:
         raise NotImplementedError
 
     def serve(self, consumer: Consumer | None) -> int:
-        """A consumer can take more than before: serve whose turn it is.
+        """Serve consumers, after one of them got credit.
 
         Args:
-            consumer: that one; None where nobody consumes.
+            consumer: that one; None without consumers.
         """
         return self.drain()
 
     def sync_soon(self) -> int:
-        """What was settled here shall be part of the next commit.
+        """Make what was settled part of the next commit.
 
-        Returns PENDING when there is something to wait for, ACCEPTED when nothing here is durable.
+        Returns PENDING if there is something to wait for, ACCEPTED if nothing here is durable.
         """
         return ACCEPTED
 
     def purge(self) -> int:
-        """Drop every ready message; returns how many."""
+        """Drop every ready message; return how many."""
         raise NotImplementedError
 
     def check_consumer(
@@ -286,19 +285,19 @@ class Queue:
         """Refuse a consumer that this queue cannot serve.
 
         Args:
-            tag: the consumer tag, "" when the broker will make it up.
+            tag: the consumer tag, "" if the broker makes it up.
             arguments: of the consumer.
-            no_ack: whether it will acknowledge nothing.
-            exclusive: whether it wants to be the only one.
+            no_ack: whether it acknowledges nothing.
+            exclusive: whether it asks to be the only one.
             prefetch: how many deliveries at a time; 0 is no limit.
 
         Returns:
-            Whether the consumer is the only one, where such a thing is known.
+            Whether the consumer is exclusive, where the kind knows such consumers.
         """
         return exclusive
 
     def check_prefetch_global(self) -> None:
-        """Refuse consumers of a channel that has one limit for all of them."""
+        """Refuse consumers of a channel with one prefetch limit for all of them."""
 
     def check_lease(self) -> None:
         """Refuse leases, unless the kind has them."""
@@ -309,31 +308,31 @@ class Queue:
         )
 
     def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
-        """Refuse conditions that the kind does not know."""
+        """Refuse conditions of queue.delete that the kind does not know."""
 
     def add_consumer(self, consumer: Consumer) -> None:
         """Serve a new consumer from now on."""
         raise NotImplementedError
 
     def remove_consumer(self, consumer: Consumer) -> None:
-        """Serve a consumer no longer; its unacknowledged deliveries stay out."""
+        """Serve a consumer no longer; its unacknowledged deliveries stay unacknowledged."""
         raise NotImplementedError
 
     def first(self) -> Message | None:
-        """The message that would go out next, where the kind can tell; it stays where it is."""
+        """Return the message that would be delivered next, where the kind knows."""
         return None
 
     def add_browser(self, consumer: Consumer) -> None:
-        """Show what is ready, and what comes from now on, to somebody who takes nothing.
+        """Show what is ready, and what comes from now on, to a consumer that takes nothing.
 
         `remove_consumer` ends that.
         """
         raise NotImplementedError
 
     def acquire(self, position: int, consumer: Consumer) -> bool:
-        """Take a message that a browser was shown; False when it cannot be had."""
+        """Take a message that a browser was shown; False if it is not ready any more."""
         return False
 
     def delete(self) -> int:
-        """The queue is gone: tell its consumers, drop everything; returns the ready messages."""
+        """Cancel the consumers, and delete all messages; return how many were ready."""
         raise NotImplementedError

@@ -115,7 +115,7 @@ cdef class MessageQueue(Queue):
     cpdef int requeue(self, long long position) except -1
     cpdef int give_back(self, long long position) except -1
     cdef int _return(self, long long position, bint failed) except -1
-    cpdef int let_go(self, long long position, bint again) except -1
+    cpdef int let_go(self, long long position, bint redelivered) except -1
     cpdef int come_back(self, long long position) except -1
     cpdef int put_back(self, long long position) except -1
     cpdef int reject(self, long long position) except -1

@@ -696,19 +696,19 @@ class MessageQueue(Queue):
         self.unacked -= 1
         return self.quorum.give_back(position, failed)
 
-    def let_go(self, position: int, again: bool) -> int:
+    def let_go(self, position: int, redelivered: bool) -> int:
         """Make a message ready again without counting a failure; the caller drains afterwards.
 
         Args:
             position: of the message.
-            again: whether it counts as delivered before.
+            redelivered: whether it counts as delivered before.
         """
         if self.deleted:
             return 0
         self.unacked -= 1
         self.come_back(position)
         self._check_limits()
-        if not again:
+        if not redelivered:
             self.order.untouched(position)
         return 0
 

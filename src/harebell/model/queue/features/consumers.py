@@ -1,13 +1,13 @@
-"""The consumers of a queue: who is there, and whose turn it is.
+"""The consumers of a queue, and whose turn it is.
 
-Consumers of equal priority take turns; higher ones come first as long as they are ready. With a
-single active consumer the others wait until it goes.
+Consumers of equal priority are served in turn; those of a higher priority first, while they are
+ready. With a single active consumer the others wait until it is removed.
 
     priority 5   Rank   head -> a -> b -> c -> a ...      the head is asked first
     priority 0   Rank   head -> d -> d ...
 
-Each rank is a ring, so a consumer comes, goes and is served without a look at the others: there may
-be a hundred thousand.
+Each rank is a ring, so a consumer is added, removed and served without a look at the others: there
+may be a hundred thousand.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rank:
         priority: of all of them.
 
     Attributes:
-        head: who is asked first; None in an empty ring, which no queue keeps.
+        head: the consumer that is asked first; None in an empty ring, which no queue keeps.
         count: how many there are.
     """
 
@@ -39,7 +39,7 @@ class Rank:
         self.count = 0
 
     def add(self, consumer: Consumer) -> int:
-        """Let a consumer have its turn after everybody who is there."""
+        """Add a consumer, whose turn is after all others."""
         head = self.head
         if head is None or head.before is None:
             self.head = consumer.before = consumer.after = consumer
@@ -51,7 +51,7 @@ class Rank:
         return 0
 
     def remove(self, consumer: Consumer) -> int:
-        """Close the ring where a consumer was; whose turn it is does not change for others."""
+        """Remove a consumer; the turns of the others do not change."""
         before, after = consumer.before, consumer.after
         if before is None or after is None:
             return 0
@@ -64,7 +64,7 @@ class Rank:
 
 
 class Consumers:
-    """Those who consume from a queue.
+    """The consumers of one queue.
 
     Args:
         single: whether only one of them is served at a time.
@@ -87,11 +87,11 @@ class Consumers:
         return self.count
 
     def __iter__(self) -> Iterator[Consumer]:
-        """Those who are there now, the highest first, then by turn; they may go meanwhile."""
+        """Iterate over a copy: the highest priority first, then by turn."""
         return iter(self.in_order())
 
     def in_order(self) -> list[Consumer]:
-        """All of them, the highest first, then by turn."""
+        """Return all, the highest priority first, then by turn."""
         found: list[Consumer] = []
         for rank in self._ranks:
             consumer = rank.head
@@ -103,11 +103,11 @@ class Consumers:
         return found
 
     def first(self) -> Consumer | None:
-        """Who is asked first; None when nobody is there."""
+        """Return the consumer that is asked first; None if there is none."""
         return self._ranks[0].head if self.count else None
 
     def add(self, consumer: Consumer) -> int:
-        """Take a new consumer in, after those of the same priority, and before lower ones."""
+        """Add a consumer, after those of the same priority."""
         rank = self._rank_of(consumer)
         if rank is None:
             rank = Rank(consumer.priority)
@@ -122,7 +122,7 @@ class Consumers:
         return 0
 
     def remove(self, consumer: Consumer) -> bool:
-        """Let a consumer go; False for one that is not there."""
+        """Remove a consumer; False if it is not there."""
         rank = self._rank_of(consumer)
         if rank is None or consumer.after is None:
             return False
@@ -135,7 +135,7 @@ class Consumers:
         return True
 
     def take_all(self) -> list[Consumer]:
-        """Let all of them go; returns who was there."""
+        """Remove all consumers, and return them."""
         left = self.in_order()
         for consumer in left:
             consumer.before = consumer.after = None
@@ -145,7 +145,7 @@ class Consumers:
         return left
 
     def _rank_of(self, consumer: Consumer) -> Rank | None:
-        # By halves, for every consumer may have a priority of its own.
+        # A binary search: every consumer may have a priority of its own.
         ranks = self._ranks
         low, high = 0, len(ranks)
         while low < high:
@@ -162,7 +162,7 @@ class Consumers:
     # --- whose turn it is -----------------------------------------------------------------------
 
     def pick(self) -> Consumer | None:
-        """The consumer whose turn it is among those that are ready; it goes behind its equals."""
+        """Return the ready consumer whose turn it is; the next turn is that of its equals."""
         if self._single:
             return self.active()
         for rank in self._ranks:
@@ -191,9 +191,9 @@ class Consumers:
         return False
 
     def pick_least_busy(self) -> Consumer | None:
-        """Of the ready consumers of the highest priority the one with the least to do.
+        """Return the ready consumer of the highest priority with the fewest deliveries.
 
-        Its turn is over only with `served`.
+        Its turn ends with `served`.
         """
         if self._single:
             return self.active()
@@ -211,17 +211,17 @@ class Consumers:
         return None
 
     def served(self, consumer: Consumer) -> int:
-        """A consumer got something: those behind it come first."""
+        """End the turn of a consumer."""
         rank = self._rank_of(consumer)
         if rank is not None and consumer.after is not None:
             rank.head = consumer.after
         return 0
 
     def active(self) -> Consumer | None:
-        """The single active consumer if it is ready.
+        """Return the single active consumer if it is ready.
 
-        Where it can be replaced by one of higher priority it gets nothing more until it has
-        settled what it has; then the other one is active.
+        If one of higher priority can replace it, it gets nothing more until it has settled its
+        deliveries; then the other one is active.
         """
         active = self._active
         if active is None:
@@ -236,11 +236,11 @@ class Consumers:
 
 
 def dismiss(consumers: list[Consumer], work: Work) -> None:
-    """Tell consumers that their queue is gone, in slices: there may be a hundred thousand.
+    """Tell consumers that their queue was deleted, in slices: there may be a hundred thousand.
 
     Args:
-        consumers: of the queue, which knows them no longer.
-        work: counts what is done.
+        consumers: those that the queue had.
+        work: counts the calls.
     """
     left = iter(consumers)
 

@@ -1,15 +1,15 @@
-"""Messages that wait in their queue before they are delivered again.
+"""Redelivery: delays before a message is delivered again, and counts of failed deliveries.
 
     x-retry-delays: [1000, 5000]     a rejected message comes back after 1 s, the second time after
                                      5 s, and the third time it is dead-lettered
-    x-delayed-retry-type, -min, -max a quorum queue's message that is given back waits min, 2 min,
+    x-delayed-retry-type, -min, -max a message that comes back to a quorum queue waits min, 2 min,
                                      3 min ... and at most max, until its deliveries are too many
 
-How often a message failed is written down in the log, rejections apart from other failures:
+The log keeps how often a message failed, rejections apart from other failures:
 
     count of a position in the log   = rejections that it waited for << 16 | failed deliveries
 
-How long it has waited is not. After a restart, what had failed waits for its whole delay once more.
+It does not keep how long a message has waited: after a restart the whole delay begins anew.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ _ONE_REJECTION = 1 << REJECTIONS_SHIFT
 
 
 class Rules:
-    """How long a message waits, in milliseconds.
+    """The retry delays of one queue, in milliseconds.
 
     Args:
         arguments: of the queue.
-        settings: those in effect.
+        settings: arguments and policies merged.
 
     Attributes:
         delays: after each rejection.
-        failed: whether what came back by a failure waits.
-        returned: whether what came back without one does.
+        failed: whether a message waits whose delivery failed.
+        returned: whether a message waits that the client returned.
     """
 
     def __init__(self, arguments: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -61,18 +61,18 @@ class Rules:
         return bool(self.delays) or self.failed or self.returned
 
     def after_rejection(self, count: int) -> int:
-        """The delay after so many failures; -1 when it was the last one."""
+        """Return the delay after so many rejections; -1 after the last one."""
         return self.delays[count - 1] if 0 < count <= len(self.delays) else _NONE
 
     def after_return(self, count: int, *, failed: bool) -> int:
-        """The delay of a message that was given back; -1 when it does not wait."""
+        """Return the delay of a message that came back; -1 if it does not wait."""
         if not (self.failed if failed else self.returned):
             return _NONE
         delay = self._least * max(count, 1)
         return delay if self._most is None else min(delay, self._most)
 
     def after_restart(self, count: int) -> int:
-        """The delay of a message with that count in the log; -1 when it does not wait."""
+        """Return the delay of a message with that count in the log; -1 if it does not wait."""
         delay = self.after_rejection(count >> REJECTIONS_SHIFT)
         if delay < 0 and count & FAILURES:
             delay = self.after_return(count & FAILURES, failed=self.failed)
@@ -80,7 +80,7 @@ class Rules:
 
 
 class Retry:
-    """What waits in one queue.
+    """The messages of one queue that wait for their retry.
 
     Args:
         queue: the queue.
@@ -98,12 +98,12 @@ class Retry:
         return len(self._schedule)
 
     def takes(self, position: int) -> bool:
-        """Whether a message would wait if it were rejected now."""
+        """Return whether a message would wait if it were rejected now."""
         count = self._queue.order.delivery_count(position) + _ONE_REJECTION
         return self.rules.after_rejection(count >> REJECTIONS_SHIFT) >= 0
 
     def rejected(self, position: int) -> bool:
-        """A message was rejected, or not acknowledged in time; whether it waits now."""
+        """Delay a message that was rejected or timed out; False if it does not wait."""
         queue = self._queue
         count = queue.order.delivery_count(position) + _ONE_REJECTION
         delay = self.rules.after_rejection(count >> REJECTIONS_SHIFT)
@@ -114,7 +114,7 @@ class Retry:
         return True
 
     def given_back(self, position: int, count: int, *, failed: bool) -> bool:
-        """A message that failed so often came back; whether it waits now."""
+        """Delay a message that came back after so many failures; False if it does not wait."""
         delay = self.rules.after_return(count, failed=failed)
         if delay < 0:
             return False
@@ -122,7 +122,7 @@ class Retry:
         return True
 
     def restore(self) -> None:
-        """What had failed before a restart waits once more."""
+        """After a restart, delay messages that had failed before."""
         for position in self._queue.order.counted_positions():
             delay = self.rules.after_restart(self._queue.order.delivery_count(position))
             if delay > 0 and self._queue.order.hold(position):
@@ -135,7 +135,7 @@ class Retry:
         self._timer.set_earlier(due)
 
     def release(self) -> None:
-        """What has waited long enough is ready again, before what was never delivered."""
+        """Make messages ready whose delay is over."""
         now = self._clock.steady
         for _ in range(RELEASED_PER_TURN):
             position = self._schedule.pop(now)
@@ -146,7 +146,7 @@ class Retry:
         self._queue.drain()
 
     def release_all(self) -> int:
-        """Nothing waits any longer; returns how many messages did."""
+        """Make all delayed messages ready; return how many."""
         positions = sorted(self._schedule)
         self.clear()
         for position in positions:
@@ -155,12 +155,12 @@ class Retry:
         return len(positions)
 
     def take_all(self) -> list[int]:
-        """The positions of all that wait, which are forgotten here."""
+        """Return the positions of all delayed messages, and forget them."""
         positions = sorted(self._schedule)
         self.clear()
         return positions
 
     def clear(self) -> None:
-        """Forget what waits."""
+        """Forget all delayed messages."""
         self._schedule.clear()
         self._timer.stop()

@@ -60,7 +60,7 @@ class FifoOrder(MessageOrder):
         self._returned: list[int] = []
         self._held: set[int] | None = None
         self._leased: PositionRanges | None = None
-        # Of what came back: positions that count as never handed out, and whether it is in order.
+        # Of what came back: positions that count as never delivered, and whether it is sorted.
         self._fresh: set[int] | None = None
         self._sorted = False
         # The barrier of an open batch, and the ranges of its rows; the last one still grows.
@@ -82,7 +82,7 @@ class FifoOrder(MessageOrder):
         return 0
 
     def hand_over(self, message: Message) -> int:
-        """Add a message that goes out at once, as none is ready; returns its position."""
+        """Add a message that is delivered at once, as none is ready; return its position."""
         position = self.log.append(message)
         self._cursor = position + 1
         if self._held is not None:
@@ -136,7 +136,7 @@ class FifoOrder(MessageOrder):
         return position
 
     def peek(self) -> Message | None:
-        """The next message, which stays where it is; None when there is none to be read."""
+        """Return the next message that can be read, which stays ready."""
         while self.count > 0:
             if self._returned:
                 position = self._returned[0]
@@ -160,14 +160,14 @@ class FifoOrder(MessageOrder):
         return None
 
     def _next_old(self, position: int) -> int:
-        """The next message that is neither settled nor held, of those not handed out."""
+        """Return the next position from the cursor on that is neither settled nor out."""
         begin = position
         position = self._skip(self.log.next(position))
         held = self._held
         if held is not None:
             while position in held:
                 position = self._skip(self.log.next(position + 1))
-            # What is passed by comes back by `put_back`, if at all.
+            # Positions behind the cursor come back by `put_back` only.
             if len(held) <= position - begin:
                 self._held = {each for each in held if each >= position} or None
             else:
@@ -177,7 +177,7 @@ class FifoOrder(MessageOrder):
         return position
 
     def _skip(self, position: int) -> int:
-        """The first message from one that is not settled on that is not leased either."""
+        """Return the first position from an unsettled one on that is not leased."""
         if self._leased is not None:
             behind = self._leased.behind(position)
             while behind != position:
@@ -186,7 +186,7 @@ class FifoOrder(MessageOrder):
         return position
 
     def look(self, position: int) -> int:
-        """The first ready message from a position on, which stays where it is; -1 for none."""
+        """Return the first ready position from a position on; -1 if there is none."""
         self._sort()
         found = -1
         at = bisect_left(self._returned, position)
@@ -204,7 +204,7 @@ class FifoOrder(MessageOrder):
         return found
 
     def take_out(self, position: int) -> bool:
-        """Take a message out of turn, setting `redelivered`; False when it is not ready."""
+        """Take a message out of turn, setting `redelivered`; False if it is not ready."""
         self._sort()
         at = bisect_left(self._returned, position)
         if at < len(self._returned) and self._returned[at] == position:
@@ -225,44 +225,44 @@ class FifoOrder(MessageOrder):
         return True
 
     def was_out(self, position: int) -> bool:
-        """Whether a ready message may have been handed out before."""
+        """Return whether a ready message may have been delivered before."""
         if position < self._cursor or (self._held is not None and position in self._held):
             return self._fresh is None or position not in self._fresh
         return position < self._seen
 
     def mark(self, into: BatchBuilder) -> int:
-        """Tell who makes rows of the log which messages may have been handed out before."""
+        """Tell a builder of rows which messages may have been delivered before."""
         into.marks(self._cursor, self._seen, self._held, self._fresh, None)
         return 0
 
     def mark_claimed(self, into: BatchBuilder, seen: int) -> int:
-        """The same for a claim, which counts as handed out only if it was so when it was made.
+        """The same for a claim, whose own delivery does not count.
 
         Args:
-            into: who makes the rows.
-            seen: what `seen` was then; -1 for what it is now.
+            into: the builder.
+            seen: what `seen` was when the claim was made; -1 for what it is now.
         """
         into.marks(0, self._seen if seen < 0 else seen, None, None, None)
         return 0
 
     def saw(self, end: int) -> int:
-        """What stands below a position may have been handed out before."""
+        """Note that messages below a position may have been delivered before."""
         self._seen = max(self._seen, end)
         return 0
 
     def seen(self) -> int:
-        """Below which position what was never taken here may have been handed out before."""
+        """Return below which position messages may have been delivered before."""
         return self._seen
 
     def untouched(self, position: int) -> int:
-        """What was just put back counts as never handed out."""
+        """Have a message that was just put back count as never delivered."""
         if self._fresh is None:
             self._fresh = set()
         self._fresh.add(position)
         return 0
 
     def _touched(self, position: int) -> bool:
-        """Whether what came back counts as handed out before."""
+        """Return whether a message that came back counts as delivered before."""
         fresh = self._fresh
         if fresh is None or position not in fresh:
             return True
@@ -272,14 +272,14 @@ class FifoOrder(MessageOrder):
         return False
 
     def _sort(self) -> int:
-        """From now on what came back is kept in order."""
+        """Keep what came back sorted from now on."""
         if not self._sorted:
             self._sorted = True
             self._returned.sort()
         return 0
 
     def hold(self, position: int) -> bool:
-        """Leave a message out that was there before, until it is put back; False for others."""
+        """Take a message out that was there before a restart; False if it is not ready."""
         if not self._cursor <= position < self._old or self._skip(position) != position:
             return False
         if self._held is None:
@@ -291,7 +291,7 @@ class FifoOrder(MessageOrder):
         return True
 
     def _pass_over(self, position: int) -> int:
-        """A ready message cannot be read: it stays where it is, for whoever mends the log."""
+        """Pass over a ready message that cannot be read; it stays in the log for a repair."""
         self.damaged += 1
         end = self.end()
         if position >= end:
@@ -302,7 +302,7 @@ class FifoOrder(MessageOrder):
         return 0
 
     def put_back(self, position: int) -> int:
-        """A message that was taken returns to its place."""
+        """Return a message that was taken to its place."""
         if self._sorted:
             insort(self._returned, position)
         else:
@@ -311,14 +311,14 @@ class FifoOrder(MessageOrder):
         return 0
 
     def purge(self) -> int:
-        """Settle everything that is ready; returns how many messages that were."""
+        """Settle all ready messages; return how many."""
         count = self.count
         for position in self._returned:
             self.log.settle(position)
         self._returned.clear()
         begin, end = self._cursor, self.end()
         for first, behind in self._out():
-            # It is not ready, but out.
+            # It is out, not ready.
             if first > begin:
                 self.log.settle_range(begin, first)
             begin = max(begin, behind)
@@ -331,15 +331,15 @@ class FifoOrder(MessageOrder):
         return count
 
     def _out(self) -> list[Run]:
-        """What is not ready from the cursor on, in order: held one by one, or leased."""
+        """Return what is out from the cursor on, in order: one by one, or leased."""
         out = [(position, position + 1) for position in self._held or ()]
         out.extend(self._leased or ())
         out.sort()
         return [run for run in out if run[1] > self._cursor]
 
     def relax(self) -> int:
-        """Nobody looks at what came back in order just now, who could not have it sorted again."""
-        # What is sorted is a heap, too.
+        """Let what came back be a heap again; it is sorted on demand."""
+        # A sorted list is a heap.
         self._sorted = False
         return 0
 
@@ -464,7 +464,7 @@ class FifoOrder(MessageOrder):
         octets: int,
         found: list[tuple[int, int, int, int]],
     ) -> Run:
-        """Lease a run, or what may be had of it; how many messages that were, and their octets."""
+        """Lease as much of a range as may be; return how many messages, and their octets."""
         reached, count, size = self.log.reach(first, end, messages, octets)
         if count == 0 and not found:
             reached, count, size = self.log.reach(first, end, 1, -1)
@@ -473,7 +473,7 @@ class FifoOrder(MessageOrder):
         self.count -= count
         run = (first, reached, count, size)
         if found and self.log.next(found[-1][1]) == first:
-            # Nothing is left between them.
+            # They are adjacent: everything between them is settled.
             last = found.pop()
             self.end_lease(last[0], last[1])
             run = (last[0], reached, last[2] + count, last[3] + size)
@@ -482,14 +482,14 @@ class FifoOrder(MessageOrder):
         return count, size
 
     def lease(self, first: int, end: int) -> int:
-        """A run that was taken is leased: whatever is not settled in it."""
+        """Lease a range that was taken: all in it that is not settled."""
         if self._leased is None:
             self._leased = PositionRanges()
         self._leased.add(first, end)
         return 0
 
     def withhold(self, first: int, end: int) -> int:
-        """Lease a run that was leased before a restart; returns how many messages are there."""
+        """Lease a range that was leased before a restart; return how many messages it has."""
         _, count, _ = self.log.reach(first, end, end - first, -1)
         self.lease(first, end)
         self.count -= count
@@ -497,14 +497,14 @@ class FifoOrder(MessageOrder):
         return count
 
     def settle_leased(self, runs: list[Run]) -> int:
-        """PositionRanges that are leased are done with."""
+        """Settle leased ranges."""
         for first, end in runs:
             self.end_lease(first, end)
             self.log.settle_range(first, end)
         return 0
 
     def end_lease(self, first: int, end: int) -> int:
-        """A run is leased no longer; the caller says what becomes of it."""
+        """End the lease of a range; the caller settles it or makes it ready."""
         if self._leased is not None:
             self._leased.remove(first, end)
             if not self._leased:
@@ -512,9 +512,9 @@ class FifoOrder(MessageOrder):
         return 0
 
     def end_lease_out(self, first: int, end: int) -> int:
-        """A run is leased no longer; its messages are out, and put back one by one, if at all.
+        """End the lease of a range whose messages the caller puts back one by one.
 
-        After a restart the cursor has not passed them, and must not come upon them again.
+        After a restart the cursor has not passed them, and must not reach them again.
         """
         self.end_lease(first, end)
         position = self.log.next(max(first, self._cursor))
@@ -526,7 +526,7 @@ class FifoOrder(MessageOrder):
         return 0
 
     def release(self, runs: list[Run]) -> int:
-        """PositionRanges that are leased return to their places; returns how many messages.
+        """Make leased ranges ready again in their place; return how many messages.
 
         The cursor goes back, so what is out behind it has to be known from now on: deliveries are
         held one by one, and what came back waits for the cursor.
@@ -540,7 +540,7 @@ class FifoOrder(MessageOrder):
             count += self.log.reach(first, end, end - first, -1)[1]
         self.count += count
         if self._held is not None:
-            # What came back before the cursor did, and was leased then.
+            # Messages that came back before the cursor did, and were leased then.
             self._held = {each for each in self._held if mine.behind(each) == each} or None
         back = min([first for first, _ in runs], default=before)
         if back < before:
@@ -549,7 +549,7 @@ class FifoOrder(MessageOrder):
         return count
 
     def _go_back(self, position: int, before: int, mine: PositionRanges) -> None:
-        """Have the cursor at an earlier position."""
+        """Move the cursor back."""
         self._sort()
         returned = [each for each in self._returned if position <= each < before]
         self._returned = [each for each in self._returned if not position <= each < before]
@@ -577,7 +577,7 @@ class FifoOrder(MessageOrder):
         self._seen = max(self._seen, before)
 
     def delete(self) -> int:
-        """The queue is gone, and the log with it."""
+        """Delete the log."""
         self.log.delete()
         self._leased = None
         self._returned.clear()

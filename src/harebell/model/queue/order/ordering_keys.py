@@ -1,13 +1,13 @@
-"""Which keys of a queue with ordering keys are held, and what waits for them.
+"""Ordering keys: which keys of a queue are held, and which messages wait for them.
 
     key      held by    out      waiting
     "a"      consumer   4  9     12  15      goes on with that consumer
-    "b"      nobody              11          goes to anybody
+    "b"      nobody              11          goes to any consumer
     "c"      consumer   7        3  13       3 came back: blocked until 7 is settled or back too
     "d"      consumer   5        14          5 waits for its retry: blocked until that is over
 
-A key is held as long as deliveries of it are out, and goes in the order of its positions. Nothing
-is remembered of keys that have neither something out nor something waiting.
+A key is held as long as deliveries of it are out; its messages are delivered in the order of their
+positions. A key with nothing out and nothing waiting is forgotten.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SLACK = 1_000
 
 
 def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
-    """The key of a message; None when it has none, and so no order to keep.
+    """Return the key of a message; None if it has none, and so no order to keep.
 
     Args:
         editor: looks into messages.
@@ -56,7 +56,7 @@ def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
     elif message.has_headers:
         value = editor.headers_of(message).get(name)
     if isinstance(value, str | bytes):
-        # Keys that begin alike for so long may share their fate.
+        # Keys that agree in so many letters count as one.
         return value[:GROUP_KEY_LETTERS]
     return value if isinstance(value, int) else None
 
@@ -68,9 +68,9 @@ class OrderingKey:
         key: the key.
 
     Attributes:
-        holder: who has deliveries of it; None for nobody.
+        holder: the consumer or group that has deliveries of it, or None.
         out: how many.
-        blocked: something came back while more was out.
+        blocked: whether a message came back while others were out.
         waiting: positions, a heap; some that wait no longer may be in it, but not at its head.
     """
 
@@ -113,7 +113,7 @@ class OrderingKeys:
     # --- what waits -----------------------------------------------------------------------------
 
     def wait(self, key: Hashable, position: int, *, redelivered: bool) -> None:
-        """A message waits until its key is free, or goes on with who holds it."""
+        """Have a message wait for its key."""
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = OrderingKey(key)
@@ -130,7 +130,7 @@ class OrderingKeys:
         self._file(group)
 
     def take(self, position: int) -> tuple[Hashable, bool]:
-        """A message waits no longer; its key, and whether it may have been delivered before."""
+        """Remove a waiting message; return its key, and whether it may be redelivered."""
         group = self._waiting.pop(position)
         self._ordered = None
         while group.waiting and self._waiting.get(group.waiting[0]) is not group:
@@ -142,19 +142,19 @@ class OrderingKeys:
         return group.key, redelivered
 
     def first_free(self) -> int:
-        """The first message of a key that nobody holds."""
+        """Return the first message of a key that is free; -1 if there is none."""
         for group in self._free:
             return group.waiting[0]
         return NOTHING
 
     def first_of(self, holder: object) -> int:
-        """The next message of a key that this one holds."""
+        """Return the next message of a key that this holder has; -1 if there is none."""
         for group in self._held.get(holder, ()):
             return group.waiting[0]
         return NOTHING
 
     def goes_on(self, key: Hashable, holder: object) -> bool:
-        """Whether this one holds a key, and may have more of it; nothing of it waits."""
+        """Return whether a holder has a key and may have more of it, and nothing of it waits."""
         group = self._groups.get(key)
         return (
             group is not None
@@ -165,7 +165,7 @@ class OrderingKeys:
         )
 
     def oldest(self) -> int:
-        """The oldest message of all that wait."""
+        """Return the oldest waiting message; -1 if there is none."""
         while self._oldest:
             if self._oldest[0] in self._waiting:
                 return self._oldest[0]
@@ -173,34 +173,34 @@ class OrderingKeys:
         return NOTHING
 
     def waits(self, position: int) -> bool:
-        """Whether a message waits here."""
+        """Return whether a message waits."""
         return position in self._waiting
 
     def was_out(self, position: int) -> bool:
-        """Whether a message that waits may have been delivered before."""
+        """Return whether a waiting message may have been delivered before."""
         return position in self._redelivered
 
     def after(self, position: int) -> int:
-        """The first of all that wait, from a position on."""
+        """Return the first waiting message from a position on; -1 if there is none."""
         if self._ordered is None:
             self._ordered = sorted(self._waiting)
         at = bisect_left(self._ordered, position)
         return self._ordered[at] if at < len(self._ordered) else NOTHING
 
     def may_go(self, position: int, holder: object) -> bool:
-        """Whether a message that waits is the next of its key, for this holder."""
+        """Return whether a waiting message is the next of its key, for this holder."""
         group = self._waiting[position]
         free = group.holder is None or group.holder is holder
         return free and not group.blocked and group.waiting[0] == position
 
     def positions(self) -> list[int]:
-        """All that waits, in order."""
+        """Return all waiting messages in order."""
         return sorted(self._waiting)
 
     # --- what is out ----------------------------------------------------------------------------
 
     def hold(self, position: int, key: Hashable, holder: object) -> None:
-        """A message of a key goes to somebody, who holds the key now."""
+        """Note that a message of a key is out: its holder has the key now."""
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = OrderingKey(key)
@@ -211,7 +211,7 @@ class OrderingKeys:
         self._file(group)
 
     def pause(self, position: int) -> bool:
-        """A delivery that came back waits before it goes again, and its key with it.
+        """Block the key of a delivery that came back and waits for its retry.
 
         Returns:
             Whether it was out.
@@ -225,12 +225,12 @@ class OrderingKeys:
         return True
 
     def release_paused(self) -> None:
-        """What had to wait before it goes again is gone."""
+        """Unblock the keys of messages that waited for their retry and were purged."""
         for position in list(self._paused):
             self.release(position)
 
     def release(self, position: int) -> Hashable | None:
-        """A delivery is settled or comes back; its key, None when it has none."""
+        """End a delivery, settled or returned; return its key, None if it has none."""
         group = self._out.pop(position, None)
         if group is None:
             return None
@@ -244,7 +244,7 @@ class OrderingKeys:
         return group.key
 
     def come_back(self, key: Hashable, position: int) -> None:
-        """A message waits again: its key goes on when nothing of it is out any more."""
+        """Have a message wait again, and block its key until nothing of it is out."""
         group = self._groups.get(key)
         if group is not None and group.out:
             self._leave(group)
@@ -252,7 +252,7 @@ class OrderingKeys:
         self.wait(key, position, redelivered=True)
 
     def _leave(self, group: OrderingKey) -> None:
-        """Take a group out of the lists of those that may go on."""
+        """Take a key out of the lists of those that may go on."""
         self._free.pop(group, None)
         held = self._held.get(group.holder)
         if held is not None:
@@ -261,7 +261,7 @@ class OrderingKeys:
                 del self._held[group.holder]
 
     def _file(self, group: OrderingKey) -> None:
-        """Put a group where whoever may have its next message looks."""
+        """Put a key into the list where its next message is looked for."""
         if not group.waiting:
             self._leave(group)
             if not group.out:
