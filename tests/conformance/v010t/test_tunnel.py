@@ -28,7 +28,7 @@ def test_a_block_reaches_the_proxy_that_it_names(peer: Peer, name: str):
     peer.queue(name)
     peer.consume(name, arguments={"x-amqp-tunnel": 1})
     send_block(peer, name, encode_typed({"port": 1}), b"block")
-    found = peer.expect_content(TunnelRequest, meta_data={"port": 1})
+    found = peer.expect_content(TunnelRequest, of=110, meta_data={"port": 1})
     assert found.body == b"block"
     assert TUNNEL.decode(found.raw).proxy_name == name
     peer.settle()
