@@ -151,8 +151,8 @@ def policies(side: Side) -> Iterator[None]:
     rule = {"name": "all", "vhost": "/", "pattern": "^ruled", "definition": {"max-length": 9}}
     yield
     while not side.over:
-        _ask(side, "policies.set", **rule, operator=False)
-        _ask(side, "policies.clear", name="all", vhost="/", operator=False)
+        _ask(side, "policies.set", **rule)
+        _ask(side, "policies.clear", name="all", vhost="/")
 
 
 @load(everywhere=False)
@@ -162,7 +162,7 @@ def policy_drop(side: Side) -> Iterator[None]:
     side.filled(line, _QUEUE, side.many(1_000_000))
     rule = {"name": "drop", "vhost": "/", "pattern": "own$", "definition": {"max-length": 1}}
     yield
-    _ask(side, "policies.set", **rule, operator=False)
+    _ask(side, "policies.set", **rule)
 
 
 @load(everywhere=False)

@@ -9,26 +9,15 @@ from typing import Any
 
 import pytest
 
+from harebell.admin.catalog import NOUNS
 from harebell.base.errors import HarebellError
-from harebell.cli.bindings import _COLUMNS as BINDINGS
-from harebell.cli.channels import _COLUMNS as CHANNELS
-from harebell.cli.connections import _COLUMNS as CONNECTIONS
-from harebell.cli.consumers import _COLUMNS as CONSUMERS
-from harebell.cli.exchanges import _COLUMNS as EXCHANGES
-from harebell.cli.queues import _COLUMNS as QUEUES
 from harebell.client.blocking import connect
 from tests.cli.conftest import done, error_of, listed, run
 from tests.running import RunningBroker, running_broker
 
 PATIENCE_SECONDS = 60.0
-COLUMNS = {
-    "queues": QUEUES,
-    "exchanges": EXCHANGES,
-    "bindings": BINDINGS,
-    "connections": CONNECTIONS,
-    "channels": CHANNELS,
-    "consumers": CONSUMERS,
-}
+LISTED = ("queues", "exchanges", "bindings", "connections", "channels", "consumers")
+COLUMNS = {noun: NOUNS[noun].commands["list"].columns for noun in LISTED}
 
 
 def until(condition: Callable[[], Any]) -> Any:

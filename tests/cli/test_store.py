@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.cli.failure import DAMAGED, FAILED
+from harebell.cli.verb import DAMAGED, FAILED
 from harebell.client.blocking import connect
 from tests.cli.conftest import error_of, run_harebell
 from tests.patience import eventually

@@ -10,8 +10,8 @@ import pytest
 
 from harebell import __version__
 from harebell.base.limits import EXIT_DISK, EXIT_INTERRUPTED
-from harebell.cli.failure import DAMAGED, FAILED, NOT_CONNECTED, WRONG_USAGE
 from harebell.cli.main import VERBS, harebell
+from harebell.cli.verb import DAMAGED, FAILED, NOT_CONNECTED, WRONG_USAGE
 from harebell.server.config import OTHER_VARIABLES, Config
 from harebell.server.config.settings import SETTINGS
 from tests.docs.markdown import ROOT, read, rows

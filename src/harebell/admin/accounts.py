@@ -11,8 +11,11 @@ from harebell.auth.verifiers import Verifier, read, written
 from harebell.base.errors import StoreError
 from harebell.base.ports import Definitions
 from harebell.model.broker import DEFAULT_VHOST
+from harebell.model.vhost_limits import MAX_CONNECTIONS
 
 WELL_KNOWN_USER = "guest"
+MAX_CHANNELS = "max-channels"
+_NO_LIMIT = -1
 
 
 def load_users(users: Users, definitions: Definitions) -> None:
@@ -141,3 +144,15 @@ def save_topic_permission(
     """Write down what a user may do with the topics of one exchange."""
     fields = {action: getattr(topic, action) for action in TOPIC_ACTIONS}
     definitions.put("topic_permission", (vhost, user.name, exchange), fields)
+
+
+def user_limits(user: User) -> dict[str, int]:
+    """The limits that a user has, by their names."""
+    found = {MAX_CONNECTIONS: user.max_connections, MAX_CHANNELS: user.max_channels}
+    return {key: value for key, value in found.items() if value >= 0}
+
+
+def set_user_limits(user: User, changes: dict[str, int]) -> None:
+    """Set limits of a user by their names; a negative number removes one."""
+    user.max_connections = max(changes.get(MAX_CONNECTIONS, user.max_connections), _NO_LIMIT)
+    user.max_channels = max(changes.get(MAX_CHANNELS, user.max_channels), _NO_LIMIT)

@@ -1,108 +1,124 @@
-"""What a command works on: the broker, its users, and those who are connected."""
+"""What a command works on: the broker, its users, and its connections."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from harebell.auth.users import User, Users
 from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
-from harebell.front.common.base_connection import BaseConnection
-from harebell.front.common.connection_registry import ConnectionRegistry
-from harebell.model.broker import Broker
-from harebell.model.vhost import VHost
-from harebell.store.definitions import SqliteDefinitions
+
+if TYPE_CHECKING:
+    from harebell.auth.users import User, Users
+    from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.connection_registry import ConnectionRegistry
+    from harebell.model.broker import Broker
+    from harebell.model.vhost import VHost
+    from harebell.store.definitions import SqliteDefinitions
 
 
-class Refused(HarebellError):
+class CommandRefused(HarebellError):
     """A command is refused; the text is a sentence that says how to mend it."""
 
 
-class Fields(msgspec.Struct, forbid_unknown_fields=True):
-    """What a command without fields takes; the others have more."""
-
-
-@dataclass(frozen=True, slots=True)
 class AdminContext:
     """A running broker, for its commands.
 
     Args:
-        broker: its vhosts.
-        users: who may log in.
-        hub: who is connected.
-        definitions: where users and permissions are written down.
-        clock: seconds of some clock.
+        broker: the broker.
+        users: its users.
+        hub: its connections.
+        definitions: where users and permissions are stored.
+        clock: returns seconds, monotonic.
         log: takes a level and a line.
     """
 
-    broker: Broker
-    users: Users
-    hub: ConnectionRegistry
-    definitions: SqliteDefinitions
-    clock: Callable[[], float]
-    log: Callable[[str, str], None]
+    def __init__(
+        self,
+        broker: Broker,
+        users: Users,
+        hub: ConnectionRegistry,
+        definitions: SqliteDefinitions,
+        clock: Callable[[], float],
+        log: Callable[[str, str], None],
+    ) -> None:
+        self.broker = broker
+        self.users = users
+        self.hub = hub
+        self.definitions = definitions
+        self.clock = clock
+        self.log = log
 
     def user(self, name: str) -> User:
         """The user of that name.
 
         Raises:
-            Refused: there is none.
+            CommandRefused: there is none.
         """
         found = self.users.get(name)
         if found is None:
             names = [user.name for user in self.users.all()]
-            raise Refused(f"no user '{name}': {did_you_mean(name, names, quote=chr(39))}")
+            raise CommandRefused(f"no user '{name}': {did_you_mean(name, names, quote=chr(39))}")
         return found
 
     def vhost(self, name: str) -> VHost:
         """The vhost of that name.
 
         Raises:
-            Refused: there is none.
+            CommandRefused: there is none.
         """
         found = self.broker.vhosts.get(name)
         if found is None:
-            raise Refused(
+            raise CommandRefused(
                 f"no vhost '{name}': {did_you_mean(name, self.broker.vhosts, quote=chr(39))}"
             )
         return found
 
-    def disconnect(self, reason: str, whom: Callable[[BaseConnection], bool]) -> int:
+    def vhosts(self, only: str | None) -> list[VHost]:
+        """All vhosts by name, or the one that is asked for.
+
+        Raises:
+            CommandRefused: there is none of that name.
+        """
+        if only is not None:
+            return [self.vhost(only)]
+        return [vhost for _, vhost in sorted(self.broker.vhosts.items())]
+
+    def disconnect(self, reason: str, which: Callable[[BaseConnection], bool]) -> int:
         """Close some connections with 320 and a reason; returns how many."""
-        found = [connection for connection in self.hub.connections if whom(connection)]
+        found = [connection for connection in self.hub.connections if which(connection)]
         now = self.clock()
         for connection in found:
             connection.force_close(reason, now)
         return len(found)
 
 
-class Command(NamedTuple):
-    """One command.
-
-    Args:
-        fields: what it takes.
-        run: does it; returns the answer, for JSON, or the slices of a long one.
-    """
-
-    fields: type[Fields]
-    run: Callable[[AdminContext, Any], Any]
-
-
 def checked_name(name: str, what: str, limit: int) -> str:
-    """A name that somebody wants to give to something new.
+    """Check the name of something new.
 
     Raises:
-        Refused: it is empty or too long.
+        CommandRefused: it is empty or too long.
     """
     octets = len(name.encode())
     if not octets:
-        raise Refused(f"the name of a {what} must not be empty: give one")
+        raise CommandRefused(f"the name of a {what} must not be empty: give one")
     if octets > limit:
-        raise Refused(
+        raise CommandRefused(
             f"the name of the {what} has {octets} octets, at most {limit} are allowed: shorten it"
         )
     return name
+
+
+def checked_value(name: str, value: Any) -> Any:
+    """Check the value of a parameter.
+
+    Raises:
+        CommandRefused: it is too deep, or has numbers or names that are too large.
+    """
+    from harebell.wire.v09.fields import encode_table
+
+    try:
+        encode_table({"value": value})
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CommandRefused(f"the value of parameter '{name}' cannot be kept: {error}") from None
+    return value

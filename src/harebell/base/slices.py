@@ -13,7 +13,6 @@ A generator does it, yields where others may have their turn, and returns the re
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import wait
 from typing import Any, TypeVar
 
 from harebell.base.limits import TRANSACTION_SLICE
@@ -27,6 +26,9 @@ Slices = Generator[Any, None, T]
 
 def at_once(slices: Slices[T]) -> T:
     """The result, without a pause."""
+    # Imported here, for it takes longer than the rest of what a command line needs.
+    from concurrent.futures import wait
+
     while True:
         try:
             wanted = next(slices)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from harebell.base.limits import CLIENT_PREFETCH
-from harebell.cli.failure import Failure
 from harebell.cli.link import channel_to, url_flag, version_flag
 from harebell.cli.show import output_flag, show
-from harebell.cli.verb import Verb
+from harebell.cli.verb import Failure, Verb
 
 _PREFETCH_MAX = 65_535
 

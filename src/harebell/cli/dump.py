@@ -14,9 +14,7 @@ import click
 
 from harebell.cli.dump_lines import Look
 from harebell.cli.dump_proxy import Proxy, Say, Show
-from harebell.cli.echo import echo
-from harebell.cli.failure import Failure, WrongUsage
-from harebell.cli.verb import Verb
+from harebell.cli.verb import Failure, Verb, WrongUsage, echo
 from harebell.wire.dissect import Event
 
 _BROKER = "127.0.0.1:5672"

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from harebell.cli.failure import Failure
 from harebell.cli.link import channel_to, url_flag, version_flag
 from harebell.cli.show import output_flag, show
-from harebell.cli.verb import Verb
+from harebell.cli.verb import Failure, Verb
 from harebell.client.blocking import Channel
 from harebell.client.errors import UnsupportedByVersion
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from harebell.cli.failure import Failure, NotConnected, WrongUsage
+from harebell.cli.verb import Failure, NotConnected, WrongUsage
 from harebell.client.blocking import Channel, connect
 from harebell.client.errors import AMQPError, ConnectionFailed
 from harebell.client.url import URL, VERSIONS, URLError

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from harebell import __version__
+from harebell.admin.catalog import NOUNS
 from harebell.base import impl
 from harebell.base.limits import EXIT_INTERRUPTED
 from harebell.base.names import did_you_mean
@@ -25,26 +26,7 @@ VERBS = {
     "get": "Take messages from a queue, if there are any.",
     "dump": "Print every frame between clients and a broker, decoded.",
     "status": "Show what a running broker is doing.",
-    "queues": "Look at the queues of a running broker, declare, purge and delete them.",
-    "exchanges": "Look at the exchanges of a running broker, declare and delete them.",
-    "bindings": "Look at the bindings of a running broker, add and delete them.",
-    "connections": "Look at the connections to a running broker, and close them.",
-    "channels": "Look at the channels of a running broker.",
-    "consumers": "Look at the consumers of a running broker.",
-    "transactions": "Look at the distributed transactions of a running broker, and end them.",
-    "leases": "Look at the leases on queues of a running broker, and release them.",
-    "stages": "Look at the batches that are staged in a running broker, and drop them.",
-    "users": "Manage the users of a running broker.",
-    "permissions": "Manage what users may do in a vhost.",
-    "topic-permissions": "Manage which routing keys users may use with a topic exchange.",
-    "limits": "Manage how much vhosts and users may have.",
-    "vhosts": "Manage the vhosts of a running broker.",
-    "trace": "Show all messages of a vhost to its exchange amq.rabbitmq.trace, or stop that.",
-    "policies": "Manage policies: settings for queues and exchanges by name.",
-    "operator-policies": "Manage operator policies, for limits to what policies set.",
-    "parameters": "Manage parameters of vhosts, which are kept for tools.",
-    "global-parameters": "Manage parameters of the whole broker, which are kept for tools.",
-    "definitions": "Carry what is declared from one broker to another, also from and to RabbitMQ.",
+    **{noun.name: noun.summary.partition("\n")[0] for noun in NOUNS.values()},
     "pipeline": "Run pipelines: queues through SQL into exchanges, tables and files.",
     "sql": "Ask queues and tables with SQL, or delete, move and retry messages with it.",
     "spark": "See whether Spark can run here, and make it start faster.",
@@ -75,6 +57,10 @@ class Verbs(click.Group):
         """Import one verb."""
         if cmd_name not in VERBS:
             return None
+        if cmd_name in NOUNS:
+            from harebell.cli.nouns import group_of
+
+            return group_of(NOUNS[cmd_name])
         module = cmd_name.replace("-", "_")
         command = getattr(import_module(f"harebell.cli.{module}"), module)
         assert isinstance(command, click.Command)

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harebell.base.limits import PIPELINE_STOP_SECONDS
-from harebell.cli.echo import echo
-from harebell.cli.failure import Failure, WrongUsage
 from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
 from harebell.cli.shipped import ACTIONS
+from harebell.cli.verb import Failure, WrongUsage, echo
 
 if TYPE_CHECKING:
     from harebell.pipeline.spec.description import Description

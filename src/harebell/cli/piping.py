@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from harebell.base.errors import HarebellError
-from harebell.cli.echo import echo
-from harebell.cli.failure import Failure, NotConnected, WrongUsage
-from harebell.cli.noun import Noun
+from harebell.cli.nouns import NounGroup
+from harebell.cli.verb import Failure, NotConnected, WrongUsage, echo
 
 if TYPE_CHECKING:
     from harebell.pipeline.spec.description import Description
 
 
-@click.group(cls=Noun)
+@click.group(cls=NounGroup)
 def pipeline() -> None:
     """Run pipelines: queues through SQL into exchanges, tables and files."""
 

@@ -8,11 +8,9 @@ from typing import Any, BinaryIO
 
 import click
 
-from harebell.cli.echo import echo
-from harebell.cli.failure import Failure
 from harebell.cli.link import channel_to, url_flag, version_flag
 from harebell.cli.properties import properties_of, property_flags
-from harebell.cli.verb import Verb
+from harebell.cli.verb import Failure, Verb, echo
 from harebell.client.blocking import Channel
 from harebell.client.errors import BulkPublishFailed, PublishReturned
 

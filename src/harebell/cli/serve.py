@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harebell.base.errors import DiskError, HarebellError
-from harebell.cli.failure import DiskFailed, Failure, WrongUsage
-from harebell.cli.verb import Verb
+from harebell.cli.verb import DiskFailed, Failure, Verb, WrongUsage
 from harebell.server.config import CONFIG_VARIABLE, Config, ConfigError, load
 from harebell.server.config.settings import PREFIX, SETTINGS
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harebell.cli.failure import WrongUsage
 from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
 from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
 from harebell.cli.sql import print_rows, session
+from harebell.cli.verb import WrongUsage
 from harebell.client.url import URL, URLError
 
 if TYPE_CHECKING:

@@ -9,15 +9,15 @@ from typing import Any
 
 import click
 
-from harebell.cli.failure import Failure
-from harebell.cli.noun import Noun
+from harebell.cli.nouns import NounGroup
+from harebell.cli.verb import Failure
 from harebell.spark.runtime.java import SessionError
 
 _MARKS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 _JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON instead of text.")
 
 
-@click.group(cls=Noun)
+@click.group(cls=NounGroup)
 def spark() -> None:
     """See whether Spark can run here, and make it start faster."""
 

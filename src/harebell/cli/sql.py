@@ -8,11 +8,9 @@ from typing import Any
 
 import click
 
-from harebell.cli.echo import echo
-from harebell.cli.failure import WrongUsage
 from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
 from harebell.cli.piping import sentences
-from harebell.cli.verb import Verb
+from harebell.cli.verb import Verb, WrongUsage, echo
 from harebell.client.url import URL, URLError
 
 _OUTPUTS = ("table", "json", "csv")

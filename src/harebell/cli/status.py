@@ -7,9 +7,7 @@ from typing import Any
 import click
 
 from harebell.base.limits import LAG_MOST_SECONDS
-from harebell.cli.echo import echo
-from harebell.cli.failure import Failure, NotConnected, WrongUsage
-from harebell.cli.verb import Verb
+from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
 from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
 from harebell.server.config.settings import BY_NAME
 from harebell.server.control.client import ControlError, NotRunning, ask_overview

@@ -14,10 +14,8 @@ import click
 from harebell.base.errors import DiskError, StoreError
 from harebell.base.limits import EXIT_DISK
 from harebell.base.printable import printable
-from harebell.cli.echo import echo
-from harebell.cli.failure import DAMAGED, DiskFailed, Failure
 from harebell.cli.status import octets
-from harebell.cli.verb import Verb
+from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, echo
 
 if TYPE_CHECKING:
     from harebell.store.check import Holding, Survey

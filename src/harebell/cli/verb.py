@@ -1,10 +1,41 @@
-"""A verb of the command line: a click command whose complaints name the one nearest flag."""
+"""What all verbs share: complaints about flags, printing, and how a verb ends when it fails.
+
+A verb that fails prints one sentence on standard error and ends with an exit code:
+
+| code | means |
+|---|---|
+| 0 | done |
+| 1 | failed |
+| 2 | the command line or the configuration is wrong (click's own code for it) |
+| 3 | a data directory is damaged (`harebell store`) |
+| 4 | there is no broker to connect to, or it did not let us in |
+| 74 | the disk failed (`limits.EXIT_DISK`, which a running broker gives itself) |
+"""
 
 from __future__ import annotations
 
 import click
 
+from harebell.base.limits import EXIT_DISK
 from harebell.base.names import did_you_mean
+from harebell.base.printable import printable
+
+FAILED = 1
+WRONG_USAGE = 2
+DAMAGED = 3
+NOT_CONNECTED = 4
+_KEPT = "\n\t"
+
+
+def echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:
+    """Print text.
+
+    Args:
+        text: lines; names in them have no line ends of their own any more.
+        nl: whether a line end follows.
+        err: to standard error.
+    """
+    click.echo(printable(text, _KEPT), nl=nl, err=err)
 
 
 class Verb(click.Command):
@@ -24,3 +55,34 @@ class Verb(click.Command):
             ]
             name = error.option_name
             raise click.UsageError(f"No option {name}: {did_you_mean(name, flags)}", ctx) from None
+
+
+class _Sentence(click.ClickException):
+    """An end with a sentence, in which names of others are shown and not obeyed."""
+
+    def format_message(self) -> str:
+        return printable(self.message, "\n")
+
+
+class Failure(_Sentence):
+    """It failed."""
+
+    exit_code = FAILED
+
+
+class DiskFailed(_Sentence):
+    """The broker's disk refused a read or a sync."""
+
+    exit_code = EXIT_DISK
+
+
+class WrongUsage(_Sentence):
+    """The command line or the configuration is wrong, in a sentence of our own."""
+
+    exit_code = WRONG_USAGE
+
+
+class NotConnected(_Sentence):
+    """There is no broker to connect to, or it did not let us in."""
+
+    exit_code = NOT_CONNECTED

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harebell.admin.commands.connections import connection_facts
+from harebell.admin.commands.connections import connection_row
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
@@ -255,6 +255,6 @@ def test_a_connection_is_listed_with_its_version(memory: MemorySite) -> None:
     for kind in (Peer8, Peer9):
         peer = kind(memory, memory.connect()).open()
         wire: Any = peer.wire
-        versions.append(connection_facts(wire.connection, memory.now)["protocol"])
+        versions.append(connection_row(wire.connection, memory.now)["protocol"])
         peer.close()
     assert versions == ["AMQP 0-8", "AMQP 0-9"]

@@ -1,55 +1,55 @@
-"""Commands for definitions: `harebell definitions`."""
+"""Commands for definitions: what is declared in a broker, as RabbitMQ's JSON."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from harebell.admin.context import AdminContext, Command, Fields, Refused
-from harebell.admin.definitions.entries import DefinitionsError, ImportTarget
-from harebell.admin.definitions.exporter import export_in_slices
-from harebell.admin.definitions.importer import import_in_slices
+from harebell.admin.catalog import DEFINITIONS
+from harebell.admin.command import ADMINISTRATOR, Argument, Row
+from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.slices import Slices
 
+if TYPE_CHECKING:
+    from harebell.admin.definitions.entries import ImportTarget
 
-class Which(Fields):
-    """Of everything, or of what is declared in one vhost."""
-
-    vhost: str | None = None
-
-
-class Given(Which, kw_only=True):
-    """A document."""
-
-    definitions: dict[str, Any]
+OnlyVhost = Annotated[str | None, Argument("Only what is declared in this vhost.", "NAME")]
 
 
 def _target(context: AdminContext) -> ImportTarget:
+    from harebell.admin.definitions.entries import ImportTarget
+
     return ImportTarget(context.broker, context.users, context.definitions)
 
 
-def export(context: AdminContext, asked: Which) -> Slices[dict[str, Any]]:
-    """The document."""
-    vhost = None if asked.vhost is None else context.vhost(asked.vhost)
-    return export_in_slices(_target(context), vhost)
+@DEFINITIONS.command("GET /api/definitions", "GET /api/definitions/{vhost}", tag=ADMINISTRATOR)
+def export(context: AdminContext, vhost: OnlyVhost = None) -> Slices[Row]:
+    """Write users, vhosts, permissions, policies, queues, exchanges and bindings to FILE.
+
+    Without FILE they are printed. Passwords are written as their hashes.
+    """
+    from harebell.admin.definitions.exporter import export_in_slices
+
+    only = None if vhost is None else context.vhost(vhost)
+    return export_in_slices(_target(context), only)
 
 
-def import_(context: AdminContext, asked: Given) -> Slices[dict[str, Any]]:
-    """Take a document in, all of it or nothing."""
-    vhost = None if asked.vhost is None else context.vhost(asked.vhost).name
+@DEFINITIONS.command("POST /api/definitions", "POST /api/definitions/{vhost}", tag=ADMINISTRATOR)
+def import_(
+    context: AdminContext, definitions: dict[str, Any], vhost: OnlyVhost = None
+) -> Slices[Row]:
+    """Take in what FILE declares, all of it or nothing; without FILE, from standard input."""
+    from harebell.admin.definitions.entries import DefinitionsError
+    from harebell.admin.definitions.importer import import_in_slices
+
+    only = None if vhost is None else context.vhost(vhost).name
     try:
-        taken = yield from import_in_slices(_target(context), asked.definitions, vhost)
+        imported = yield from import_in_slices(_target(context), definitions, only)
     except DefinitionsError as error:
-        raise Refused(str(error)) from None
-    context.log("info", f"definitions were imported: {taken}")
+        raise CommandRefused(str(error)) from None
+    context.log("info", f"definitions were imported: {imported}")
     return {
-        "imported": str(taken),
-        "counts": taken.counts,
-        "left_out": taken.left_out,
-        "ignored": taken.ignored,
+        "imported": str(imported),
+        "counts": imported.counts,
+        "left_out": imported.left_out,
+        "ignored": imported.ignored,
     }
-
-
-COMMANDS = {
-    "definitions.export": Command(Which, export),
-    "definitions.import": Command(Given, import_),
-}

@@ -1,67 +1,50 @@
-"""Commands for exchanges and bindings: `harebell exchanges`, `harebell bindings`.
-
-The columns have the names of rabbitmqctl.
-"""
+"""Commands for exchanges and bindings. The columns have the names of rabbitmqctl."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from harebell.admin.context import AdminContext, Command, Fields, Refused, checked_name
+from harebell.admin.catalog import BINDINGS, EXCHANGES
+from harebell.admin.command import MANAGEMENT, Argument, Form, Row
+from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
-from harebell.model.exchange import Exchange
-from harebell.model.exchange.delayed import DelayedExchange
-from harebell.model.queue.contract import Queue
-from harebell.model.vhost import VHost
+
+if TYPE_CHECKING:
+    from harebell.model.exchange import Exchange
+    from harebell.model.queue.contract import Queue
+    from harebell.model.vhost import VHost
+
+InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
+OnlyVhost = Annotated[str | None, Argument("Only those of this vhost.", "NAME")]
+Table = Annotated[
+    dict[str, Any],
+    Argument("An argument: name=text or name:=JSON. May be repeated.", form=Form.TABLE),
+]
+NO_ARGUMENTS: dict[str, Any] = {}
+
+# --- exchanges ------------------------------------------------------------------------------------
 
 
-class Filter(Fields):
-    """Of one vhost, or of all."""
-
-    vhost: str | None = None
-
-
-class Declared(Fields):
-    """Which exchange, where, and what it shall be like."""
-
-    name: str
-    vhost: str
-    type: str = "direct"
-    durable: bool = True
-    auto_delete: bool = False
-    internal: bool = False
-    arguments: dict[str, Any] = {}
-
-
-class Bound(Fields):
-    """A binding."""
-
-    source: str
-    destination: str
-    vhost: str
-    to_exchange: bool = False
-    routing_key: str = ""
-    arguments: dict[str, Any] = {}
-
-
-class Deleted(Fields):
-    """Which exchange, where, and when not to delete it."""
-
-    name: str
-    vhost: str
-    if_unused: bool = False
-
-
-def _vhosts(context: AdminContext, asked: Filter) -> list[VHost]:
-    if asked.vhost is not None:
-        return [context.vhost(asked.vhost)]
-    return [vhost for _, vhost in sorted(context.broker.vhosts.items())]
-
-
-def facts(vhost: VHost, exchange: Exchange) -> dict[str, Any]:
+class ExchangeRow(TypedDict):
     """What there is to say about an exchange."""
+
+    vhost: str
+    name: str
+    type: str
+    durable: bool
+    auto_delete: bool
+    internal: bool
+    arguments: dict[str, Any]
+    policy: str
+    messages_delayed: int
+
+
+def exchange_row(vhost: VHost, exchange: Exchange) -> ExchangeRow:
+    """What there is to say about an exchange."""
+    from harebell.model.exchange.delayed import DelayedExchange
+
     policy = vhost.policies.policy_of(exchange)
     return {
         "vhost": vhost.name,
@@ -76,49 +59,107 @@ def facts(vhost: VHost, exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def list_exchanges(context: AdminContext, asked: Filter) -> Slices[list[dict[str, Any]]]:
-    """Exchanges by vhost and name; the default exchange has the name ""."""
+@EXCHANGES.listing(
+    "exchanges",
+    "GET /api/exchanges",
+    "GET /api/exchanges/{vhost}",
+    tag=MANAGEMENT,
+    row=ExchangeRow,
+    shown=("vhost", "name", "type", "durable", "policy", "messages_delayed"),
+)
+def list_exchanges(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[ExchangeRow]]:
+    """List exchanges by vhost and name; the default exchange has the name ""."""
     return gathered(
-        facts(vhost, exchange)
-        for vhost in _vhosts(context, asked)
-        for _, exchange in sorted(vhost.exchanges.items())
+        exchange_row(each, exchange)
+        for each in context.vhosts(vhost)
+        for _, exchange in sorted(each.exchanges.items())
     )
 
 
-def declare(context: AdminContext, asked: Declared) -> dict[str, Any]:
-    """An exchange, unless it is there and like that already."""
-    vhost = context.vhost(asked.vhost)
-    name = checked_name(asked.name, "exchange", NAME_BYTES)
-    made = name not in vhost.exchanges
-    exchange = vhost.declare_exchange(
+def _declared(known: Mapping[str, Any]) -> str:
+    done = "was declared" if known["made"] else "is there already, and like that"
+    return f"exchange '{known['name']}' in vhost '{known['vhost']}' {done}"
+
+
+@EXCHANGES.command("PUT /api/exchanges/{vhost}/{name}", tag=MANAGEMENT, done=_declared)
+def declare(
+    context: AdminContext,
+    name: str,
+    vhost: InVhost = "/",
+    type_: Annotated[
+        str,
+        Argument(
+            "Its type: direct, fanout, topic, headers or one of docs/protocols/compatibility.md.",
+            "NAME",
+        ),
+    ] = "direct",
+    durable: Annotated[
+        bool,
+        Argument("Whether it survives a restart.  [default: durable]", off="transient"),
+    ] = True,
+    auto_delete: Annotated[bool, Argument("It goes with its last binding.")] = False,
+    internal: Annotated[bool, Argument("Only other exchanges may send to it.")] = False,
+    arguments: Table = NO_ARGUMENTS,
+) -> Row:
+    """Make an exchange, or see that there is one like that."""
+    where = context.vhost(vhost)
+    checked_name(name, "exchange", NAME_BYTES)
+    made = name not in where.exchanges
+    exchange = where.declare_exchange(
         name,
-        asked.type,
-        durable=asked.durable,
-        auto_delete=asked.auto_delete,
-        internal=asked.internal,
-        arguments=asked.arguments,
+        type_,
+        durable=durable,
+        auto_delete=auto_delete,
+        internal=internal,
+        arguments=arguments,
     )
     if made:
-        context.log("info", f"exchange '{name}' in vhost '{vhost.name}' was declared")
-    return facts(vhost, exchange) | {"made": made}
+        context.log("info", f"exchange '{name}' in vhost '{where.name}' was declared")
+    return {**exchange_row(where, exchange), "made": made}
 
 
-def delete(context: AdminContext, asked: Deleted) -> dict[str, Any]:
-    """Away with an exchange and its bindings."""
-    vhost = context.vhost(asked.vhost)
-    if asked.name not in vhost.exchanges:
-        raise Refused(
-            f"no exchange '{asked.name}' in vhost '{vhost.name}': `harebell exchanges list` "
-            "shows all"
+@EXCHANGES.command(
+    "DELETE /api/exchanges/{vhost}/{name}",
+    tag=MANAGEMENT,
+    done="exchange '{name}' in vhost '{vhost}' was deleted",
+)
+def delete(
+    context: AdminContext,
+    name: str,
+    vhost: InVhost = "/",
+    if_unused: Annotated[bool, Argument("Only if nothing is bound to it.")] = False,
+) -> Row:
+    """Delete an exchange and its bindings."""
+    where = context.vhost(vhost)
+    if name not in where.exchanges:
+        raise CommandRefused(
+            f"no exchange '{name}' in vhost '{where.name}': `harebell exchanges list` shows all"
         )
-    vhost.delete_exchange(asked.name, if_unused=asked.if_unused)
-    context.log("info", f"exchange '{asked.name}' in vhost '{vhost.name}' was deleted")
-    return {"vhost": vhost.name, "name": asked.name}
+    where.delete_exchange(name, if_unused=if_unused)
+    context.log("info", f"exchange '{name}' in vhost '{where.name}' was deleted")
+    return {"vhost": where.name, "name": name}
 
 
-def _binding(
+# --- bindings -------------------------------------------------------------------------------------
+
+
+class BindingRow(TypedDict):
+    """A binding."""
+
+    vhost: str
+    source_name: str
+    source_kind: str
+    destination_name: str
+    destination_kind: str
+    routing_key: str
+    arguments: dict[str, Any]
+
+
+def _binding_row(
     vhost: VHost, source: str, destination: Queue | Exchange, key: str, arguments: Any
-) -> dict[str, Any]:
+) -> BindingRow:
+    from harebell.model.queue.contract import Queue
+
     return {
         "vhost": vhost.name,
         "source_name": source,
@@ -130,66 +171,102 @@ def _binding(
     }
 
 
-def list_bindings(context: AdminContext, asked: Filter) -> Slices[list[dict[str, Any]]]:
-    """Bindings by vhost: those of the default exchange to every queue first."""
-    return gathered(_bindings(_vhosts(context, asked)))
+@BINDINGS.listing(
+    "bindings",
+    "GET /api/bindings",
+    "GET /api/bindings/{vhost}",
+    tag=MANAGEMENT,
+    row=BindingRow,
+    shown=("vhost", "source_name", "destination_kind", "destination_name", "routing_key"),
+)
+def list_bindings(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[BindingRow]]:
+    """List bindings by vhost: those of the default exchange to every queue first."""
+    return gathered(_bindings(context.vhosts(vhost)))
 
 
-def _bindings(vhosts: Iterable[VHost]) -> Iterator[dict[str, Any]]:
+def _bindings(vhosts: Iterable[VHost]) -> Iterator[BindingRow]:
     for vhost in vhosts:
         for name, queue in sorted(vhost.queues.items()):
-            yield _binding(vhost, "", queue, name, {})
+            yield _binding_row(vhost, "", queue, name, {})
         for each in vhost.bindings():
-            yield _binding(
+            yield _binding_row(
                 vhost, each.source.name, each.destination, each.routing_key, each.arguments
             )
 
 
-def _ends(context: AdminContext, asked: Bound) -> tuple[VHost, Queue | Exchange]:
-    """The vhost and the destination of a binding, whose source is there, too.
+def _ends(
+    context: AdminContext, vhost: str, source: str, destination: str, to_exchange: bool
+) -> tuple[VHost, Queue | Exchange]:
+    """Find the vhost and the destination of a binding.
 
     Raises:
-        Refused: one of them is missing.
+        CommandRefused: the source or the destination does not exist.
     """
-    vhost = context.vhost(asked.vhost)
-    kind = "exchange" if asked.to_exchange else "queue"
-    there: Mapping[str, Queue | Exchange] = vhost.exchanges if asked.to_exchange else vhost.queues
+    where = context.vhost(vhost)
+    kind = "exchange" if to_exchange else "queue"
+    destinations: Mapping[str, Queue | Exchange] = where.exchanges if to_exchange else where.queues
     for what, name, known in (
-        ("exchange", asked.source, vhost.exchanges),
-        (kind, asked.destination, there),
+        ("exchange", source, where.exchanges),
+        (kind, destination, destinations),
     ):
         if name not in known:
-            raise Refused(
-                f"no {what} '{name}' in vhost '{vhost.name}': `harebell {what}s list` shows all, "
+            raise CommandRefused(
+                f"no {what} '{name}' in vhost '{where.name}': `harebell {what}s list` shows all, "
                 f"and `harebell {what}s declare` makes one"
             )
-    return vhost, there[asked.destination]
+    return where, destinations[destination]
 
 
-def bind(context: AdminContext, asked: Bound) -> dict[str, Any]:
-    """A binding, unless there is one like that already."""
-    vhost, destination = _ends(context, asked)
-    vhost.bind(asked.source, destination, asked.routing_key, asked.arguments)
-    return _binding(vhost, asked.source, destination, asked.routing_key, asked.arguments)
+def _sentence(known: Mapping[str, Any], done: str) -> str:
+    key = f" with the key '{known['routing_key']}'" if known["routing_key"] else ""
+    return (
+        f"{known['destination_kind']} '{known['destination_name']}' in vhost "
+        f"'{known['vhost']}' is {done} to exchange '{known['source_name']}'{key}"
+    )
 
 
-def unbind(context: AdminContext, asked: Bound) -> dict[str, Any]:
-    """Away with a binding."""
-    vhost, destination = _ends(context, asked)
-    if not vhost.unbind(asked.source, destination, asked.routing_key, asked.arguments):
-        raise Refused(
-            f"no binding from exchange '{asked.source}' to '{destination.name}' with the key "
-            f"'{asked.routing_key}' and these arguments in vhost '{vhost.name}': "
+Key = Annotated[str, Argument("Its routing key.", "KEY", short="r")]
+ToExchange = Annotated[bool, Argument("DESTINATION is an exchange.")]
+
+
+@BINDINGS.command(
+    "POST /api/bindings/{vhost}/e/{source}/q/{destination}",
+    tag=MANAGEMENT,
+    done=lambda known: _sentence(known, "bound"),
+)
+def add(
+    context: AdminContext,
+    source: str,
+    destination: str,
+    vhost: InVhost = "/",
+    routing_key: Key = "",
+    to_exchange: ToExchange = False,
+    arguments: Table = NO_ARGUMENTS,
+) -> BindingRow:
+    """Bind the queue DESTINATION to the exchange SOURCE."""
+    where, end = _ends(context, vhost, source, destination, to_exchange)
+    where.bind(source, end, routing_key, arguments)
+    return _binding_row(where, source, end, routing_key, arguments)
+
+
+@BINDINGS.command(
+    tag=MANAGEMENT, verb="delete", done=lambda known: _sentence(known, "no longer bound")
+)
+def unbind(
+    context: AdminContext,
+    source: str,
+    destination: str,
+    vhost: InVhost = "/",
+    routing_key: Key = "",
+    to_exchange: ToExchange = False,
+    arguments: Table = NO_ARGUMENTS,
+) -> BindingRow:
+    """Delete a binding of the queue DESTINATION to the exchange SOURCE."""
+    where, end = _ends(context, vhost, source, destination, to_exchange)
+    if not where.unbind(source, end, routing_key, arguments):
+        raise CommandRefused(
+            f"no binding from exchange '{source}' to '{end.name}' with the key "
+            f"'{routing_key}' and these arguments in vhost '{where.name}': "
             "`harebell bindings list` shows all"
         )
-    return _binding(vhost, asked.source, destination, asked.routing_key, asked.arguments)
-
-
-COMMANDS = {
-    "exchanges.list": Command(Filter, list_exchanges),
-    "exchanges.declare": Command(Declared, declare),
-    "exchanges.delete": Command(Deleted, delete),
-    "bindings.list": Command(Filter, list_bindings),
-    "bindings.add": Command(Bound, bind),
-    "bindings.delete": Command(Bound, unbind),
-}
+    return _binding_row(where, source, end, routing_key, arguments)

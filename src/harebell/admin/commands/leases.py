@@ -1,31 +1,36 @@
-"""Commands for leases: `harebell leases`."""
+"""Commands for leases: the groups that claim messages of queues."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from harebell.admin.context import AdminContext, Command, Fields, Refused
+from harebell.admin.catalog import LEASES
+from harebell.admin.command import MANAGEMENT, POLICYMAKER, Argument, Row, plural
+from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.errors import Refusal
-from harebell.model.lease_group import Group
+
+if TYPE_CHECKING:
+    from harebell.model.lease_group import Group
 
 
-class Filter(Fields):
-    """Groups of one vhost, or of all."""
+class LeaseRow(TypedDict):
+    """What there is to say about a group."""
 
-    vhost: str | None = None
-
-
-class Named(Fields, kw_only=True):
-    """Which group, of which queue, where; and whether it is forgotten, too."""
-
+    vhost: str
     queue: str
     group: str
-    vhost: str
-    forget: bool = False
+    epoch: int
+    claims: int
+    messages: int
+    committed: int
+    lost: int
+    last: int
+    timeout: float
+    holder: str
 
 
-def facts(group: Group) -> dict[str, Any]:
-    """What there is to say about a group."""
+def _row(group: Group) -> LeaseRow:
     holder: Any = group.holder
     return {
         "vhost": group.vhost.name,
@@ -35,43 +40,59 @@ def facts(group: Group) -> dict[str, Any]:
         "claims": len(group.claims),
         "messages": group.messages,
         "committed": group.committed,
-        "last": group.last,
         "lost": group.lost,
+        "last": group.last,
         "timeout": group.timeout / 1000,
         "holder": "" if holder is None else str(holder.peer.connection_name),
     }
 
 
-def list_leases(context: AdminContext, asked: Filter) -> list[dict[str, Any]]:
-    """Groups by vhost, queue and name."""
-    vhost = None if asked.vhost is None else context.vhost(asked.vhost).name
-    found = [facts(group) for group in context.broker.leases.of(vhost)]
+@LEASES.listing(
+    "lease groups",
+    tag=MANAGEMENT,
+    row=LeaseRow,
+    shown=("vhost", "queue", "group", "epoch", "claims", "messages", "committed", "lost"),
+)
+def list_leases(
+    context: AdminContext,
+    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+) -> list[LeaseRow]:
+    """List groups by vhost, queue and name."""
+    only = None if vhost is None else context.vhost(vhost).name
+    found = [_row(group) for group in context.broker.leases.of(only)]
     return sorted(found, key=lambda row: (row["vhost"], row["queue"], row["group"]))
 
 
-def release(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Let the open claims of a group go back to their queue: they count as lost."""
-    vhost = context.vhost(asked.vhost)
-    queue = vhost.queues.get(asked.queue)
+def _released(known: Mapping[str, Any]) -> str:
+    done = "released and forgotten" if known["forget"] else "released"
+    count = plural(known["messages"], "message")
+    return f"group '{known['group']}' of queue '{known['queue']}' was {done}: {count} went back"
+
+
+@LEASES.command(tag=POLICYMAKER, done=_released)
+def release(
+    context: AdminContext,
+    queue: str,
+    group: str,
+    vhost: Annotated[str, Argument("The vhost.", "NAME")] = "/",
+    forget: Annotated[bool, Argument("Forget the group itself, too.")] = False,
+) -> Row:
+    """Give what a group has claimed back to the queue: its claims count as lost."""
+    where = context.vhost(vhost)
+    claimed = where.queues.get(queue)
     leases = context.broker.leases
-    if queue is None:
-        raise Refused(
-            f"no queue '{asked.queue}' in vhost '{vhost.name}': `harebell queues list` shows all"
+    if claimed is None:
+        raise CommandRefused(
+            f"no queue '{queue}' in vhost '{where.name}': `harebell queues list` shows all"
         )
     try:
-        group = leases.find(vhost, queue, asked.group)
+        found = leases.find(where, claimed, group)
     except Refusal as refusal:
-        raise Refused(f"{refusal.text}: `harebell leases list` shows all") from None
-    if asked.forget:
-        count = leases.forget(group)
+        raise CommandRefused(f"{refusal.text}: `harebell leases list` shows all") from None
+    if forget:
+        count = leases.forget(found)
     else:
-        count = sum(claim.messages for claim in leases.take_back(group))
-    queue.drain()
-    context.log("warning", f"{group} was released by an operator")
-    return {"vhost": vhost.name, "queue": queue.name, "group": group.name, "messages": count}
-
-
-COMMANDS = {
-    "leases.list": Command(Filter, list_leases),
-    "leases.release": Command(Named, release),
-}
+        count = sum(claim.messages for claim in leases.take_back(found))
+    claimed.drain()
+    context.log("warning", f"{found} was released by an operator")
+    return {"vhost": where.name, "queue": queue, "group": found.name, "messages": count}

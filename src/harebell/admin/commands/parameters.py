@@ -1,137 +1,140 @@
-"""Commands for parameters: `harebell parameters`, `harebell global-parameters`."""
+"""Commands for parameters of vhosts, and for those of the whole broker."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-from harebell.admin.context import AdminContext, Command, Fields, Refused, checked_name
+from harebell.admin.catalog import GLOBAL_PARAMETERS, PARAMETERS
+from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, POLICYMAKER, Argument, Form, Row
+from harebell.admin.context import AdminContext, CommandRefused, checked_name, checked_value
 from harebell.base.limits import PARAMETER_NAME_BYTES
-from harebell.wire.v09.fields import encode_table
 
 _GLOBAL = "global"
 """The component that events name for global parameters."""
+ForVhost = Annotated[str, Argument("The vhost it is for.", "NAME")]
+Value = Annotated[Any, Argument(form=Form.JSON, example="""'{"a": 1}' or '"text"'""")]
+
+# --- parameters of vhosts -------------------------------------------------------------------------
 
 
-class Filter(Fields):
-    """Parameters of one vhost, or of all."""
+class ParameterRow(TypedDict):
+    """A parameter of a vhost."""
 
-    vhost: str | None = None
-
-
-class Named(Fields):
-    """Which parameter, and where."""
-
+    vhost: str
     component: str
     name: str
-    vhost: str
+    value: Any
 
 
-class Given(Named):
-    """A parameter; what is given as null is None."""
-
-    value: Any = None
-
-
-class GlobalNamed(Fields):
-    """Which global parameter."""
-
-    name: str
-
-
-class GlobalGiven(GlobalNamed):
-    """A global parameter."""
-
-    value: Any = None
-
-
-def _shown(vhost: str, component: str, name: str, value: Any) -> dict[str, Any]:
-    return {"vhost": vhost, "component": component, "name": name, "value": value}
-
-
-def checked_value(name: str, value: Any) -> Any:
-    """A value that can be kept.
-
-    Raises:
-        Refused: it is too deep, or has numbers or names that are too large.
-    """
-    try:
-        encode_table({"value": value})
-    except (ValueError, TypeError, RecursionError) as error:
-        raise Refused(f"the value of parameter '{name}' cannot be kept: {error}") from None
-    return value
-
-
-def list_parameters(context: AdminContext, asked: Filter) -> list[dict[str, Any]]:
-    """Parameters by vhost, component and name."""
-    wanted = context.broker.vhosts if asked.vhost is None else [context.vhost(asked.vhost).name]
+@PARAMETERS.listing(
+    "parameters",
+    "GET /api/parameters",
+    tag=MANAGEMENT,
+    row=ParameterRow,
+)
+def list_parameters(
+    context: AdminContext,
+    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+) -> list[ParameterRow]:
+    """List parameters by vhost, component and name."""
     return [
-        _shown(vhost, component, name, value)
-        for vhost in sorted(wanted)
+        {"vhost": each.name, "component": component, "name": name, "value": value}
+        for each in context.vhosts(vhost)
         for (component, name), value in sorted(
-            context.broker.vhosts[vhost].parameters.values.items(), key=lambda item: item[0]
+            each.parameters.values.items(), key=lambda item: item[0]
         )
     ]
 
 
-def set_parameter(context: AdminContext, asked: Given) -> dict[str, Any]:
-    """This value from now on."""
-    vhost = context.vhost(asked.vhost)
-    component = checked_name(asked.component, "component", PARAMETER_NAME_BYTES)
-    name = checked_name(asked.name, "parameter", PARAMETER_NAME_BYTES)
-    vhost.parameters.put(component, name, checked_value(name, asked.value))
-    context.broker.events.parameter("set", (vhost.name, component, name), asked.value)
-    context.log("info", f"parameter '{component}' '{name}' in vhost '{vhost.name}' was set")
-    return _shown(vhost.name, component, name, asked.value)
+@PARAMETERS.command(
+    "PUT /api/parameters/{component}/{vhost}/{name}",
+    verb="set",
+    tag=POLICYMAKER,
+    done="parameter '{component}' '{name}' in vhost '{vhost}' was set",
+)
+def set_parameter(
+    context: AdminContext, component: str, name: str, value: Value, vhost: ForVhost = "/"
+) -> ParameterRow:
+    """Set the parameter NAME of a component. VALUE is JSON."""
+    where = context.vhost(vhost)
+    checked_name(component, "component", PARAMETER_NAME_BYTES)
+    checked_name(name, "parameter", PARAMETER_NAME_BYTES)
+    where.parameters.put(component, name, checked_value(name, value))
+    context.broker.events.parameter("set", (where.name, component, name), value)
+    context.log("info", f"parameter '{component}' '{name}' in vhost '{where.name}' was set")
+    return {"vhost": where.name, "component": component, "name": name, "value": value}
 
 
-def clear_parameter(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Forget a value."""
-    vhost = context.vhost(asked.vhost)
-    if not vhost.parameters.delete(asked.component, asked.name):
-        raise Refused(
-            f"no parameter '{asked.component}' '{asked.name}' in vhost '{vhost.name}': "
+@PARAMETERS.command(
+    "DELETE /api/parameters/{component}/{vhost}/{name}",
+    verb="clear",
+    tag=POLICYMAKER,
+    done="parameter '{component}' '{name}' in vhost '{vhost}' was cleared",
+)
+def clear_parameter(context: AdminContext, component: str, name: str, vhost: ForVhost = "/") -> Row:
+    """Forget the parameter NAME of a component."""
+    where = context.vhost(vhost)
+    if not where.parameters.delete(component, name):
+        raise CommandRefused(
+            f"no parameter '{component}' '{name}' in vhost '{where.name}': "
             "`harebell parameters list` shows all"
         )
-    context.broker.events.parameter("cleared", (vhost.name, asked.component, asked.name))
-    context.log(
-        "info", f"parameter '{asked.component}' '{asked.name}' in vhost '{vhost.name}' was cleared"
-    )
-    return {"vhost": vhost.name, "component": asked.component, "name": asked.name}
+    context.broker.events.parameter("cleared", (where.name, component, name))
+    context.log("info", f"parameter '{component}' '{name}' in vhost '{where.name}' was cleared")
+    return {"vhost": where.name, "component": component, "name": name}
 
 
-def list_globals(context: AdminContext, _: Fields) -> list[dict[str, Any]]:
-    """Global parameters by name."""
+# --- parameters of the broker ---------------------------------------------------------------------
+
+
+class GlobalParameterRow(TypedDict):
+    """A parameter of the broker."""
+
+    name: str
+    value: Any
+
+
+@GLOBAL_PARAMETERS.listing(
+    "global parameters",
+    "GET /api/global-parameters",
+    tag=ADMINISTRATOR,
+    row=GlobalParameterRow,
+)
+def list_global_parameters(context: AdminContext) -> list[GlobalParameterRow]:
+    """List global parameters by name."""
     return [
         {"name": name, "value": value}
         for name, value in sorted(context.broker.global_parameters.values.items())
     ]
 
 
-def set_global(context: AdminContext, asked: GlobalGiven) -> dict[str, Any]:
-    """This value from now on."""
-    name = checked_name(asked.name, "parameter", PARAMETER_NAME_BYTES)
-    context.broker.global_parameters.put(name, checked_value(name, asked.value))
-    context.broker.events.parameter("set", ("", _GLOBAL, name), asked.value)
+@GLOBAL_PARAMETERS.command(
+    "PUT /api/global-parameters/{name}",
+    verb="set",
+    tag=ADMINISTRATOR,
+    done="global parameter '{name}' was set",
+)
+def set_global_parameter(context: AdminContext, name: str, value: Value) -> GlobalParameterRow:
+    """Set the global parameter NAME. VALUE is JSON."""
+    checked_name(name, "parameter", PARAMETER_NAME_BYTES)
+    context.broker.global_parameters.put(name, checked_value(name, value))
+    context.broker.events.parameter("set", ("", _GLOBAL, name), value)
     context.log("info", f"global parameter '{name}' was set")
-    return {"name": name, "value": asked.value}
+    return {"name": name, "value": value}
 
 
-def clear_global(context: AdminContext, asked: GlobalNamed) -> dict[str, Any]:
-    """Forget a value."""
-    if not context.broker.global_parameters.delete(asked.name):
-        raise Refused(
-            f"no global parameter '{asked.name}': `harebell global-parameters list` shows all"
+@GLOBAL_PARAMETERS.command(
+    "DELETE /api/global-parameters/{name}",
+    verb="clear",
+    tag=ADMINISTRATOR,
+    done="global parameter '{name}' was cleared",
+)
+def clear_global_parameter(context: AdminContext, name: str) -> Row:
+    """Forget the global parameter NAME."""
+    if not context.broker.global_parameters.delete(name):
+        raise CommandRefused(
+            f"no global parameter '{name}': `harebell global-parameters list` shows all"
         )
-    context.broker.events.parameter("cleared", ("", _GLOBAL, asked.name))
-    context.log("info", f"global parameter '{asked.name}' was cleared")
-    return {"name": asked.name}
-
-
-COMMANDS = {
-    "parameters.list": Command(Filter, list_parameters),
-    "parameters.set": Command(Given, set_parameter),
-    "parameters.clear": Command(Named, clear_parameter),
-    "global-parameters.list": Command(Fields, list_globals),
-    "global-parameters.set": Command(GlobalGiven, set_global),
-    "global-parameters.clear": Command(GlobalNamed, clear_global),
-}
+    context.broker.events.parameter("cleared", ("", _GLOBAL, name))
+    context.log("info", f"global parameter '{name}' was cleared")
+    return {"name": name}

@@ -1,42 +1,43 @@
-"""Commands for policies: `harebell policies`, `harebell operator-policies`."""
+"""Commands for policies and for operator policies, which are alike."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from harebell.admin.context import AdminContext, Command, Fields, Refused, checked_name
+from harebell.admin.catalog import OPERATOR_POLICIES, POLICIES, Noun
+from harebell.admin.command import (
+    ADMINISTRATOR,
+    MANAGEMENT,
+    POLICYMAKER,
+    Argument,
+    Form,
+    Row,
+)
+from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.base.limits import POLICY_NAME_BYTES
-from harebell.model.policy import Policy
+
+if TYPE_CHECKING:
+    from harebell.model.policy import Policy
 
 _NUMBER_END = 2**63
 """Numbers of this size and above do not fit a definition."""
+ForVhost = Annotated[str, Argument("The vhost it is for.", "NAME")]
+OnlyVhost = Annotated[str | None, Argument("Only those of this vhost.", "NAME")]
+Definition = Annotated[dict[str, Any], Argument(form=Form.JSON, example='{"max-length": 1000}')]
+PolicyRow = TypedDict(
+    "PolicyRow",
+    {
+        "vhost": str,
+        "name": str,
+        "pattern": str,
+        "apply-to": str,
+        "priority": int,
+        "definition": dict[str, Any],
+    },
+)
 
 
-class Filter(Fields):
-    """Policies of one vhost, or of all."""
-
-    vhost: str | None = None
-    operator: bool = False
-
-
-class Named(Fields):
-    """Which policy, and where."""
-
-    name: str
-    vhost: str
-    operator: bool = False
-
-
-class Given(Named, kw_only=True):
-    """A policy."""
-
-    pattern: str
-    definition: dict[str, Any]
-    apply_to: str = "all"
-    priority: int = 0
-
-
-def _shown(vhost: str, policy: Policy) -> dict[str, Any]:
+def _row(vhost: str, policy: Policy) -> PolicyRow:
     return {
         "vhost": vhost,
         "name": policy.name,
@@ -47,50 +48,79 @@ def _shown(vhost: str, policy: Policy) -> dict[str, Any]:
     }
 
 
-def _word(*, operator: bool) -> str:
-    return "operator policy" if operator else "policy"
+def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
+    """Describe the commands of one kind of policies.
+
+    Args:
+        noun: gets the commands.
+        word: what it manages, in the singular.
+        tag: which users may change them.
+        operator: whether they are operator policies.
+    """
+    path = f"/api/{noun.name}/{{vhost}}"
+
+    @noun.listing(
+        noun.name.replace("-", " "),
+        f"GET /api/{noun.name}",
+        f"GET {path}",
+        tag=MANAGEMENT,
+        row=PolicyRow,
+        summary=f"Print every {word}.",
+    )
+    def list_policies(context: AdminContext, vhost: OnlyVhost = None) -> list[PolicyRow]:
+        rows = []
+        for each in context.vhosts(vhost):
+            known = each.policies
+            held = known.operator_policies if operator else known.policies
+            rows += [_row(each.name, policy) for _, policy in sorted(held.items())]
+        return rows
+
+    @noun.command(
+        f"PUT {path}/{{name}}",
+        verb="set",
+        tag=tag,
+        summary=f"Set the {word} NAME. DEFINITION is a JSON object.",
+        done=f"{word} '{{name}}' in vhost '{{vhost}}' was set",
+    )
+    def set_policy(
+        context: AdminContext,
+        name: str,
+        pattern: str,
+        definition: Definition,
+        vhost: ForVhost = "/",
+        apply_to: Annotated[str, Argument("What it applies to.", "KIND")] = "all",
+        priority: Annotated[int, Argument("The highest one applies.")] = 0,
+    ) -> PolicyRow:
+        from harebell.model.policy import Policy
+
+        where = context.vhost(vhost)
+        checked_name(name, word, POLICY_NAME_BYTES)
+        for key, value in (*definition.items(), ("priority", priority)):
+            if isinstance(value, int) and not -_NUMBER_END <= value < _NUMBER_END:
+                raise CommandRefused(
+                    f"{key} is {value}, which is too large: give a number below 2^63"
+                )
+        policy = Policy(name, pattern, apply_to, priority, definition)
+        where.policies.put(policy, operator=operator)
+        context.log("info", f"{word} '{name}' in vhost '{where.name}' was set")
+        return _row(where.name, policy)
+
+    @noun.command(
+        f"DELETE {path}/{{name}}",
+        verb="clear",
+        tag=tag,
+        summary=f"Forget the {word} NAME.",
+        done=f"{word} '{{name}}' in vhost '{{vhost}}' was cleared",
+    )
+    def clear_policy(context: AdminContext, name: str, vhost: ForVhost = "/") -> Row:
+        where = context.vhost(vhost)
+        if not where.policies.delete(name, operator=operator):
+            raise CommandRefused(
+                f"no {word} '{name}' in vhost '{where.name}': `harebell {noun.name} list` shows all"
+            )
+        context.log("info", f"{word} '{name}' in vhost '{where.name}' was cleared")
+        return {"vhost": where.name, "name": name}
 
 
-def list_policies(context: AdminContext, asked: Filter) -> list[dict[str, Any]]:
-    """Policies by vhost and name."""
-    wanted = context.broker.vhosts if asked.vhost is None else [context.vhost(asked.vhost).name]
-    rows = []
-    for name in sorted(wanted):
-        known = context.broker.vhosts[name].policies
-        held = known.operator_policies if asked.operator else known.policies
-        rows += [_shown(name, policy) for _, policy in sorted(held.items())]
-    return rows
-
-
-def set_policy(context: AdminContext, asked: Given) -> dict[str, Any]:
-    """This policy from now on, also for what is declared already."""
-    vhost = context.vhost(asked.vhost)
-    word = _word(operator=asked.operator)
-    name = checked_name(asked.name, word, POLICY_NAME_BYTES)
-    for key, value in (*asked.definition.items(), ("priority", asked.priority)):
-        if isinstance(value, int) and not -_NUMBER_END <= value < _NUMBER_END:
-            raise Refused(f"{key} is {value}, which is too large: give a number below 2^63")
-    policy = Policy(name, asked.pattern, asked.apply_to, asked.priority, asked.definition)
-    vhost.policies.put(policy, operator=asked.operator)
-    context.log("info", f"{word} '{name}' in vhost '{vhost.name}' was set")
-    return _shown(vhost.name, policy)
-
-
-def clear_policy(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Forget a policy; what it applied to goes on without."""
-    vhost = context.vhost(asked.vhost)
-    word = _word(operator=asked.operator)
-    if not vhost.policies.delete(asked.name, operator=asked.operator):
-        verb = "operator-policies" if asked.operator else "policies"
-        raise Refused(
-            f"no {word} '{asked.name}' in vhost '{vhost.name}': `harebell {verb} list` shows all"
-        )
-    context.log("info", f"{word} '{asked.name}' in vhost '{vhost.name}' was cleared")
-    return {"vhost": vhost.name, "name": asked.name}
-
-
-COMMANDS = {
-    "policies.list": Command(Filter, list_policies),
-    "policies.set": Command(Given, set_policy),
-    "policies.clear": Command(Named, clear_policy),
-}
+_describe(POLICIES, "policy", POLICYMAKER, operator=False)
+_describe(OPERATOR_POLICIES, "operator policy", ADMINISTRATOR, operator=True)

@@ -1,52 +1,56 @@
-"""Commands for queues: `harebell queues`. The columns have the names of rabbitmqctl."""
+"""Commands for queues. The columns have the names of rabbitmqctl."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from harebell.admin.context import AdminContext, Command, Fields, Refused, checked_name
+from harebell.admin.catalog import QUEUES
+from harebell.admin.command import MANAGEMENT, Argument, Form, Row, plural
+from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
-from harebell.model.queue.arguments import QUEUE_TYPE, queue_type
-from harebell.model.queue.contract import Queue
-from harebell.model.vhost import VHost
+
+if TYPE_CHECKING:
+    from harebell.model.queue.contract import Queue
+    from harebell.model.vhost import VHost
+
+InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
+Table = Annotated[
+    dict[str, Any],
+    Argument("An argument: name=text or name:=JSON. May be repeated.", form=Form.TABLE),
+]
+NO_ARGUMENTS: dict[str, Any] = {}
 
 
-class Filter(Fields):
-    """Queues of one vhost, or of all."""
-
-    vhost: str | None = None
-
-
-class Named(Fields):
-    """Which queue, and where."""
-
-    name: str
-    vhost: str
-
-
-class Declared(Named, kw_only=True):
-    """A queue, and what it shall be like."""
-
-    durable: bool = True
-    auto_delete: bool = False
-    type: str | None = None
-    arguments: dict[str, Any] = {}
-
-
-class Deleted(Named, kw_only=True):
-    """A queue, and when not to delete it."""
-
-    if_empty: bool = False
-    if_unused: bool = False
-
-
-def _policy_name(policy: Any) -> str:
-    return "" if policy is None else str(policy.name)
-
-
-def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
+class QueueRow(TypedDict):
     """What there is to say about a queue."""
+
+    vhost: str
+    name: str
+    type: str
+    durable: bool
+    auto_delete: bool
+    exclusive: bool
+    owner: str
+    arguments: dict[str, Any]
+    policy: str
+    operator_policy: str
+    effective_policy_definition: dict[str, Any]
+    messages_ready: int
+    messages_unacknowledged: int
+    messages_delayed: int
+    messages_leased: int
+    messages: int
+    consumers: int
+    durability: str
+    state: str
+
+
+def queue_row(vhost: VHost, queue: Queue) -> QueueRow:
+    """What there is to say about a queue."""
+    from harebell.model.queue.arguments import queue_type
+
     policies = vhost.policies
     ready = queue.ready_count()
     delayed = queue.delayed_count()
@@ -74,79 +78,129 @@ def facts(vhost: VHost, queue: Queue) -> dict[str, Any]:
     }
 
 
-def list_queues(context: AdminContext, asked: Filter) -> Slices[list[dict[str, Any]]]:
-    """Queues by vhost and name."""
-    vhosts = context.broker.vhosts
-    wanted = sorted(vhosts) if asked.vhost is None else [context.vhost(asked.vhost).name]
+def _policy_name(policy: Any) -> str:
+    return "" if policy is None else str(policy.name)
+
+
+def _find(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Queue]:
+    where = context.vhost(vhost)
+    queue = where.queues.get(name)
+    if queue is None:
+        raise CommandRefused(
+            f"no queue '{name}' in vhost '{where.name}': `harebell queues list` shows all"
+        )
+    return where, queue
+
+
+@QUEUES.listing(
+    "queues",
+    "GET /api/queues",
+    "GET /api/queues/{vhost}",
+    tag=MANAGEMENT,
+    row=QueueRow,
+    shown=("vhost", "name", "type", "messages", "consumers", "durability", "policy"),
+)
+def list_queues(
+    context: AdminContext,
+    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+) -> Slices[list[QueueRow]]:
+    """List queues by vhost and name."""
     return gathered(
-        facts(vhost, queue)
-        for vhost in [vhosts[name] for name in wanted]
-        for _, queue in sorted(vhost.queues.items())
+        queue_row(each, queue)
+        for each in context.vhosts(vhost)
+        for _, queue in sorted(each.queues.items())
         if not queue.deleted
     )
 
 
-def _found(context: AdminContext, asked: Named) -> tuple[VHost, Queue]:
-    vhost = context.vhost(asked.vhost)
-    queue = vhost.queues.get(asked.name)
-    if queue is None:
-        raise Refused(
-            f"no queue '{asked.name}' in vhost '{vhost.name}': `harebell queues list` shows all"
-        )
-    return vhost, queue
+def declared(known: Mapping[str, Any]) -> str:
+    """Say what a declaration of a queue did."""
+    done = "was declared" if known["made"] else "is there already, and like that"
+    return f"queue '{known['name']}' in vhost '{known['vhost']}' {done}"
 
 
-def declare(context: AdminContext, asked: Declared) -> dict[str, Any]:
-    """A queue, unless it is there and like that already."""
-    vhost = context.vhost(asked.vhost)
-    name = checked_name(asked.name, "queue", NAME_BYTES)
-    made = name not in vhost.queues
+@QUEUES.command("PUT /api/queues/{vhost}/{name}", tag=MANAGEMENT, done=declared)
+def declare(
+    context: AdminContext,
+    name: str,
+    vhost: InVhost = "/",
+    type_: Annotated[
+        str | None,
+        Argument(
+            "Its type.  [default: as the vhost says, else classic]",
+            choices=("classic", "quorum", "stream"),
+        ),
+    ] = None,
+    durable: Annotated[
+        bool,
+        Argument("Whether it survives a restart.  [default: durable]", off="transient"),
+    ] = True,
+    auto_delete: Annotated[bool, Argument("It goes with its last consumer.")] = False,
+    arguments: Table = NO_ARGUMENTS,
+) -> Row:
+    """Make a queue, or see that there is one like that."""
+    from harebell.model.queue.arguments import QUEUE_TYPE
+
+    where = context.vhost(vhost)
+    checked_name(name, "queue", NAME_BYTES)
+    made = name not in where.queues
     if made:
-        vhost.check_room(name)
-    arguments = dict(asked.arguments)
-    if asked.type is not None:
-        arguments[QUEUE_TYPE] = asked.type
-    queue = vhost.declare_queue(
-        name, durable=asked.durable, auto_delete=asked.auto_delete, arguments=arguments
-    )
+        where.check_room(name)
+    wanted = dict(arguments)
+    if type_ is not None:
+        wanted[QUEUE_TYPE] = type_
+    queue = where.declare_queue(name, durable=durable, auto_delete=auto_delete, arguments=wanted)
     queue.declared()
     if made:
-        context.log("info", f"queue '{name}' in vhost '{vhost.name}' was declared")
-    return facts(vhost, queue) | {"made": made}
+        context.log("info", f"queue '{name}' in vhost '{where.name}' was declared")
+    return {**queue_row(where, queue), "made": made}
 
 
-def purge(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Drop the messages that are ready; deliveries that are out stay out."""
-    vhost, queue = _found(context, asked)
+def _purged(known: Mapping[str, Any]) -> str:
+    count = plural(known["messages"], "message")
+    return f"queue '{known['name']}' in vhost '{known['vhost']}' was purged of {count}"
+
+
+@QUEUES.command("DELETE /api/queues/{vhost}/{name}/contents", tag=MANAGEMENT, done=_purged)
+def purge(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
+    """Drop all messages of a queue that are ready, or wait to be tried again."""
+    where, queue = _find(context, vhost, name)
     count = queue.purge()
     queue.sync_soon()
-    context.log("info", f"queue '{queue.name}' in vhost '{vhost.name}' was purged")
-    return {"vhost": vhost.name, "name": queue.name, "messages": count}
+    context.log("info", f"queue '{queue.name}' in vhost '{where.name}' was purged")
+    return {"vhost": where.name, "name": queue.name, "messages": count}
 
 
-def retry(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Deliver again now what waits for that."""
-    vhost, queue = _found(context, asked)
+def _retried(known: Mapping[str, Any]) -> str:
+    count = plural(known["messages"], "message")
+    return f"queue '{known['name']}' in vhost '{known['vhost']}' delivers {count} again now"
+
+
+@QUEUES.command(tag=MANAGEMENT, done=_retried)
+def retry(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
+    """Deliver again now what waits to be tried again."""
+    where, queue = _find(context, vhost, name)
     count = queue.retry_now()
-    context.log("info", f"waiting in queue '{queue.name}' in vhost '{vhost.name}' was ended")
-    return {"vhost": vhost.name, "name": queue.name, "messages": count}
+    context.log("info", f"waiting in queue '{queue.name}' in vhost '{where.name}' was ended")
+    return {"vhost": where.name, "name": queue.name, "messages": count}
 
 
-def delete(context: AdminContext, asked: Deleted) -> dict[str, Any]:
-    """Away with a queue and its messages; whoever consumes it is told."""
-    vhost, queue = _found(context, asked)
+def _deleted(known: Mapping[str, Any]) -> str:
+    count = plural(known["messages"], "message")
+    return f"queue '{known['name']}' in vhost '{known['vhost']}' was deleted with {count}"
+
+
+@QUEUES.command("DELETE /api/queues/{vhost}/{name}", tag=MANAGEMENT, done=_deleted)
+def delete(
+    context: AdminContext,
+    name: str,
+    vhost: InVhost = "/",
+    if_empty: Annotated[bool, Argument("Only if it has no messages.")] = False,
+    if_unused: Annotated[bool, Argument("Only if nobody consumes it.")] = False,
+) -> Row:
+    """Delete a queue with all its messages."""
+    where, queue = _find(context, vhost, name)
     owner: Any = queue.owner
-    count = vhost.delete_queue(
-        queue.name, owner, if_unused=asked.if_unused, if_empty=asked.if_empty
-    )
-    context.log("info", f"queue '{queue.name}' in vhost '{vhost.name}' was deleted")
-    return {"vhost": vhost.name, "name": queue.name, "messages": count}
-
-
-COMMANDS = {
-    "queues.list": Command(Filter, list_queues),
-    "queues.declare": Command(Declared, declare),
-    "queues.purge": Command(Named, purge),
-    "queues.retry": Command(Named, retry),
-    "queues.delete": Command(Deleted, delete),
-}
+    count = where.delete_queue(queue.name, owner, if_unused=if_unused, if_empty=if_empty)
+    context.log("info", f"queue '{queue.name}' in vhost '{where.name}' was deleted")
+    return {"vhost": where.name, "name": queue.name, "messages": count}

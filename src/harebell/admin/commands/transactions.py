@@ -1,35 +1,41 @@
-"""Commands for branches of distributed transactions: `harebell transactions`."""
+"""Commands for branches of distributed transactions."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from harebell.admin.context import AdminContext, Command, Fields, Refused
+from harebell.admin.catalog import TRANSACTIONS
+from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Row
+from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.slices import at_once
-from harebell.model.branch import OPERATOR, Branch
-from harebell.model.xa import Branches
-from harebell.model.xa_states import State, Status
-from harebell.model.xid import FORMAT_0_8, Xid, XidError, xid_of_text
+
+if TYPE_CHECKING:
+    from harebell.model.branch import Branch
+    from harebell.model.xa import Branches
+    from harebell.model.xid import Xid
 
 _MS = 1000
+InVhost = Annotated[str, Argument("The vhost it is in.", "NAME")]
+_DONE = "transaction {xid} in vhost '{vhost}' was {done}"
 
 
-class Filter(Fields):
-    """Branches of one vhost, or of all."""
-
-    vhost: str | None = None
-
-
-class Named(Fields):
-    """Which branch, and where."""
-
-    xid: str
-    vhost: str
-
-
-def facts(branch: Branch) -> dict[str, Any]:
+class BranchRow(TypedDict):
     """What there is to say about a branch."""
+
+    vhost: str
+    xid: str
+    state: str
+    user: str
+    sessions: int
+    messages_published: int
+    messages_settled: int
+    timeout: int
+    prepared_at: str
+
+
+def _row(branch: Branch) -> BranchRow:
+    from datetime import UTC, datetime
+
     publishes, settled = branch.pending()
     moment = ""
     if branch.moment:
@@ -47,74 +53,89 @@ def facts(branch: Branch) -> dict[str, Any]:
     }
 
 
-def list_transactions(context: AdminContext, asked: Filter) -> list[dict[str, Any]]:
-    """Branches by vhost, the oldest first."""
-    vhost = None if asked.vhost is None else context.vhost(asked.vhost).name
-    found = context.broker.branches.of(vhost)
-    return [facts(branch) for branch in sorted(found, key=lambda each: each.vhost)]
+@TRANSACTIONS.listing(
+    "branches",
+    tag=MANAGEMENT,
+    row=BranchRow,
+    shown=("vhost", "xid", "state", "messages_published", "messages_settled", "prepared_at"),
+)
+def list_transactions(
+    context: AdminContext,
+    vhost: Annotated[str | None, Argument("Only those of this vhost.", "NAME")] = None,
+) -> list[BranchRow]:
+    """List branches by vhost, the oldest first."""
+    only = None if vhost is None else context.vhost(vhost).name
+    found = context.broker.branches.of(only)
+    return [_row(branch) for branch in sorted(found, key=lambda each: each.vhost)]
 
 
-def _found(context: AdminContext, asked: Named) -> tuple[Branches, str, Xid]:
+def _find(context: AdminContext, vhost: str, xid: str) -> tuple[Branches, str, Xid]:
+    from harebell.model.xid import XidError, xid_of_text
+
     branches = context.broker.branches
-    vhost = context.vhost(asked.vhost).name
+    where = context.vhost(vhost).name
     try:
-        xid = xid_of_text(asked.xid)
+        found = xid_of_text(xid)
     except XidError as error:
-        raise Refused(str(error)) from None
-    if branches.find(vhost, xid) is None:
-        raise Refused(
-            f"no transaction {xid} in vhost '{vhost}': `harebell transactions list` shows all"
+        raise CommandRefused(str(error)) from None
+    if branches.find(where, found) is None:
+        raise CommandRefused(
+            f"no transaction {found} in vhost '{where}': `harebell transactions list` shows all"
         )
-    return branches, vhost, xid
+    return branches, where, found
 
 
-def _end(context: AdminContext, asked: Named, *, commit: bool) -> dict[str, Any]:
-    """Decide about a prepared branch, or coordinate one of AMQP 0-8, which has no other way."""
-    branches, vhost, xid = _found(context, asked)
-    branch = branches.find(vhost, xid)
+def _end(context: AdminContext, vhost: str, text: str, *, commit: bool) -> Row:
+    """Decide a prepared branch, or end one of AMQP 0-8, which only an operator can coordinate."""
+    from harebell.model.branch import OPERATOR
+    from harebell.model.xa_states import State, Status
+    from harebell.model.xid import FORMAT_0_8
+
+    branches, where, xid = _find(context, vhost, text)
+    branch = branches.find(where, xid)
     assert branch is not None
     prepared = branch.state is State.PREPARED
     if xid.format != FORMAT_0_8:
-        status = branches.decide(vhost, xid, commit=commit).status
+        status = branches.decide(where, xid, commit=commit).status
     elif commit:
-        status = at_once(branches.commit(vhost, xid, OPERATOR, one_phase=not prepared)).status
+        status = at_once(branches.commit(where, xid, OPERATOR, one_phase=not prepared)).status
     else:
-        status = at_once(branches.rollback(vhost, xid, OPERATOR)).status
+        status = at_once(branches.rollback(where, xid, OPERATOR)).status
     done = "committed" if commit and status is Status.OK else "rolled back"
-    context.log("warning", f"transaction {xid} in vhost '{vhost}' was {done} by an operator")
-    return {"vhost": vhost, "xid": str(xid), "done": done}
+    context.log("warning", f"transaction {xid} in vhost '{where}' was {done} by an operator")
+    return {"vhost": where, "xid": str(xid), "done": done}
 
 
-def commit(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Commit a branch in the place of its transaction manager."""
-    return _end(context, asked, commit=True)
+@TRANSACTIONS.command(tag=ADMINISTRATOR, done=_DONE)
+def prepare(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
+    """Prepare a branch that no session works on any more."""
+    from harebell.model.branch import OPERATOR
+    from harebell.model.xa_states import Status
 
-
-def rollback(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Roll a branch back in the place of its transaction manager."""
-    return _end(context, asked, commit=False)
-
-
-def prepare(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Prepare a branch whose sessions are done; for a coordinator that speaks no AMQP."""
-    branches, vhost, xid = _found(context, asked)
-    status = at_once(branches.prepare(vhost, xid, OPERATOR)).status
+    branches, where, found = _find(context, vhost, xid)
+    status = at_once(branches.prepare(where, found, OPERATOR)).status
     done = {Status.OK: "prepared", Status.READ_ONLY: "committed"}.get(status, "rolled back")
-    return {"vhost": vhost, "xid": str(xid), "done": done}
+    return {"vhost": where, "xid": str(found), "done": done}
 
 
-def forget(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Forget a decision, when its transaction manager will never ask."""
-    branches, vhost, xid = _found(context, asked)
-    branches.forget(vhost, xid, OPERATOR)
-    context.log("info", f"transaction {xid} in vhost '{vhost}' was forgotten")
-    return {"vhost": vhost, "xid": str(xid), "done": "forgotten"}
+@TRANSACTIONS.command(tag=ADMINISTRATOR, done=_DONE)
+def commit(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
+    """Commit a prepared branch whose transaction manager does not come back."""
+    return _end(context, vhost, xid, commit=True)
 
 
-COMMANDS = {
-    "transactions.list": Command(Filter, list_transactions),
-    "transactions.prepare": Command(Named, prepare),
-    "transactions.commit": Command(Named, commit),
-    "transactions.rollback": Command(Named, rollback),
-    "transactions.forget": Command(Named, forget),
-}
+@TRANSACTIONS.command(tag=ADMINISTRATOR, done=_DONE)
+def rollback(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
+    """Roll back a prepared branch whose transaction manager does not come back."""
+    return _end(context, vhost, xid, commit=False)
+
+
+@TRANSACTIONS.command(tag=ADMINISTRATOR, done=_DONE)
+def forget(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
+    """Forget what was decided about a branch, when nobody will ask for it."""
+    from harebell.model.branch import OPERATOR
+
+    branches, where, found = _find(context, vhost, xid)
+    branches.forget(where, found, OPERATOR)
+    context.log("info", f"transaction {found} in vhost '{where}' was forgotten")
+    return {"vhost": where, "xid": str(found), "done": "forgotten"}

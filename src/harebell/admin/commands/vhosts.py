@@ -1,34 +1,48 @@
-"""Commands for vhosts: `harebell vhosts`."""
+"""Commands for vhosts, and for tracing all messages of one."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from harebell.admin.context import AdminContext, Command, Fields, Refused, checked_name
+from harebell.admin.catalog import TRACE, VHOSTS
+from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Form, Row
+from harebell.admin.commands.users import closed_clause
+from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.base.limits import VHOST_NAME_BYTES
-from harebell.model.broker import DEFAULT_VHOST
-from harebell.model.metadata import Metadata
-from harebell.model.vhost import VHost
+
+if TYPE_CHECKING:
+    from harebell.model.metadata import Metadata
+    from harebell.model.vhost import VHost
+
+Description = Annotated[str | None, Argument("For users.", "TEXT")]
+Tags = Annotated[
+    list[str] | None, Argument("Tags, with commas between them.", "TAG,...", Form.WORDS)
+]
+QueueType = Annotated[
+    str | None,
+    Argument("Type of queues declared without one: classic, quorum or stream.", "TYPE"),
+]
+Durability = Annotated[
+    str | None,
+    Argument("What a confirm waits for: fsync, interval, interval:MILLISECONDS or os.", "WORD"),
+]
 
 
-class Named(Fields):
-    """The vhost it is about."""
+class VHostRow(TypedDict):
+    """A vhost, and how much is in it."""
 
     name: str
+    description: str
+    tags: list[str]
+    default_queue_type: str
+    durability: str
+    tracing: bool
+    queues: int
+    exchanges: int
+    messages: int
 
 
-class Described(Named, kw_only=True):
-    """A vhost and its metadata; what is None stays as it is."""
-
-    description: str | None = None
-    tags: list[str] | None = None
-    default_queue_type: str | None = None
-    durability: str | None = None
-    tracing: bool | None = None
-
-
-def _shown(vhost: VHost) -> dict[str, Any]:
+def _row(vhost: VHost) -> VHostRow:
     metadata = vhost.metadata
     return {
         "name": vhost.name,
@@ -45,70 +59,123 @@ def _shown(vhost: VHost) -> dict[str, Any]:
     }
 
 
-def list_vhosts(context: AdminContext, _: Fields) -> list[dict[str, Any]]:
-    """All vhosts by name, and how much is in them."""
-    return [_shown(vhost) for _, vhost in sorted(context.broker.vhosts.items())]
+@VHOSTS.listing("vhosts", "GET /api/vhosts", tag=MANAGEMENT, row=VHostRow)
+def list_vhosts(context: AdminContext) -> list[VHostRow]:
+    """List vhosts by name."""
+    return [_row(vhost) for vhost in context.vhosts(None)]
 
 
-def _changed(asked: Described, known: Metadata) -> Metadata:
-    """Metadata with what is asked for in the place of what was there."""
-    news = {
-        field.name: getattr(asked, field.name)
-        for field in fields(Metadata)
-        if getattr(asked, field.name) is not None
-    }
-    if "tags" in news:
-        news["tags"] = tuple(dict.fromkeys(news["tags"]))
-    return replace(known, **news)
+def _changed(
+    known: Metadata,
+    description: str | None,
+    tags: list[str] | None,
+    default_queue_type: str | None,
+    durability: str | None,
+) -> Metadata:
+    """Replace in metadata what is given; None keeps what is there."""
+    from harebell.model.metadata import Metadata
+
+    return Metadata(
+        known.description if description is None else description,
+        known.tags if tags is None else tuple(dict.fromkeys(tags)),
+        known.default_queue_type if default_queue_type is None else default_queue_type,
+        known.durability if durability is None else durability,
+        known.tracing,
+    )
 
 
-def add_vhost(context: AdminContext, asked: Described) -> dict[str, Any]:
-    """A new vhost, which nobody may open yet."""
-    name = checked_name(asked.name, "vhost", VHOST_NAME_BYTES)
+@VHOSTS.command(tag=ADMINISTRATOR, done="vhost '{name}' was added")
+def add(
+    context: AdminContext,
+    name: str,
+    description: Description = None,
+    tags: Tags = None,
+    default_queue_type: QueueType = None,
+    durability: Durability = None,
+) -> VHostRow:
+    """Add a vhost, which nobody may open until there are permissions."""
+    from harebell.model.metadata import Metadata
+
+    checked_name(name, "vhost", VHOST_NAME_BYTES)
     if name in context.broker.vhosts:
-        raise Refused(f"there is a vhost '{name}' already: choose another name")
-    vhost = context.broker.add_vhost(name, _changed(asked, Metadata()))
+        raise CommandRefused(f"there is a vhost '{name}' already: choose another name")
+    metadata = _changed(Metadata(), description, tags, default_queue_type, durability)
+    vhost = context.broker.add_vhost(name, metadata)
     context.log("info", f"vhost '{name}' was added")
-    return _shown(vhost)
+    return _row(vhost)
 
 
-def set_vhost(context: AdminContext, asked: Described) -> dict[str, Any]:
-    """Other metadata for a vhost, at once."""
-    vhost = context.vhost(asked.name)
-    vhost.set_metadata(_changed(asked, vhost.metadata))
+@VHOSTS.command(verb="set", tag=ADMINISTRATOR, done="vhost '{name}' was changed")
+def set_vhost(
+    context: AdminContext,
+    name: str,
+    description: Description = None,
+    tags: Tags = None,
+    default_queue_type: QueueType = None,
+    durability: Durability = None,
+) -> VHostRow:
+    """Change what a vhost is told about itself; an empty text takes it away."""
+    vhost = context.vhost(name)
+    vhost.set_metadata(_changed(vhost.metadata, description, tags, default_queue_type, durability))
     context.log("info", f"the metadata of vhost '{vhost.name}' were changed")
-    return _shown(vhost)
+    return _row(vhost)
 
 
-def delete_vhost(context: AdminContext, asked: Named) -> dict[str, Any]:
-    """Away with a vhost: its connections, its contents, and all permissions in it."""
-    vhost = context.vhost(asked.name)
+@VHOSTS.command(
+    "DELETE /api/vhosts/{name}",
+    tag=ADMINISTRATOR,
+    done=lambda known: f"vhost '{known['name']}' was deleted{closed_clause(known)}",
+)
+def delete(context: AdminContext, name: str) -> Row:
+    """Delete a vhost with everything in it, and close its connections."""
+    from harebell.model.broker import DEFAULT_VHOST
+
+    vhost = context.vhost(name)
     if vhost.name == DEFAULT_VHOST:
-        raise Refused(
+        raise CommandRefused(
             f"the vhost '{DEFAULT_VHOST}' is there from the start and cannot be deleted: close it "
             "with `harebell permissions clear`"
         )
     closed = context.disconnect(
         f"vhost '{vhost.name}' is deleted", lambda connection: connection.vhost is vhost
     )
+    events = context.broker.events
     for user in context.users.all():
         about = {"user": user.name, "vhost": vhost.name}
         if user.permissions.pop(vhost.name, None) is not None:
             context.definitions.drop("permission", (vhost.name, user.name))
-            context.broker.events.note("permission.deleted", about)
+            events.note("permission.deleted", about)
         topics = user.topic_permissions.pop(vhost.name, {})
         for exchange in topics:
             context.definitions.drop("topic_permission", (vhost.name, user.name, exchange))
         if topics:
-            context.broker.events.note("topic.permission.deleted", about)
+            events.note("topic.permission.deleted", about)
     context.broker.delete_vhost(vhost)
     context.log("info", f"vhost '{vhost.name}' was deleted")
     return {"name": vhost.name, "connections_closed": closed}
 
 
-COMMANDS = {
-    "vhosts.list": Command(Fields, list_vhosts),
-    "vhosts.add": Command(Described, add_vhost),
-    "vhosts.set": Command(Described, set_vhost),
-    "vhosts.delete": Command(Named, delete_vhost),
-}
+# --- tracing --------------------------------------------------------------------------------------
+
+ForVhost = Annotated[str, Argument("The vhost it is for.", "NAME")]
+
+
+def _trace(context: AdminContext, name: str, *, on: bool) -> Row:
+    from dataclasses import replace
+
+    vhost = context.vhost(name)
+    vhost.set_metadata(replace(vhost.metadata, tracing=on))
+    context.log("info", f"the metadata of vhost '{vhost.name}' were changed")
+    return {**_row(vhost)}
+
+
+@TRACE.command(verb="on", tag=ADMINISTRATOR, done="tracing of vhost '{vhost}' is on")
+def trace_on(context: AdminContext, vhost: ForVhost = "/") -> Row:
+    """Begin to trace a vhost, also after a restart, until it is told to stop."""
+    return _trace(context, vhost, on=True)
+
+
+@TRACE.command(verb="off", tag=ADMINISTRATOR, done="tracing of vhost '{vhost}' is off")
+def trace_off(context: AdminContext, vhost: ForVhost = "/") -> Row:
+    """Stop tracing a vhost."""
+    return _trace(context, vhost, on=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harebell.admin.commands.limits import user_limits
+from harebell.admin.accounts import user_limits
 from harebell.admin.definitions.entries import ImportTarget
 from harebell.auth.users import User
 from harebell.base.slices import Slices, at_once, gathered

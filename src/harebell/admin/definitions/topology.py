@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harebell.admin.commands.parameters import checked_value
-from harebell.admin.context import checked_name
+from harebell.admin.context import checked_name, checked_value
 from harebell.admin.definitions.entries import (
     BindingEntry,
     DefinitionsError,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.admin.accounts import (
+    MAX_CHANNELS,
     WELL_KNOWN_USER,
     save_permissions,
     save_topic_permission,
     save_user,
+    set_user_limits,
 )
-from harebell.admin.commands.limits import MAX_CHANNELS, set_user_limits
 from harebell.admin.context import checked_name
 from harebell.admin.definitions.entries import (
     ImportTarget,

@@ -1,4 +1,4 @@
-"""Runs the commands of the control socket, and answers when what they changed is on disk."""
+"""Run commands for the control socket, and answer when their changes are on disk."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harebell.admin.context import AdminContext, Command, Refused
+from harebell.admin.context import AdminContext, CommandRefused
 from harebell.base.errors import Refusal
 from harebell.base.limits import COMMAND_ENTRY_UNITS
 from harebell.base.slices import Slices
@@ -18,17 +18,19 @@ from harebell.front.common.turns import Account
 from harebell.model.events import TOOL_USER
 from harebell.model.metadata import MetadataError
 
-
-def _command(name: Any) -> Command | None:
-    """The command of that name; None when there is none."""
-    # Imported with the first request, as most brokers run for long before anybody asks: a hundred
-    # structs with their decoders are a tenth of a start.
-    from harebell.admin.registry import COMMANDS
-
-    return COMMANDS.get(name) if isinstance(name, str) else None
+if TYPE_CHECKING:
+    from harebell.admin.command import Command
 
 
-class _Wait:
+def _find(name: Any) -> Command | None:
+    """The command of that name; None if there is none."""
+    # Imported with the first request: most brokers run for long before one comes.
+    from harebell.admin.catalog import find
+
+    return find(name) if isinstance(name, str) else None
+
+
+class _CommitWaiter:
     """Waits for a commit, as a connection with held output does."""
 
     def __init__(self, context: AdminContext, ticket: int) -> None:
@@ -37,36 +39,28 @@ class _Wait:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def committed(self) -> None:
-        """A commit is on disk, ours or an earlier one."""
+        """A commit is on disk: the one it waits for, or an earlier one."""
         if self.done.done():
-            return  # whoever asked has gone
+            return  # the client of the socket has gone
         if self._context.broker.commit.done >= self._ticket:
             self.done.set_result(None)
         else:
             self._context.hub.waiting[self] = None
 
 
-class _Running:
-    """A command that is run, at once or in several turns.
+class _Execution:
+    """One execution of a command, in one turn of the loop or in several.
 
     Args:
         context: what it works on.
-        account: who pays for it.
-        run: what it does.
-        asked: its fields.
+        account: the account that its work is charged to.
+        run: the command, with its arguments.
     """
 
-    def __init__(
-        self,
-        context: AdminContext,
-        account: Account,
-        run: Callable[[AdminContext, Any], Any],
-        asked: Any,
-    ):
+    def __init__(self, context: AdminContext, account: Account, run: Callable[[], Any]) -> None:
         self._context = context
         self._account = account
         self._run = run
-        self._asked = asked
         self._slices: Slices[Any] | None = None
         self._loop = asyncio.get_running_loop()
         self.done: asyncio.Future[Any] = self._loop.create_future()
@@ -81,7 +75,7 @@ class _Running:
         try:
             if not self._go_on():
                 turns.wait(self._account, self)
-        except Exception as error:  # for whoever waits for the answer, whatever it is
+        except Exception as error:  # raised to the task that waits for the answer
             if not self.done.done():
                 self.done.set_exception(error)
         finally:
@@ -91,9 +85,9 @@ class _Running:
             events.tell()
 
     def _go_on(self) -> bool:
-        """One slice; True when there is nothing to do in the next turn."""
+        """Run slices until the turn is over; True if nothing is left for the next turn."""
         if self._slices is None:
-            answer = self._run(self._context, self._asked)
+            answer = self._run()
             if not isinstance(answer, Generator):
                 return self._answer(answer)
             self._slices = answer
@@ -110,19 +104,19 @@ class _Running:
                 return False
 
     def _found(self, _: Future[Any]) -> None:
-        """A thread has found what the command waits for; called there."""
+        """Go on in the loop; called in the thread that has done what the command waits for."""
         with suppress(RuntimeError):  # the broker has stopped
             self._loop.call_soon_threadsafe(self.go_on)
 
     def _answer(self, answer: Any) -> bool:
-        # Whoever asked may have gone; what they asked for is done nevertheless.
+        # A command goes on to its end when the client of the socket has gone.
         if not self.done.done():
             self.done.set_result(answer)
         return True
 
 
 class Dispatcher:
-    """Takes requests for commands.
+    """Runs commands by their names.
 
     Args:
         context: what they work on.
@@ -132,29 +126,29 @@ class Dispatcher:
     def __init__(self, context: AdminContext, flush: Callable[[], None]) -> None:
         self._context = context
         self._flush = flush
-        # All who ask share what one user may do in a turn.
+        # All commands together may use what one user may in a turn.
         self._account = context.hub.turns.account("tools")
 
     def knows(self, name: Any) -> bool:
         """Whether there is a command of that name."""
-        return _command(name) is not None
+        return _find(name) is not None
 
     async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
-        """Run a command, and wait until it is durable.
+        """Run a command, and wait until its changes are durable.
 
         Args:
-            name: of the command.
-            fields: what it takes.
+            name: the name of the command.
+            fields: its arguments.
         """
-        command = _command(name)
-        assert command is not None, "whoever asks has made sure that it is known"
+        command = _find(name)
+        assert command is not None, "`knows` was asked before"
         changes = self._context.definitions
         try:
-            asked = msgspec.convert(fields, command.fields)
-            answer = await self._run(command, asked)
+            arguments = command.arguments_of(fields)
+            answer = await self._run(lambda: command.run(self._context, **arguments))
         except msgspec.ValidationError as error:
             return {"ok": False, "error": f"{name}: {error}"}
-        except (Refused, Refusal, MetadataError) as error:
+        except (CommandRefused, Refusal, MetadataError) as error:
             return {"ok": False, "error": str(error)}
         events = self._context.broker.events
         if events.waiting:
@@ -163,20 +157,20 @@ class Dispatcher:
         if changes.gathered or self._context.broker.commit.urgent:
             await self._durable()
         else:
-            # Somebody may have been told something.
+            # Connections may have output, such as a connection.close.
             self._flush()
         return {"ok": True, "answer": answer}
 
-    def _run(self, command: Command, asked: Any) -> asyncio.Future[Any]:
-        """Begin to run a command, and let others have their turn in between."""
-        running = _Running(self._context, self._account, command.run, asked)
-        running.go_on()
-        return running.done
+    def _run(self, run: Callable[[], Any]) -> asyncio.Future[Any]:
+        """Begin to run a command; other work has its turns in between."""
+        execution = _Execution(self._context, self._account, run)
+        execution.go_on()
+        return execution.done
 
     async def _durable(self) -> None:
         commit = self._context.broker.commit
-        waiting = _Wait(self._context, commit.ticket)
+        waiter = _CommitWaiter(self._context, commit.ticket)
         commit.urgent = True
-        self._context.hub.waiting[waiting] = None
+        self._context.hub.waiting[waiter] = None
         self._flush()
-        await waiting.done
+        await waiter.done

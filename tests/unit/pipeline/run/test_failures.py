@@ -6,8 +6,8 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.logger import PySparkLogger
 
-from harebell.cli.failure import Failure, NotConnected
 from harebell.cli.piping import sentences
+from harebell.cli.verb import Failure, NotConnected
 from harebell.client.errors import AuthenticationFailed, ConnectTimeout, NotFound
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.run.failures import hush, reason_of, unreached

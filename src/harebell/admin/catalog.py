@@ -1,0 +1,184 @@
+"""The nouns of administration: their names, their help, and the files that have their commands.
+
+The command line imports this file to print the list of its verbs, and so it imports nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harebell.admin.command import Command, Sentence
+
+
+class Noun:
+    """What a group of commands is about, such as queues.
+
+    Args:
+        name: its name.
+        summary: what its commands do.
+        module: the file of `harebell.admin.commands` that has them.
+        also: other words for its verbs.
+    """
+
+    def __init__(
+        self, name: str, summary: str, module: str, also: Mapping[str, str] | None = None
+    ) -> None:
+        self.name = name
+        self.summary = summary
+        self.also = also or {}
+        self._module = module
+        self._commands: dict[str, Command] = {}
+
+    @property
+    def commands(self) -> dict[str, Command]:
+        """Its commands by their verbs; their file is imported for the first time here."""
+        import_module(f"harebell.admin.commands.{self._module}")
+        return self._commands
+
+    def command(
+        self,
+        *http: str,
+        tag: str,
+        done: str | Sentence = "",
+        verb: str = "",
+        summary: str = "",
+        row: type | None = None,
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Make a function a command; the arguments are those of `Command`."""
+        from harebell.admin.command import Command, documentation
+
+        def decorate(run: Callable[..., Any]) -> Callable[..., Any]:
+            name = verb or run.__name__.rstrip("_").replace("_", "-")
+            text = summary or documentation(run)
+            self._commands[name] = Command(self, name, run, text, tag, http, row, done=done)
+            return run
+
+        return decorate
+
+    def listing(
+        self,
+        what: str,
+        *http: str,
+        tag: str,
+        row: type,
+        shown: tuple[str, ...] = (),
+        summary: str = "",
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Make a function the command "list".
+
+        Args:
+            what: the plural of what it lists.
+            *http: its routes.
+            tag: which users may run it over HTTP.
+            row: a `TypedDict`: the columns.
+            shown: the columns that the command line shows; all may be chosen then.
+            summary: what the command line says of it, if that is not "Print all ...".
+        """
+        from harebell.admin.command import Command
+
+        text = summary or f"Print all {what}."
+        if shown:
+            text += f" Columns: {', '.join(row.__annotations__)}."
+
+        def decorate(run: Callable[..., Any]) -> Callable[..., Any]:
+            self._commands["list"] = Command(
+                self, "list", run, text, tag, http, row, shown, what=what
+            )
+            return run
+
+        return decorate
+
+
+QUEUES = Noun(
+    "queues", "Look at the queues of a running broker, declare, purge and delete them.", "queues"
+)
+EXCHANGES = Noun(
+    "exchanges", "Look at the exchanges of a running broker, declare and delete them.", "exchanges"
+)
+BINDINGS = Noun(
+    "bindings",
+    "Look at the bindings of a running broker, add and delete them.",
+    "exchanges",
+    also={"bind": "add", "unbind": "delete"},
+)
+CONNECTIONS = Noun(
+    "connections", "Look at the connections to a running broker, and close them.", "connections"
+)
+CHANNELS = Noun("channels", "Look at the channels of a running broker.", "connections")
+CONSUMERS = Noun("consumers", "Look at the consumers of a running broker.", "connections")
+TRANSACTIONS = Noun(
+    "transactions",
+    "Look at the distributed transactions of a running broker, and end them.",
+    "transactions",
+)
+LEASES = Noun(
+    "leases", "Look at the leases on queues of a running broker, and release them.", "leases"
+)
+STAGES = Noun(
+    "stages",
+    "Look at the batches that are staged in a running broker, and drop them.",
+    "stages",
+)
+USERS = Noun("users", "Manage the users of a running broker.", "users")
+PERMISSIONS = Noun("permissions", "Manage what users may do in a vhost.", "permissions")
+TOPIC_PERMISSIONS = Noun(
+    "topic-permissions",
+    "Manage which routing keys users may use with a topic exchange.",
+    "permissions",
+)
+LIMITS = Noun("limits", "Manage how much vhosts and users may have.", "limits")
+VHOSTS = Noun("vhosts", "Manage the vhosts of a running broker.", "vhosts")
+TRACE = Noun(
+    "trace",
+    """Show all messages of a vhost to its exchange amq.rabbitmq.trace, or stop that.
+
+    Every message that is published or delivered is copied there, which costs a good part of the
+    speed while it lasts.
+    """,
+    "vhosts",
+)
+POLICIES = Noun(
+    "policies", "Manage policies: settings for queues and exchanges by name.", "policies"
+)
+OPERATOR_POLICIES = Noun(
+    "operator-policies", "Manage operator policies, for limits to what policies set.", "policies"
+)
+PARAMETERS = Noun(
+    "parameters", "Manage parameters of vhosts, which are kept for tools.", "parameters"
+)
+GLOBAL_PARAMETERS = Noun(
+    "global-parameters",
+    "Manage parameters of the whole broker, which are kept for tools.",
+    "parameters",
+)
+DEFINITIONS = Noun(
+    "definitions",
+    "Carry what is declared from one broker to another, also from and to RabbitMQ.",
+    "definitions",
+)
+
+NOUNS: dict[str, Noun] = {
+    noun.name: noun
+    for noun in (
+        *(QUEUES, EXCHANGES, BINDINGS, CONNECTIONS, CHANNELS, CONSUMERS),
+        *(TRANSACTIONS, LEASES, STAGES),
+        *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
+        *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),
+    )
+}
+"""Every noun, in the order in which the command line shows them."""
+
+
+def find(name: str) -> Command | None:
+    """The command of a name such as "queues.purge"; None if there is none."""
+    noun, _, verb = name.partition(".")
+    return NOUNS[noun].commands.get(verb) if noun in NOUNS else None
+
+
+def commands() -> Iterator[Command]:
+    """Every command of every noun."""
+    for noun in NOUNS.values():
+        yield from noun.commands.values()

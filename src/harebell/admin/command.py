@@ -1,0 +1,204 @@
+'''Describe a command once: the command line, the control socket and the HTTP API serve it.
+
+A command is a function with a decorator, in a file of `harebell.admin.commands`:
+
+    @QUEUES.command(
+        "DELETE /api/queues/{vhost}/{name}/contents",
+        tag=MANAGEMENT,
+        done="queue '{name}' in vhost '{vhost}' was purged",
+    )
+    def purge(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
+        """Drop all messages of a queue that are ready."""
+        ...
+
+Everything else is read from the function: its name is the verb, its docstring the help, and its
+parameters after the first are the arguments of the command, with their types and defaults. A
+parameter without an `Argument` is positional on the command line. A command that may take long
+returns `Slices` of its answer, and shares the event loop with everything else.
+
+The command line reads these files for its help, and has to start fast: they import only `base` and
+`admin` at their top, and the rest of Harebell inside functions.
+'''
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+
+if TYPE_CHECKING:
+    from harebell.admin.catalog import Noun
+
+Row = dict[str, Any]
+"""An answer, as JSON has it."""
+
+MANAGEMENT = "management"
+MONITORING = "monitoring"
+POLICYMAKER = "policymaker"
+ADMINISTRATOR = "administrator"
+"""Tags of users, as in RabbitMQ: who may run a command over HTTP. The control socket is for the
+user who runs the broker, and asks for none."""
+
+
+class Form(Enum):
+    """How the command line writes an argument."""
+
+    PLAIN = "plain"
+    """As a word; a flag without a value for a boolean."""
+    WORDS = "words"
+    """A list, with commas between its members."""
+    JSON = "json"
+    """A value in JSON."""
+    TABLE = "table"
+    """A table: `-a name=text` or `-a name:=JSON` for each member."""
+    SECRET = "secret"  # noqa: S105
+    """A word, or a line of standard input."""
+
+
+class Argument(NamedTuple):
+    """What the command line says of an argument; the type comes from the annotation.
+
+    Args:
+        help: the help of its flag; "" for a positional argument.
+        metavar: stands for its value in the help.
+        form: how it is written.
+        short: a short flag.
+        off: the flag for False, where True is the default.
+        choices: the only values it may have.
+        example: a value in JSON, for errors.
+    """
+
+    help: str = ""
+    metavar: str | None = None
+    form: Form = Form.PLAIN
+    short: str | None = None
+    off: str | None = None
+    choices: tuple[str, ...] = ()
+    example: str = ""
+
+
+class Parameter(NamedTuple):
+    """An argument of a command.
+
+    Args:
+        name: its name, also in JSON: that of the parameter, without a "_" at its end.
+        keyword: the name of the function's parameter.
+        type: of its value.
+        default: its value where none is given; `REQUIRED` if there has to be one.
+        argument: how the command line writes it.
+    """
+
+    name: str
+    keyword: str
+    type: Any
+    default: Any
+    argument: Argument
+
+
+REQUIRED = inspect.Parameter.empty
+
+Sentence = Callable[[Mapping[str, Any]], str]
+
+
+class Command:
+    """A command.
+
+    Args:
+        noun: what it is about.
+        verb: its name beside the noun.
+        run: executes it in the broker: gets an `AdminContext` and the arguments, and returns the
+            answer, or `Slices` of it where it may take long.
+        summary: what it does, in a sentence.
+        tag: which users may run it over HTTP.
+        http: its routes, each as "METHOD /api/path/{argument}".
+        row: the type of the rows of its answer, for a list.
+        shown: columns of a list that are shown where nobody asks for others; () for all of them.
+        done: the sentence for people when it is done: a template, or a function. Both get the
+            arguments and the members of the answer.
+        what: the plural of what a list has.
+    """
+
+    def __init__(
+        self,
+        noun: Noun,
+        verb: str,
+        run: Callable[..., Any],
+        summary: str,
+        tag: str,
+        http: tuple[str, ...],
+        row: type | None = None,
+        shown: tuple[str, ...] = (),
+        done: str | Sentence = "",
+        what: str = "",
+    ) -> None:
+        self.noun = noun
+        self.verb = verb
+        self.run = run
+        self.summary = summary
+        self.tag = tag
+        self.http = http
+        self.columns = () if row is None else tuple(row.__annotations__)
+        self.chooses = bool(shown)
+        self.shown = shown or self.columns
+        self.what = what
+        self.done = done
+        self._fields: Any = None
+        self._keywords: dict[str, str] = {}
+
+    @property
+    def name(self) -> str:
+        """Its name on the control socket, such as "queues.purge"."""
+        return f"{self.noun.name}.{self.verb}"
+
+    @property
+    def parameters(self) -> list[Parameter]:
+        """Its arguments, in their order."""
+        hints = get_type_hints(self.run, include_extras=True)
+        _, *given = inspect.signature(self.run).parameters.values()
+        return [_parameter(each, hints[each.name]) for each in given]
+
+    def arguments_of(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Check the fields of a request; returns the keyword arguments for `run`.
+
+        Raises:
+            msgspec.ValidationError: one of them is missing, unknown, or of a wrong type.
+        """
+        import msgspec
+
+        if self._fields is None:
+            fields_of_struct = [
+                (each.name, each.type)
+                if each.default is REQUIRED
+                else (each.name, each.type, each.default)
+                for each in self.parameters
+            ]
+            self._keywords = {each.name: each.keyword for each in self.parameters}
+            self._fields = msgspec.defstruct(
+                self.verb, fields_of_struct, kw_only=True, forbid_unknown_fields=True
+            )
+        checked = msgspec.convert(fields, self._fields)
+        return {keyword: getattr(checked, name) for name, keyword in self._keywords.items()}
+
+    def sentence(self, given: Mapping[str, Any], answer: Any) -> str:
+        """What it says to people when it is done."""
+        known = {**given, **answer} if isinstance(answer, dict) else given
+        return self.done.format_map(known) if isinstance(self.done, str) else self.done(known)
+
+
+def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
+    argument = Argument()
+    if hasattr(hint, "__metadata__"):
+        hint, argument = hint.__origin__, hint.__metadata__[0]
+    return Parameter(parameter.name.rstrip("_"), parameter.name, hint, parameter.default, argument)
+
+
+def documentation(run: Callable[..., Any]) -> str:
+    """The docstring of a function, without its indentation."""
+    return inspect.getdoc(run) or ""
+
+
+def plural(count: int, word: str) -> str:
+    """A count and the word for what is counted, such as "1 batch" or "2 queues"."""
+    ending = "" if count == 1 else "es" if word.endswith("ch") else "s"
+    return f"{count} {word}{ending}"

@@ -1,0 +1,221 @@
+"""Commands for permissions, and for topic permissions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, TypedDict
+
+from harebell.admin.catalog import PERMISSIONS, TOPIC_PERMISSIONS
+from harebell.admin.command import ADMINISTRATOR, Argument, Row
+from harebell.admin.context import AdminContext, CommandRefused
+
+if TYPE_CHECKING:
+    from harebell.auth.permissions import Permissions
+    from harebell.auth.topics import TopicPermission
+    from harebell.auth.users import User
+
+ForVhost = Annotated[str, Argument("The vhost they are for.", "NAME")]
+OnlyVhost = Annotated[str | None, Argument("Only those in this vhost.", "NAME")]
+OnlyUser = Annotated[str | None, Argument("Only those of this user.", "NAME")]
+
+
+def _users(context: AdminContext, user: str | None) -> list[User]:
+    return list(context.users.all()) if user is None else [context.user(user)]
+
+
+# --- permissions ----------------------------------------------------------------------------------
+
+
+class PermissionRow(TypedDict):
+    """What a user may do in a vhost: a pattern for each action."""
+
+    vhost: str
+    user: str
+    configure: str
+    write: str
+    read: str
+
+
+def _row(vhost: str, user: User, permissions: Permissions) -> PermissionRow:
+    return {
+        "vhost": vhost,
+        "user": user.name,
+        "configure": permissions.configure,
+        "write": permissions.write,
+        "read": permissions.read,
+    }
+
+
+@PERMISSIONS.listing("permissions", "GET /api/permissions", tag=ADMINISTRATOR, row=PermissionRow)
+def list_permissions(
+    context: AdminContext, vhost: OnlyVhost = None, user: OnlyUser = None
+) -> list[PermissionRow]:
+    """List permissions by vhost and user."""
+    if vhost is not None:
+        context.vhost(vhost)
+    rows = [
+        _row(where, each, permissions)
+        for each in _users(context, user)
+        for where, permissions in each.permissions.items()
+        if vhost in (None, where)
+    ]
+    return sorted(rows, key=lambda row: (row["vhost"], row["user"]))
+
+
+@PERMISSIONS.command(
+    "PUT /api/permissions/{vhost}/{user}",
+    verb="set",
+    tag=ADMINISTRATOR,
+    done="the permissions of user '{user}' in vhost '{vhost}' were set",
+)
+def set_permissions(
+    context: AdminContext, user: str, configure: str, write: str, read: str, vhost: ForVhost = "/"
+) -> PermissionRow:
+    """Let a user do what three patterns say, at once."""
+    from harebell.admin.accounts import save_permissions
+    from harebell.auth.permissions import PatternError, Permissions
+
+    who, where = context.user(user), context.vhost(vhost)
+    try:
+        permissions = Permissions(configure, write, read)
+    except PatternError as error:
+        raise CommandRefused(str(error)) from None
+    who.permissions[where.name] = permissions
+    where.router.changed()
+    save_permissions(where.name, who, permissions, context.definitions)
+    context.log("info", f"the permissions of user '{who.name}' in vhost '{where.name}' were set")
+    row = _row(where.name, who, permissions)
+    context.broker.events.note("permission.created", {**row})
+    return row
+
+
+@PERMISSIONS.command(
+    "DELETE /api/permissions/{vhost}/{user}",
+    verb="clear",
+    tag=ADMINISTRATOR,
+    done="the permissions of user '{user}' in vhost '{vhost}' were cleared",
+)
+def clear_permissions(context: AdminContext, user: str, vhost: ForVhost = "/") -> Row:
+    """Close a vhost to a user."""
+    who, where = context.user(user), context.vhost(vhost)
+    if who.permissions.pop(where.name, None) is None:
+        raise CommandRefused(
+            f"user '{who.name}' has no permissions in vhost '{where.name}': "
+            f"`harebell permissions list --user {who.name}` shows where"
+        )
+    where.router.changed()
+    context.definitions.drop("permission", (where.name, who.name))
+    context.log(
+        "info", f"the permissions of user '{who.name}' in vhost '{where.name}' were cleared"
+    )
+    context.broker.events.note("permission.deleted", {"user": who.name, "vhost": where.name})
+    return {"vhost": where.name, "user": who.name}
+
+
+# --- topic permissions ----------------------------------------------------------------------------
+
+
+class TopicPermissionRow(TypedDict):
+    """Which routing keys a user may publish and bind with, on one exchange."""
+
+    vhost: str
+    user: str
+    exchange: str
+    write: str
+    read: str
+
+
+def _topic_row(vhost: str, user: User, exchange: str, topic: TopicPermission) -> TopicPermissionRow:
+    return {
+        "vhost": vhost,
+        "user": user.name,
+        "exchange": exchange,
+        "write": topic.write,
+        "read": topic.read,
+    }
+
+
+@TOPIC_PERMISSIONS.listing(
+    "topic permissions", "GET /api/topic-permissions", tag=ADMINISTRATOR, row=TopicPermissionRow
+)
+def list_topic_permissions(
+    context: AdminContext, vhost: OnlyVhost = None, user: OnlyUser = None
+) -> list[TopicPermissionRow]:
+    """List topic permissions by vhost, user and exchange."""
+    if vhost is not None:
+        context.vhost(vhost)
+    rows = [
+        _topic_row(where, each, exchange, topic)
+        for each in _users(context, user)
+        for where, topics in each.topic_permissions.items()
+        for exchange, topic in topics.items()
+        if vhost in (None, where)
+    ]
+    return sorted(rows, key=lambda row: (row["vhost"], row["user"], row["exchange"]))
+
+
+@TOPIC_PERMISSIONS.command(
+    "PUT /api/topic-permissions/{vhost}/{user}",
+    verb="set",
+    tag=ADMINISTRATOR,
+    done="the topic permissions of user '{user}' for exchange '{exchange}' in vhost '{vhost}' "
+    "were set",
+)
+def set_topic_permissions(
+    context: AdminContext, user: str, exchange: str, write: str, read: str, vhost: ForVhost = "/"
+) -> TopicPermissionRow:
+    """Let a user publish and bind with the keys that two patterns match, and no others.
+
+    {username} and {vhost} in a pattern stand for those names.
+    """
+    from harebell.admin.accounts import save_topic_permission
+    from harebell.auth.permissions import PatternError
+    from harebell.auth.topics import TopicPermission
+
+    who, where = context.user(user), context.vhost(vhost)
+    try:
+        topic = TopicPermission(write, read, who.name, where.name)
+    except PatternError as error:
+        raise CommandRefused(str(error)) from None
+    who.topic_permissions.setdefault(where.name, {})[exchange] = topic
+    where.router.changed()
+    save_topic_permission(where.name, who, exchange, topic, context.definitions)
+    row = _topic_row(where.name, who, exchange, topic)
+    context.broker.events.note("topic.permission.created", {**row})
+    context.log(
+        "info",
+        f"the topic permissions of user '{who.name}' for exchange '{exchange}' in vhost "
+        f"'{where.name}' were set",
+    )
+    return row
+
+
+@TOPIC_PERMISSIONS.command(
+    "DELETE /api/topic-permissions/{vhost}/{user}",
+    verb="clear",
+    tag=ADMINISTRATOR,
+    done="topic permissions of user '{user}' in vhost '{vhost}' were cleared",
+)
+def clear_topic_permissions(
+    context: AdminContext, user: str, exchange: str | None = None, vhost: ForVhost = "/"
+) -> Row:
+    """Allow every key again with EXCHANGE, or with all exchanges of the vhost."""
+    who, where = context.user(user), context.vhost(vhost)
+    held = who.topic_permissions.get(where.name, {})
+    gone = [name for name in held if exchange in (None, name)]
+    if not gone:
+        which = "" if exchange is None else f" for exchange '{exchange}'"
+        raise CommandRefused(
+            f"user '{who.name}' has no topic permissions{which} in vhost '{where.name}': "
+            f"`harebell topic-permissions list --user {who.name}` shows where"
+        )
+    for name in gone:
+        del held[name]
+        context.definitions.drop("topic_permission", (where.name, who.name, name))
+    if not held:
+        who.topic_permissions.pop(where.name, None)
+    where.router.changed()
+    context.broker.events.note("topic.permission.deleted", {"user": who.name, "vhost": where.name})
+    context.log(
+        "info", f"topic permissions of user '{who.name}' in vhost '{where.name}' were cleared"
+    )
+    return {"vhost": where.name, "user": who.name, "exchanges": gone}

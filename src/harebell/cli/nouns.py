@@ -1,0 +1,292 @@
+"""The verbs that have actions, such as `harebell users add`: made from `harebell.admin.catalog`.
+
+An action asks the broker that runs on a data directory, and prints what it answers. Arguments,
+help and sentences come from the description of the command; what the commands for definitions do
+with files is in `harebell.cli.definitions`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from types import NoneType
+from typing import Any, get_args, get_origin
+
+import click
+
+from harebell.admin.catalog import Noun
+from harebell.admin.command import REQUIRED, Command, Form, Parameter
+from harebell.base.limits import CONTROL_COMMAND_SECONDS
+from harebell.base.names import did_you_mean
+from harebell.base.printable import printable
+from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
+from harebell.server.config import CONFIG_VARIABLE, ConfigError, load
+from harebell.server.config.settings import BY_NAME
+from harebell.server.control.client import ControlError, NotRunning, ask_command
+
+_GAP = "  "
+_SYNONYMS = (
+    {"declare", "add", "create", "make", "new", "set"},
+    {"delete", "clear", "remove", "rm", "drop"},
+    {"list", "ls", "show"},
+)
+"""Words that people use for one another; where several are actions, the first by name counts."""
+
+
+class NounGroup(click.Group):
+    """A group of actions, which answers a wrong one with the nearest right one.
+
+    Args:
+        *args: as for a group of click.
+        also: other words for actions of this noun.
+        **options: as for a group of click.
+    """
+
+    command_class = Verb
+
+    def __init__(self, *args: Any, also: Mapping[str, str] | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._also = also or {}
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The action asked for, or the nearest one in an error."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            meant = self.meant(args[0])
+            near = did_you_mean(args[0] if meant is None else meant, self.commands)
+            raise click.UsageError(f"No action {args[0]!r}: {near}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def meant(self, name: str) -> str | None:
+        """The action that has another name here, such as `add` for `create`; None for none."""
+        if name in self.commands:
+            return name
+        if name in self._also:
+            return self._also[name]
+        for words in _SYNONYMS:
+            if name in words:
+                return next((each for each in sorted(self.commands) if each in words), None)
+        return None
+
+
+class RunningBroker:
+    """The broker that an action asks, and how the answer is printed.
+
+    Args:
+        data_dir: its data directory, if given.
+        config_file: its configuration file, if given.
+        as_json: print answers as JSON.
+    """
+
+    def __init__(self, data_dir: str | None, config_file: str | None, as_json: bool) -> None:
+        self._data_dir = data_dir
+        self._config_file = config_file
+        self.as_json = as_json
+
+    def ask(
+        self, command: str, given: Mapping[str, Any], patience: float = CONTROL_COMMAND_SECONDS
+    ) -> Any:
+        """Run a command in the broker; returns its answer."""
+        try:
+            config = load({"data_dir": self._data_dir}, config_file=self._config_file)
+            return ask_command(config.data_dir, command, given, patience)
+        except ConfigError as error:
+            raise WrongUsage(str(error)) from None
+        except NotRunning as error:
+            raise NotConnected(str(error)) from None
+        except ControlError as error:
+            raise Failure(str(error)) from None
+
+    def print_done(self, answer: Any, sentence: str) -> None:
+        """Print what was done."""
+        echo(_json(answer) if self.as_json else sentence)
+
+    def print_table(self, answer: list[dict[str, Any]], columns: Iterable[str]) -> None:
+        """Print rows, in columns that are as wide as they need."""
+        if self.as_json:
+            echo(_json(answer))
+            return
+        names = list(columns)
+        lines = [names, *([_cell(row[name]) for name in names] for row in answer)]
+        widths = [max(len(line[n]) for line in lines) for n in range(len(names))]
+        for line in lines:
+            cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+            echo(_GAP.join(cells).rstrip())
+
+
+def _json(answer: Any) -> str:
+    import msgspec
+
+    return msgspec.json.encode(answer).decode()
+
+
+def _cell(value: Any) -> str:
+    """A value in a table: lists of texts with commas, no line breaks."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = ",".join(value)
+    elif isinstance(value, dict | list) or value is None:
+        return _json(value)
+    return printable(str(value).replace("\n", "\\n"))
+
+
+# --- actions, from the descriptions of commands ---------------------------------------------------
+
+
+def group_of(noun: Noun) -> NounGroup:
+    """The verb for a noun, with an action for each of its commands."""
+    group = NounGroup(noun.name, help=noun.summary, also=noun.also)
+    for command in noun.commands.values():
+        group.add_command(_by_hand(command) or action_of(command))
+    return group
+
+
+def _by_hand(command: Command) -> click.Command | None:
+    """The action of a command that reads or writes a file."""
+    if command.noun.name != "definitions":
+        return None
+    from harebell.cli.definitions import ACTIONS
+
+    return ACTIONS[command.verb]
+
+
+def action_of(command: Command) -> Verb:
+    """The action for a command."""
+    parameters = command.parameters
+
+    def run(data_dir: str | None, config_file: str | None, as_json: bool, **raw: Any) -> None:
+        broker = RunningBroker(data_dir, config_file, as_json)
+        columns = _chosen(command, raw.pop("chosen", ()))
+        given = {
+            each.name: _value(each, raw[each.keyword])
+            for each in parameters
+            if raw[each.keyword] is not None or each.argument.form is Form.SECRET
+        }
+        answer = broker.ask(command.name, given)
+        if command.done and isinstance(answer, list):
+            broker.print_done({command.noun.name: answer}, command.sentence(given, answer))
+        elif command.done:
+            broker.print_done(answer, command.sentence(given, answer))
+        else:
+            if columns != command.shown:
+                answer = [{name: row[name] for name in columns} for row in answer]
+            broker.print_table(answer, columns)
+
+    options = [_click_parameter(each) for each in parameters]
+    if command.chooses:
+        options.insert(0, click.Argument(["chosen"], nargs=-1, metavar="[COLUMN]..."))
+    return Verb(
+        command.verb, callback=run, params=[*options, *broker_options()], help=command.summary
+    )
+
+
+def _chosen(command: Command, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that are shown: those asked for, else the usual ones."""
+    for name in names:
+        if name not in command.columns:
+            near = did_you_mean(name, command.columns)
+            raise WrongUsage(f"{command.what} have no column {name!r}: {near}")
+    return names or command.shown
+
+
+def _click_parameter(parameter: Parameter) -> click.Parameter:
+    """What click reads for an argument of a command."""
+    argument, keyword = parameter.argument, parameter.keyword
+    form = argument.form
+    if not argument.help:
+        required = parameter.default is REQUIRED and form is not Form.SECRET
+        if form is Form.WORDS:
+            return click.Argument([keyword], nargs=-1, metavar=argument.metavar)
+        return click.Argument([keyword], required=required, metavar=argument.metavar)
+    flag = "--" + parameter.name.replace("_", "-")
+    if form is Form.TABLE:
+        return click.Option(
+            ["-a", "--argument", keyword],
+            multiple=True,
+            metavar="NAME=VALUE",
+            help=argument.help,
+        )
+    if parameter.type is bool:
+        if argument.off is not None:
+            flag += f"/--{argument.off}"
+        return click.Option(
+            [flag, keyword], is_flag=True, default=parameter.default, help=argument.help
+        )
+    default = parameter.default if parameter.default not in (None, "") else None
+    if form is Form.WORDS:
+        default = None
+    return click.Option(
+        [flag, keyword] if argument.short is None else [f"-{argument.short}", flag, keyword],
+        type=_click_type(parameter),
+        metavar=argument.metavar,
+        default=default,
+        show_default=default is not None,
+        help=argument.help,
+    )
+
+
+def _click_type(parameter: Parameter) -> Any:
+    if parameter.argument.choices:
+        return click.Choice(parameter.argument.choices)
+    plain = [each for each in get_args(parameter.type) if each is not NoneType]
+    return int if parameter.type is int or plain == [int] else str
+
+
+def _value(parameter: Parameter, raw: Any) -> Any:
+    """The value of an argument, from what was written on the command line."""
+    match parameter.argument.form:
+        case Form.SECRET:
+            return _secret(raw)
+        case Form.TABLE:
+            from harebell.cli.properties import headers_of
+
+            return headers_of(raw, "argument")
+        case Form.JSON:
+            return _json_value(parameter, raw)
+        case Form.WORDS:
+            texts = [raw] if isinstance(raw, str) else raw
+            return [word.strip() for text in texts for word in text.split(",") if word.strip()]
+        case _:
+            return raw
+
+
+def _secret(text: str | None) -> str:
+    """The password given, or else one line of standard input."""
+    if text is not None:
+        return text
+    if sys.stdin.isatty():
+        return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+def _json_value(parameter: Parameter, text: str) -> Any:
+    import msgspec
+
+    is_table = get_origin(parameter.type) is dict
+    try:
+        return msgspec.json.decode(text, type=parameter.type if is_table else Any)
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        what = "a JSON object" if is_table else "JSON"
+        raise WrongUsage(
+            f"the {parameter.name} {text!r} is not {what} ({error}): write one such as "
+            f"{parameter.argument.example}"
+        ) from None
+
+
+def broker_options() -> list[click.Parameter]:
+    """The flags that find the broker, and the one for JSON."""
+    return [
+        click.Option(
+            ["--data-dir"],
+            metavar="DIRECTORY",
+            help=f"Data directory of the broker. [{BY_NAME['data_dir'].variable}]",
+        ),
+        click.Option(
+            ["--config", "config_file"],
+            metavar="FILE",
+            help=f"Configuration file of the broker. [{CONFIG_VARIABLE}]",
+        ),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print one line of JSON."),
+    ]
