@@ -113,7 +113,7 @@ class Command:
         tag: which users may run it over HTTP.
         http: its routes, each as "METHOD /api/path/{argument}".
         row: the type of the rows of its answer, for a list.
-        shown: columns of a list that are shown where nobody asks for others; () for all of them.
+        shown: columns of a list that are shown unless others are asked for; () for all of them.
         done: the sentence for people when it is done: a template, or a function. Both get the
             arguments and the members of the answer.
         what: the plural of what a list has.

@@ -1,4 +1,4 @@
-"""Compares passwords with slow hashes in a thread, so that logins stop nobody; makes them, too.
+"""Compare passwords with slow hashes, and make them, in a thread: the event loop goes on.
 
 One is compared at a time, in a thread of low priority: hostile logins take at most one hash's
 memory, and what is left of a processor. Addresses have their turns, and who is behind others of
@@ -80,7 +80,7 @@ class PasswordVerifier:
         self._next()
 
     def close(self) -> None:
-        """Compare no more."""
+        """Drop what waits, and end the thread."""
         self._waiting.clear()
         self._thread.shutdown(wait=False, cancel_futures=True)
 

@@ -53,7 +53,7 @@ _SECTIONS = (
 
 
 def parse(text: bytes) -> dict[str, Any]:
-    """The document that somebody wrote.
+    """Parse a document of definitions.
 
     Raises:
         DefinitionsError: it is none.
@@ -125,7 +125,7 @@ def _trial(default_queue_type: str) -> ImportTarget:
     """A broker in memory, without anything."""
     store = MemoryStore(Gauge())
     broker = Broker(store, Gauge(), headers_of, EDITOR, default_queue_type=default_queue_type)
-    # Salts are for the real one: nobody logs in here.
+    # No salts: nobody logs in to the trial broker.
     return ImportTarget(broker, Users(bytes, algorithm=SHA256), store.definitions)
 
 

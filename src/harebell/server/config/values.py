@@ -71,7 +71,7 @@ def seconds(low: float, high: float) -> Reader:
 
 
 def _octets(value: Any) -> int | None:
-    """The size somebody wrote, in octets; None when it is no size."""
+    """Parse a size in octets; None if it is no size."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""How late the event loop is, and how long one of its turns computes, while somebody asks."""
+"""Measure how late the event loop is, and how long its turns compute, on request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def longest_lag(seconds: float) -> Lag:
     """Watch the loop for a time.
 
     A timer is set again and again. What it is late by is what the turn took that it had to wait
-    for. It costs nothing when nobody asks.
+    for. It costs nothing without a request.
     """
     now, used = time.monotonic(), time.thread_time()
     until = now + seconds

@@ -25,14 +25,14 @@ _FOLDER_MODE = 0o700
 
 
 class Overviewed(Protocol):
-    """Whatever has figures to tell: the app."""
+    """What the control socket needs of the app."""
 
     def overview(self) -> dict[str, Any]:
-        """The figures."""
+        """The figures of `harebell status`."""
 
 
 class Commands(Protocol):
-    """Whatever runs commands: the dispatcher."""
+    """What the control socket needs of the dispatcher."""
 
     def knows(self, name: Any) -> bool:
         """Whether there is a command of that name."""
@@ -58,7 +58,7 @@ class Control:
         self._identity: tuple[int, int] | None = None
 
     async def open(self) -> None:
-        """Listen."""
+        """Listen on the socket."""
         link = _bind(self.path)
         self._identity = _identity(self.path)
         self._server = await asyncio.start_unix_server(
@@ -74,7 +74,7 @@ class Control:
             if _identity(self.path) == self._identity:
                 self.path.unlink()
         except FileNotFoundError:
-            return  # somebody tidied up before us
+            return  # the file was removed by another process
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the lines of one peer until it goes away or stays silent for too long."""
@@ -87,7 +87,7 @@ class Control:
             refusal = {"ok": False, "error": f"a line has at most {CONTROL_LINE_BYTES} octets"}
             writer.write(msgspec.json.encode(refusal) + b"\n")
         except (TimeoutError, ConnectionError):
-            pass  # nobody is left to tell
+            pass  # the peer has gone
         finally:
             writer.close()
 

@@ -32,7 +32,7 @@ _NO_FILES = (errno.EMFILE, errno.ENFILE)
 
 
 class Direct(Protocol):
-    """Writes and syncs, and nothing else; see `harebell.store.commit`."""
+    """A batch that only writes and syncs; see `harebell.store.commit`."""
 
     writes: list[tuple[int, bytes, int]]
     syncs: list[int]
@@ -40,31 +40,31 @@ class Direct(Protocol):
 
 
 class Batch(Protocol):
-    """What is performed; see `harebell.store.commit`."""
+    """A batch; see `harebell.store.commit`."""
 
     stalled: OSError | None
     failed: Exception | None
     records: int
 
     def direct(self) -> Direct | None:
-        """The same, if it is only writes and syncs."""
+        """The batch as writes and syncs; None if it is more than that."""
 
     def perform(self) -> None:
-        """Do it."""
+        """Write and sync this batch."""
 
 
 class Nothing:
-    """A batch without anything in it: syncs that were put off come after it."""
+    """An empty batch, after which deferred syncs are done."""
 
     stalled: OSError | None = None
     failed: Exception | None = None
     records = 0
 
     def direct(self) -> None:
-        """There is nothing to do."""
+        """No-op: the batch is empty."""
 
     def perform(self) -> None:
-        """There is nothing to do."""
+        """No-op: the batch is empty."""
 
 
 class Gathering(Protocol):
@@ -75,14 +75,14 @@ class Gathering(Protocol):
     records: int
 
     def gather(self) -> Batch | None:
-        """Everything that changed."""
+        """Gather everything that changed into a batch."""
 
     def finish(self, batch: Batch) -> None:
-        """A batch is on disk."""
+        """Finish a batch that is on disk."""
 
 
 class Flusher:
-    """Hands batches to a thread and tells what became of them.
+    """Hands batches to a thread and reports their results.
 
     Args:
         loop: calls back there.
@@ -145,7 +145,7 @@ class Flusher:
     # --- the loop's side ------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Something may have changed: see that it reaches the disk, soon or at leisure."""
+        """Start or schedule a commit of what may have changed."""
         if self._flying is not None or self._due or self._over:
             return
         if self._commit.urgent:
@@ -210,7 +210,7 @@ class Flusher:
                 self._inbox.put(self._flying)
 
     def _go_swiftly(self, batch: Batch) -> bool:
-        """Give a batch to the sync_thread, if it is of that kind."""
+        """Give a batch to the sync thread, if it only writes and syncs."""
         if self._swift is None or self._stalled or self._sync_in() is not None:
             return False
         work = batch.direct()
@@ -221,7 +221,7 @@ class Flusher:
         return True
 
     def _done_swiftly(self) -> None:
-        """The sync_thread is done with a batch."""
+        """Finish a batch of the sync thread."""
         work, batch = self._direct, self._flying
         if self._swift is None or work is None or batch is None:
             return
@@ -230,7 +230,7 @@ class Flusher:
         if failure is not None:
             error, place, syncing = failure
             if not syncing:
-                # All over again, by somebody who says what is wrong and tries again if that helps.
+                # The Python thread repeats the batch: it reports the error or retries.
                 self._inbox.put(batch)
                 return
             batch.failed = OSError(error, os.strerror(error), work.paths[place])
@@ -263,7 +263,7 @@ class Flusher:
         self._sync_later()
 
     def _sync_later(self) -> None:
-        """See that syncs that were put off are done when the first of them is due."""
+        """Schedule deferred syncs for the time when the first of them is due."""
         wait = self._sync_in()
         if wait is None:
             return
@@ -280,7 +280,7 @@ class Flusher:
         self._inbox.put(Nothing())
 
     def _stall(self, batch: Batch, error: OSError) -> None:
-        """Try again in a while; nobody who publishes is read until then."""
+        """Retry later; publishing connections are not read until then."""
         if error.errno not in _NO_FILES and self._spare():
             self._log("warning", f"the disk is full, what was kept for that is used: {error}")
             self._low = True
@@ -294,7 +294,7 @@ class Flusher:
         self._loop.call_later(STALL_RETRY_SECONDS, self._inbox.put, batch)
 
     def _tell(self) -> None:
-        """Bring the hub's shortages up to date."""
+        """Update the shortages of the connection registry."""
         news = self._hub.set_short(DISK, self._low or self._stalled == DISK)
         news = self._hub.set_short(FILES, self._stalled == FILES) or news
         if news:

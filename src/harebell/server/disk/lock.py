@@ -1,4 +1,4 @@
-"""One process per data directory: whoever holds the lock on its file LOCK owns the directory.
+"""One process per data directory: the process that holds the lock on its file LOCK owns it.
 
 The kernel lets the lock go with the process, however it ends, so a file that is left behind means
 nothing. The number in it is the owner's process, for people who look.
@@ -22,7 +22,7 @@ _NOT_TO_WRITE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def in_use(data_dir: Path) -> str:
-    """The sentence for whoever comes second."""
+    """The error for a second process."""
     return (
         f"another broker runs on the data directory {data_dir}: stop it, or choose another "
         "directory with --data-dir"
@@ -30,7 +30,7 @@ def in_use(data_dir: Path) -> str:
 
 
 def cannot_use(data_dir: Path, error: OSError) -> str:
-    """The sentence for a directory that the system refuses."""
+    """The error for a directory that the system refuses."""
     return (
         f"cannot use the data directory {data_dir}: {error.strerror or error}; choose another "
         "with --data-dir"
@@ -97,7 +97,7 @@ def _make(data_dir: Path) -> None:
     """Make a missing directory that only its owner can enter, and its name durable.
 
     The folder above is synced at every start, as a start before may have ended in between. One
-    that may not be opened is left to whoever made the directory.
+    that may not be opened is left to the owner of the directory.
 
     Raises:
         DiskError: the disk did not take the name.

@@ -66,7 +66,7 @@ class Acceptor:
         self._watch()
 
     def close(self) -> None:
-        """Accept nobody more."""
+        """Stop accepting, and close the listening sockets."""
         for each in self.sockets:
             if each.fileno() >= 0:
                 self._loop.remove_reader(each.fileno())

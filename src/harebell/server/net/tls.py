@@ -29,7 +29,7 @@ class StartError(HarebellError):
 
 
 class _EncryptedError(Exception):
-    """The key needs a passphrase that nobody gave."""
+    """The key needs a passphrase, and none is configured."""
 
 
 def tls_context(config: Config) -> ssl.SSLContext:
@@ -110,7 +110,7 @@ class ServerTls:
             self._read()
 
     def reload(self) -> None:
-        """Read the files again, as somebody asks for it."""
+        """Read the files again, on request."""
         self._stamp = self._stamps()
         self._read()
 
