@@ -28,7 +28,7 @@ class Column(Protocol):
         """Append a row without a value."""
 
     def finish(self, into: Buffers) -> None:
-        """Append the buffers and begin anew."""
+        """Append the buffers and start a new array."""
 
     def end(self, nodes: Nodes, buffers: Buffers) -> None:
         """The same with nodes (rows, nulls) for itself and what is in it."""
@@ -75,7 +75,7 @@ class Text:
         self._valid.append(False)
 
     def finish(self, into: Buffers) -> None:
-        """Append the buffers and begin anew."""
+        """Append the buffers and start a new array."""
         into += (_validity(self._valid), self._offsets.tobytes(), bytes(self._data))
         self._begin()
 
@@ -125,7 +125,7 @@ class Number:
         self._valid.append(False)
 
     def finish(self, into: Buffers) -> None:
-        """Append the buffers and begin anew."""
+        """Append the buffers and start a new array."""
         into += (_validity(self._valid), self._values.tobytes())
         self._valid = []
         self._values = array(self._form)
@@ -179,7 +179,7 @@ class Map:
         self._valid.append(valid)
 
     def finish(self, into: Buffers) -> None:
-        """Append the buffers and begin anew."""
+        """Append the buffers and start a new array."""
         into += (_validity(self._valid), self._offsets.tobytes())
         self._keys.finish(into)
         self._values.finish(into)
@@ -209,7 +209,7 @@ class Flags:
         raise AssertionError("redelivered is never null")
 
     def finish(self, into: Buffers) -> None:
-        """Append the buffers and begin anew."""
+        """Append the buffers and start a new array."""
         into += (None, _bitmap(self._values))
         self._values = []
 

@@ -1,7 +1,7 @@
 """Growing Arrow arrays in C: bits, texts, numbers and maps of texts, a row at a time.
 
 The pure Python twin, arrays.py, does the same. `finish` appends an array's buffers as `bytes` and
-begins anew. What a peer sent is checked here: Arrow's strings must be UTF-8, AMQP's need not be.
+starts a new one. What a peer sent is checked here: Arrow's strings must be UTF-8, AMQP's need not.
 """
 
 from binascii import b2a_base64
@@ -44,6 +44,8 @@ cdef inline bint is_ascii(const unsigned char* p, Py_ssize_t n) noexcept:
     cdef Py_ssize_t at = 0
     cdef unsigned long long word
     while at + 8 <= n:
+        # Eight octets at a time: one of them is no ASCII if any has its highest bit set. memcpy is
+        # a load at any address.
         memcpy(&word, p + at, 8)
         if word & 0x8080808080808080ULL:
             return False

@@ -342,7 +342,7 @@ cdef class BatchBuilder:
         return column.add(PyBytes_AS_STRING(made), PyBytes_GET_SIZE(made))
 
     def finish(self):
-        """The batch so far, and begin anew: rows, nodes, buffers; see the twin."""
+        """Return the batch so far (rows, nodes, buffers) and start a new one; see the twin."""
         cdef Py_ssize_t rows = self.rows
         cdef list nodes = []
         cdef list buffers = []

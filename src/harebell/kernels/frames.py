@@ -99,7 +99,7 @@ class FrameScanner:
         hold: the sink sets it to have further input kept; `feed(b"")` goes on after it is unset.
         pending: contents that the sink is assembling from single frames.
         work: counts the frames; `hold` is set when that has to stop.
-        cut: whether `hold` was set for that; whoever feeds unsets it.
+        cut: whether `hold` was set for that; the caller of `feed` unsets it.
     """
 
     def __init__(self, sink: FrameSink) -> None:
@@ -214,7 +214,7 @@ class FrameScanner:
     def _awaited(self, unit: bytes | bytearray, size: int, more: bool) -> int:
         """Octets up to where a content is whole, or shows that it must go frame by frame.
 
-        `len(unit)` when that can be told already. A frame that has not begun is waited for only
+        `len(unit)` when that is known already. A frame that has not begun is waited for only
         when there is `more` to look at: a peer may wait for an answer to what it has sent.
         """
         have = len(unit)

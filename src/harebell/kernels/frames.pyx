@@ -216,7 +216,7 @@ cdef class FrameScanner:
                              bint more) noexcept:
         """Octets up to where a content is whole, or shows that it must go frame by frame.
 
-        `have` when that can be told already. A frame that has not begun is waited for only when
+        `have` when that is known already. A frame that has not begun is waited for only when
         there is `more` to look at: a peer may wait for an answer to what it has sent.
         """
         cdef Py_ssize_t at = size + OVERHEAD, limit = self.frame_max - OVERHEAD + FUDGE

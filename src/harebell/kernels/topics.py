@@ -59,7 +59,7 @@ class TopicIndex:
         entry.slots[slot] = entry.slots.get(slot, 0) + 1
 
     def remove(self, pattern: str, slot: int) -> None:
-        """Forget what `add` was told."""
+        """Remove what `add` added."""
         words = canonical(pattern)
         name = ".".join(words)
         entry = self._entries[name]

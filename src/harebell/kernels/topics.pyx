@@ -115,7 +115,7 @@ cdef class TopicIndex:
             entry.node.mark(entry)
 
     cpdef remove(self, str pattern, Py_ssize_t slot):
-        """Forget what `add` was told."""
+        """Remove what `add` added."""
         cdef list words = canonical(pattern)
         cdef str name = ".".join(words)
         cdef Entry entry = self._entries[name]
@@ -311,6 +311,7 @@ cdef class TopicIndex:
         """Whether a word stands at a place of the key or behind it."""
         cdef unsigned long long* row = self._places + self._local[number] * self._stride
         cdef Py_ssize_t at = first >> 6
+        # 64 places to a number: shift out those before `first`, then look at whole numbers.
         if row[at] >> (first & 63):
             return True
         for at in range(at + 1, self._stride):
@@ -327,6 +328,7 @@ cdef class TopicIndex:
         stop = pattern + node.packed_size
         while pattern < stop:
             self.cost += 1
+            # A slot with the stamp of this key was found already, by another pattern.
             if not (pattern[SLOT] >= 0 and self._stamps[pattern[SLOT]] == self._stamp):
                 if (room >= pattern[NEED] if pattern[MORE] else room == pattern[NEED]):
                     if self._fits(pattern, first, end):

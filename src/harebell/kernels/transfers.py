@@ -64,7 +64,7 @@ class SegmentBuffer(OutBuffer):
         Args:
             channel: where it goes.
             command: the encoded message.transfer.
-            redelivered: whether somebody may have got it before.
+            redelivered: whether it may have been delivered before.
             message: what is delivered, of family 10.
             frame_max: largest frame, in octets.
         """
@@ -152,7 +152,7 @@ def _delivery_properties(
         rest = str8(raw, rest, end)
     if rest > end:
         raise UnreadableError
-    # The exchange is always told, the default one, too; the publisher's redelivered flag stays.
+    # The exchange is always sent, the default one, too; the publisher's redelivered flag stays.
     packed = packed & ~0x0200 | 0x0100 | (4 if redelivered else 0)
     names = bytes((len(exchange),)) + exchange
     if key:

@@ -1,4 +1,4 @@
-"""The wire: which protocol a peer speaks, told from its first eight octets.
+"""The wire: find the protocol of a peer by its first eight octets.
 
 They are "AMQP", protocol id, major, minor and revision (AMQP 0-9-1 4.2.2); the versions before
 0-9-1 put other things into the last four:

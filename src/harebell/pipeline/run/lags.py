@@ -1,7 +1,8 @@
-"""How many messages of each queue wait for a pipeline, from what Spark says of its sources.
+"""The lag of a pipeline per queue, from the progress that Spark reports.
 
-Spark tells two offsets of a source: where the last micro-batch ended, and where the queues end now.
-Positions are subtracted; of a queue that is leased the second one says how many messages are ready.
+Spark reports two offsets of a source: where the last micro-batch ended, and where the queues end
+now. Positions are subtracted; of a queue that is leased the second one says how many messages are
+ready.
 """
 
 from __future__ import annotations

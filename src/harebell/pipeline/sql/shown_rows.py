@@ -1,6 +1,6 @@
-"""The rows of a data frame for people: as Python has them, and times as texts.
+"""The first rows of a data frame as Python values, with times as texts.
 
-Python knows no time after the year 9999, and Spark does: a publisher that takes milliseconds for
+Python has no time after the year 9999, and Spark has: a publisher that takes milliseconds for
 the seconds of AMQP's `timestamp` is in the year 50,000. Spark also hands times to Python in the
 zone of the process, and not of the session. So Spark writes them.
 """

@@ -29,8 +29,8 @@ def claim_together(
     """Make claims, and commit those before them, in one round trip.
 
     Args:
-        link: the connection of the parts.
-        requested: the parts, and what each wants.
+        link: the connection of the readers.
+        requested: the readers, and the claim that each wants.
     """
     if len(requested) < _FEWEST:
         return
@@ -43,7 +43,7 @@ def claim_together(
                 channel.connection.finish(committed)
             channel.connection.finish(claimed)
     except ChannelClosed:
-        # The part whose call it was asks again, and says what is wrong.
+        # The reader whose call it was asks again, and raises the error.
         link.channel_is_over()
     except LOST:
         link.lost()

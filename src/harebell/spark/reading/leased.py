@@ -180,7 +180,7 @@ class LeasedReader:
         return ClaimRequest(self.queue, group.name, group.epoch, commit, messages, octets or 0)
 
     def committed(self, upto: int) -> None:
-        """Claims were committed for this part."""
+        """Take note that claims of this reader were committed."""
         group = self._group
         assert group is not None, "only a part with a group asks"
         group.committed = max(group.committed, upto)
@@ -188,7 +188,7 @@ class LeasedReader:
             del group.claims[number]
 
     def claimed(self, claim: ClaimInfo | None) -> None:
-        """A claim was made for this part, or nothing was ready; it is used when it is asked for."""
+        """Keep a claim that was made ahead, or that nothing was ready, until it is asked for."""
         self._answered, self._answer = True, claim
 
     def forget_group(self) -> None:
@@ -198,7 +198,7 @@ class LeasedReader:
     # --- what tasks read ------------------------------------------------------------------------
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
-        """The ranges of the claims between two points."""
+        """The ranges of the claims between two offsets."""
         first, last = self._own(start), self._own(end)
         group = self._held(last)
         if group.generation != last.generation:
@@ -270,7 +270,7 @@ class LeasedReader:
     # --- the group ------------------------------------------------------------------------------
 
     def _held(self, point: ClaimOffset) -> _Group:
-        """The group of a point, held by this process.
+        """The group of an offset, opened by this process.
 
         Raises:
             SourceError: somebody else has taken it over, or the queue is another one.
@@ -313,7 +313,7 @@ class LeasedReader:
         return self._group
 
     def _settled(self, here: ClaimOffset, group: _Group) -> ClaimOffset:
-        """Commit up to a point; the point, or where a new log begins."""
+        """Commit up to an offset; returns it, or the beginning of a new log."""
         if group.generation != here.generation:
             return ClaimOffset(group.generation, group.name, group.committed)
         missing = group.missing(0, here.claim)

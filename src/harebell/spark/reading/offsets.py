@@ -88,7 +88,7 @@ class ClaimOffset:
     Args:
         generation: which log.
         group: who claims.
-        claim: the last claim before this point; 0 before the first.
+        claim: the last claim before this offset; 0 before the first.
     """
 
     generation: str
@@ -119,7 +119,7 @@ def offsets_json(points: Mapping[str, QueueOffset]) -> dict[str, Any]:
 
 
 def offsets_of(value: Any) -> dict[str, QueueOffset]:
-    """The points of an offset by queue.
+    """Parse the offset of a checkpoint: the offset of each queue.
 
     Raises:
         OffsetError: it was written by another source.

@@ -89,7 +89,7 @@ class PositionReader:
         return self.advance(end, max_messages, octets)
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
-        """The range between two points."""
+        """The range between two offsets."""
         first, last = self._own(start), self._own(end)
         if self._options.delivery == AT_MOST_ONCE and last != self._found:
             return []
@@ -119,7 +119,7 @@ class PositionReader:
         """Nothing is held."""
 
     def _checked(self, point: LogOffset, span: Span) -> LogOffset:
-        """The point, or where reading can go on if what follows it is gone."""
+        """The offset, or where reading can continue if the messages after it are gone."""
         if point.generation != span.generation:
             self._losses.report(
                 f"queue {self.queue!r} was deleted and declared again since the checkpoint: its "

@@ -37,7 +37,7 @@ class ClaimAhead(Protocol):
         """Ask.
 
         Args:
-            requested: the parts, and the points that `advance` or `extend` will get.
+            requested: the readers, and the offsets that `advance` or `extend` will get.
             max_messages: as they will get it.
             octets: the same.
             more: whether it will be `extend`.
@@ -79,7 +79,7 @@ class QueueReader(Protocol):
         """A later end of the same rows, for a micro-batch that has room left."""
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> Planned:
-        """What tasks read to have the rows between two points."""
+        """Plan the partitions for the rows between two offsets."""
 
     def report(self) -> dict[str, Any] | None:
         """Where the queue ends, if that is known."""
@@ -95,19 +95,19 @@ class QueueReader(Protocol):
 
 
 class SourceQuery:
-    """The parts of a query.
+    """A query: the readers of its queues.
 
     Args:
-        parts: by queue.
+        parts: the readers, by queue.
         long_poll: seconds that an idle query waits for a message.
         cut: makes partitions of ranges.
-        discover: finds parts that were not there before, or None.
+        discover: finds readers of new queues, or None.
         gone: hears of a queue that is not there any more, and raises if the query is to end; None
             where that is an error like any other.
-        ahead: asks the broker together what several parts are about to ask, or None.
+        ahead: makes the claims of several readers in one round trip, or None.
 
     Attributes:
-        leaving: parts of queues that the checkpoint has and the options do not: what Spark has
+        leaving: readers of queues that the checkpoint has and the options do not: what Spark has
             planned is read, then they are left.
     """
 
@@ -181,7 +181,7 @@ class SourceQuery:
     def _round(
         self, points: Mapping[str, QueueOffset], max_messages: int, octets: int | None
     ) -> dict[str, QueueOffset]:
-        """Ask every part once, and those that have more than their share once more."""
+        """Ask every reader once, and those with more than their share a second time."""
         queues = sorted(self.parts)
         if not queues:
             return {}
@@ -226,7 +226,7 @@ class SourceQuery:
     def plan(
         self, start: Mapping[str, QueueOffset], end: Mapping[str, QueueOffset]
     ) -> list[InputPartition]:
-        """What tasks read to have the rows between two points."""
+        """Plan the partitions for the rows between two offsets."""
         planned: list[InputPartition] = []
         ranges: list[OffsetRange] = []
         for queue, last in end.items():

@@ -55,7 +55,7 @@ _SPOOLED = (AT_LEAST_ONCE, AT_MOST_ONCE)
 
 
 class QueueReaders:
-    """Makes the parts of a query.
+    """Makes the readers of a query.
 
     Args:
         options: which queues, and how.
@@ -71,7 +71,7 @@ class QueueReaders:
         self._many = 1
 
     def query(self, points: Mapping[str, QueueOffset] | None) -> SourceQuery:
-        """A query, from a checkpoint or, without points, a new one.
+        """Make a query, from the offsets of a checkpoint, or a new one without them.
 
         Raises:
             SourceError: the broker cannot do what was asked for.
@@ -104,7 +104,7 @@ class QueueReaders:
         )
 
     def fit(self, query: SourceQuery, points: Mapping[str, QueueOffset]) -> bool:
-        """Whether a query reads its queues as these points say."""
+        """Whether a query has the readers that these offsets need."""
         return all(
             isinstance(query.parts.get(queue) or query.leaving.get(queue), _way(point))
             for queue, point in points.items()
@@ -265,7 +265,7 @@ class QueueReaders:
         *,
         more: bool,
     ) -> None:
-        """Make the claims of all leased parts in one round trip."""
+        """Make the claims of all leased queues in one round trip."""
         leased = [(part, point) for part, point in requested if isinstance(part, LeasedReader)]
         wanted = [
             (part, part.wanted(point, max_messages, octets, more=more)) for part, point in leased
@@ -274,7 +274,7 @@ class QueueReaders:
             claim_together(self._link, [(part, ask) for part, ask in wanted if ask is not None])
 
     def _long_poll(self, parts: Mapping[str, QueueReader]) -> float:
-        # Spooled parts wait by themselves.
+        # Readers of spools wait by themselves.
         spooled = any(isinstance(part, SpooledReader) for part in parts.values())
         return 0.0 if spooled else self._options.long_poll_ms / 1000
 

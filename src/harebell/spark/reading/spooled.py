@@ -88,7 +88,7 @@ class SpooledReader:
         return end
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[InputPartition]:
-        """The spooled rows between two points, cut for the cores."""
+        """The spooled rows between two offsets, split for the cores."""
         first, last = _own(start), _own(end)
         if first.position >= last.position:
             return []

@@ -143,7 +143,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The query, made when it is first needed.
 
         Args:
-            points: from the checkpoint; None for a new query.
+            points: the offsets of the checkpoint; None for a new query.
         """
         if self._parts is None:
             self._parts = QueueReaders(self._asked(), self._selection, self._schema)

@@ -104,7 +104,7 @@ def to_basic(message: Message) -> Message:
     try:
         properties = parse_properties(_basic(message.raw))
     except (ValueError, IndexError, ProtocolError):
-        # What its publisher made a mess of stays whole, where nobody has to read it.
+        # A malformed table of the publisher stays whole, where no peer has to read it.
         found = BasicProperties(
             delivery_mode=message.delivery_mode or None,
             priority=message.priority if message.priority >= 0 else None,

@@ -283,7 +283,7 @@ class QueueDelete(Command):
 
 
 class QueuePurge(Command):
-    """Drop the messages of a queue that nobody has acquired."""
+    """Drop the messages of a queue that no session has acquired."""
 
     queue: str = ""
 

@@ -1,9 +1,12 @@
 """AMQP 0-8 as tables (`harebell.wire.v09.spec` says how to read them).
 
-Two layouts share one protocol header. The published one has `STANDARD`; Qpid's clients and brokers
-spoke it with `QPID` laid over, which is the document that has all classes. They are told apart by
-the octets: the arguments of basic.consume are read where there are any, and a peer that knows
-basic.recover-ok or exchange.bound shows itself by them.
+The table is whole and follows the document line by line, so that both can be compared. Most
+methods of the classes exchange, queue and basic differ from 0-9-1 in a field (tickets, plain
+tables), so a table of differences would be hardly shorter, and hard to check.
+
+Two layouts share one protocol header: the published one (`STANDARD`), and that of Qpid (`QPID`
+over it). The octets tell them apart: the arguments of basic.consume are read if there are any, and
+a peer that sends exchange.bound knows the layout of Qpid.
 
 The only types that a 0-8 peer knows in a field table are S, I, D, T and F, so nothing else is
 written (`harebell.wire.v09.plain_fields`); what Qpid's and later peers write is read.

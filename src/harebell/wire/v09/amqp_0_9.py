@@ -1,10 +1,10 @@
 """AMQP 0-9 as tables (`harebell.wire.v09.spec` says how to read them).
 
-0-9 stands between 0-8 and 0-9-1, and with nobody do its numbers collide: so what RabbitMQ takes
-from 0-9-1 clients is laid over it, and what Qpid's clients of 0-9 had beside it. basic.consume
-calls its table `filter` in the document. basic.recover, which nobody answers, has its name of
-0-9-1 here, basic.recover-async: RabbitMQ takes the answered one, too, which 0-9-1 has under a
-number of its own. The class `message` of the document is not served.
+0-9 stands between 0-8 and 0-9-1, and its numbers collide with neither. So it also has the
+extensions that RabbitMQ accepts from clients of 0-9-1, and those of Qpid's clients of 0-9.
+basic.consume calls its table `filter` in the document. basic.recover, which has no answer, is named
+basic.recover-async here, as in 0-9-1, which has the answered one under a number of its own. The
+class `message` of the document is not served.
 """
 
 from __future__ import annotations

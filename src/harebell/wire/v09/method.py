@@ -1,4 +1,4 @@
-"""What every typed method has in common: its name on paper, and a place in the list of all.
+"""The base class of typed methods: its name in the specification, and the list of all methods.
 
 The methods of 0-9-1 and its extensions, which later and earlier versions share, are in
 `harebell.wire.v09.methods`; what other versions have beside them is in files of its own. A class
@@ -21,7 +21,7 @@ _DTX_CLASSES = ("demarcation", "coordination")
 
 
 class Method(Struct):
-    """Any method. `NAME` is its name on paper, for example `queue.declare-ok`."""
+    """Any method. `NAME` is its name in the specification, for example `queue.declare-ok`."""
 
     NAME: ClassVar[str] = ""
 

@@ -65,4 +65,4 @@ class BasicRecoverSync(Method):
 
 
 class BasicRecoverSyncOk(Method):
-    """What follows is delivered anew (Qpid's 0-9)."""
+    """What follows is redelivered (Qpid's 0-9)."""

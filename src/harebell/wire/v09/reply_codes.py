@@ -37,7 +37,7 @@ OWN = {
     412: "FENCED",
     413: "LEASE_LOST",
 }
-"""Soft ones of Harebell's own classes, which nobody meets who does not use them."""
+"""Soft codes of Harebell's extension classes; other clients never get them."""
 
 NAMES = SOFT | OWN | HARD
 

@@ -187,7 +187,7 @@ def read_transfer(payload: bytes, note: Callable[[TypedTable], None] | None = No
 
 
 def _read_headers(payload: bytes, at: int) -> TypedTable:
-    """Whoever consumes the message in another version relies on it that its table is sound."""
+    """Check the table: consumers of other versions rely on it being well-formed."""
     try:
         return decode_typed(payload, at)[0]
     except ProtocolError as error:
